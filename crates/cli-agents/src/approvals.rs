@@ -1,9 +1,9 @@
-//! A program's question as a task's question, and the caller's message as its answer.
+//! Approvals: a program's question about a tool call becomes the task's question, and the caller's message its answer.
 //!
-//! Every question gets an id of its own. An answer that names the id is bound to that very question: one that comes
-//! too late, twice, or after a restart finds another question open, or none, and decides nothing. An answer in plain
-//! words names no id and belongs to the question that was open when it came, by the order of the log. One that came while
-//! none was open decides nothing, also not a later question, and is no work either.
+//! Every approval has its own id. An answer that names the id counts only for that approval: one that comes too late,
+//! twice, or after a restart decides nothing. An answer in plain words names no id and belongs to the approval that was
+//! open when it came, by the order of the log. If none was open, it decides nothing, also not a later one, and is no
+//! prompt.
 
 mod answer;
 mod message;
@@ -15,49 +15,49 @@ use switchboard_a2a::{Message, Timestamp};
 use crate::adapters::{Approval, ChoiceKind, Decision};
 use answer::{AnswerData, CertainAnswer, Statement, Verdict, verdict};
 
-/// What is said about an answer that is none of those there are.
+/// The note on an answer that is neither yes nor no.
 const NEITHER: &str = "That was neither a yes nor a no.";
-/// … that says one thing here and another there.
+/// … that contradicts itself.
 const DIVIDED: &str = "That said several things that do not agree.";
-/// … beside something else.
+/// … with other parts beside it.
 const MORE: &str = "That was more than an answer, which is words alone, or data with approvalId, decision and reason.";
-/// … that is a yes where there is none.
+/// … that is a yes where the program takes no plain yes.
 const NO_YES: &str = "A plain yes is not taken here.";
-/// … that is a plain yes to a command that is not shown whole.
+/// … that is a plain yes to a command that is shown in part.
 const NOT_WHOLE: &str = "The command is not shown whole, so a plain yes is not taken.";
 
-/// What is said about the reason of a no that the program cannot be told.
+/// The note on a denial whose reason the program does not take.
 pub(super) const LOST_REASON: &str = "The reason was not passed on: this program takes only a yes or a no.";
 
-/// A question that waits for an answer.
+/// An approval that waits for its answer until the question timeout.
 pub(super) struct PendingApproval {
-    /// What answers are bound to.
+    /// The id that answers name.
     pub(super) id: String,
     pub(super) approval: Approval,
-    /// When nobody is waited for any longer.
+    /// The question timeout.
     pub(super) expires_at: Timestamp,
 }
 
-/// What a message says to a question.
+/// A message read as the answer to an approval.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Do this.
+    /// A decision.
     Decided(Decision),
     /// Allow it, and every use of this tool for the rest of the task.
     Always,
-    /// It answers another question, which is closed.
+    /// It names another approval, which is closed.
     Expired(String),
-    /// It decides nothing, and this is said about it.
+    /// It decides nothing, for this reason.
     Unclear(&'static str),
 }
 
 impl PendingApproval {
-    /// A program's question under a new id.
+    /// An approval under a new id.
     pub(super) fn new(approval: Approval, expires_at: Timestamp) -> Self {
         Self { id: uuid::Uuid::new_v4().to_string(), approval, expires_at }
     }
 
-    /// What a message says to this question.
+    /// Reads a message as the answer to this approval.
     pub(super) fn read(&self, message: &Message) -> Answer {
         let Some(statements) = answer::statements(message) else { return Answer::Unclear(MORE) };
         if let Some(id) = statements.iter().filter_map(Statement::approval_id).find(|id| *id != self.id) {
@@ -73,7 +73,7 @@ impl PendingApproval {
         answers.reduce(Answer::agreed).unwrap_or(Answer::Unclear(NEITHER))
     }
 
-    /// What an answer says, if a yes to a command that is not shown whole says that this was seen.
+    /// Reads an answer; a yes to a command that is shown in part must say that this was seen.
     fn guard(&self, words: &str, read: impl Fn(&str) -> Answer) -> Answer {
         match read(words) {
             answer if !self.is_incomplete() => answer,
@@ -116,7 +116,7 @@ impl PendingApproval {
             Some(ChoiceKind::AllowAlways) => self.verdict(Verdict::Always, None),
             Some(ChoiceKind::AllowOnce) => self.verdict(Verdict::Allow, None),
             Some(ChoiceKind::RejectOnce | ChoiceKind::RejectAlways) => self.verdict(Verdict::Deny, reason),
-            // Its id reads as a word of ours: it is offered under another.
+            // Its id reads as one of our words, so it is offered under another id.
             Some(ChoiceKind::Other) | None => Answer::Unclear(NEITHER),
         }
     }
@@ -132,7 +132,7 @@ impl PendingApproval {
 }
 
 impl Answer {
-    /// What two things in one message say together: nothing, unless they say the same.
+    /// Combines two statements of one message, which must agree.
     fn agreed(self, other: Self) -> Self {
         match (self, other) {
             (Self::Decided(Decision::Deny { reason }), Self::Decided(Decision::Deny { reason: other })) => {
@@ -145,14 +145,14 @@ impl Answer {
     }
 }
 
-/// Whether a message that names only its conversation answers the question that is open there. Data must name the
-/// question: without, it may be part of some work.
+/// Whether a message that names only its conversation answers the approval that is open there. Data must name the
+/// approval: without its id, it may be part of a prompt.
 pub(super) fn is_answer(message: &Message) -> bool {
     matches!(answer::certain_answer(message), Some(CertainAnswer::Named(_) | CertainAnswer::Word(_)))
 }
 
-/// What an answer is told that came to a task while no question was open: twice, or too late. None if the message is no
-/// answer but work.
+/// The note on an answer that came to a task while no approval was open: twice, or too late. None if the message is a
+/// prompt.
 pub(super) fn unexpected_answer(message: &Message) -> Option<String> {
     let no_question = "No question was open when the answer came; nothing was done.";
     match answer::certain_answer(message) {
@@ -165,8 +165,8 @@ pub(super) fn unexpected_answer(message: &Message) -> Option<String> {
     }
 }
 
-/// Why an answer that names no task begins none. None if it may be work: a plain yes may answer what a program said at
-/// the end of an earlier task, unless another one `is_at_work` in the conversation.
+/// Why an answer that names no task starts none. None if it may be a prompt: a plain yes may answer what a program said
+/// at the end of an earlier task, unless another one `is_at_work` in the conversation.
 pub(super) fn refuse_as_first_message(message: &Message, is_at_work: bool) -> Option<String> {
     match answer::certain_answer(message)? {
         CertainAnswer::Named(id) => Some(format!(

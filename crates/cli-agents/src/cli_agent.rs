@@ -19,12 +19,12 @@ use super::sessions::TurnCheckpoint;
 use super::worktree::AgentWorktrees;
 use super::{Settings, Version, is_tested};
 
-/// How often copies are looked for that nobody uses.
+/// How often abandoned worktrees are swept.
 const SWEEP_EVERY: Duration = Duration::from_secs(5 * 60);
-/// The same while tasks of an earlier server are taken up.
+/// The same while tasks of an earlier server are being recovered.
 const SWEEP_SOON: Duration = Duration::from_secs(1);
 
-/// A command-line agent.
+/// A command-line agent: settings, and the queue of each conversation.
 pub struct CliAgent {
     pub(super) settings: Settings,
     pub(super) shared: Arc<Shared>,
@@ -33,19 +33,19 @@ pub struct CliAgent {
     pub(super) copies: Arc<AgentWorktrees>,
 }
 
-/// What the command-line agents of a server have in common.
+/// Shared by all command-line agents of a server.
 pub struct Shared {
     pub(super) children: Children,
     pub(super) clock: Arc<dyn Clock>,
     /// One turn at a time per repository, whichever agent's.
     pub(super) repositories: Arc<RepositoryLocks>,
-    /// One at a time at a repository's list of copies.
+    /// One git command at a time on a repository's list of worktrees.
     worktree_lists: Arc<ExclusiveQueue<PathBuf>>,
     pub(super) summaries: SummaryCache,
 }
 
 impl Shared {
-    /// What agents share that start these children and live by this clock.
+    /// For agents that start these children and use this clock.
     pub fn new(children: Children, clock: Arc<dyn Clock>) -> Arc<Self> {
         super::describe_metrics();
         let repositories = Arc::new(RepositoryLocks::new(clock.clone()));
@@ -58,7 +58,7 @@ impl Shared {
         })
     }
 
-    /// Puts away what an agent has left in its folder for copies that is not served any more, once its tasks have ended.
+    /// Commits and removes the worktrees of an agent that is not served any more, once its tasks have ended.
     pub async fn tidy_up_after(&self, copies: PathBuf, engine: &Engine) {
         let git = Git::new(self.children.clone(), None, self.worktree_lists.clone(), copies.clone());
         let copies = AgentWorktrees::new(copies.clone(), copies);
@@ -75,7 +75,7 @@ impl Shared {
 }
 
 impl CliAgent {
-    /// An agent with these settings, which keeps copies of repositories in `copies`.
+    /// An agent with these settings and the folder of its worktrees.
     #[must_use]
     pub fn new(settings: Settings, shared: Arc<Shared>, copies: PathBuf) -> Self {
         // Another account cannot reach what the server keeps for itself. Two servers may use the same account.
@@ -91,13 +91,13 @@ impl CliAgent {
         Git::new(shared.children.clone(), self.settings.user.clone(), shared.worktree_lists.clone(), copies)
     }
 
-    /// Puts away copies of repositories whose tasks are over and that nobody has: an earlier server was killed before it
-    /// could, or this one could not. Says how many there are whose tasks may go on and that nobody has taken up yet.
+    /// Commits and removes worktrees of ended tasks that an earlier server left, or that could not be removed before.
+    /// Returns how many belong to tasks that may still be recovered.
     pub async fn sweep_copies(&self, engine: &Engine) -> usize {
         self.copies.sweep(&self.git(), engine).await
     }
 
-    /// Does so right away, until what an earlier server has left is decided, and then now and again.
+    /// Sweeps often until the worktrees of an earlier server are decided, and then now and again.
     pub async fn tidy_up(&self, engine: &Engine) {
         loop {
             let waiting = self.sweep_copies(engine).await;
@@ -110,7 +110,7 @@ impl CliAgent {
         for worker in self.settings.workers.all() {
             let about = worker.adapter.about();
             if about.binary.version_args.is_empty() {
-                // Nobody knows how to ask it, and to start it could do anything.
+                // The adapter knows no version argument, and to start it without one could do anything.
                 continue;
             }
             match super::version(&self.shared.children, &self.settings, worker).await {
@@ -160,7 +160,7 @@ impl Agent for CliAgent {
         let mut manifest = Manifest::new(name, description).skill(skill).tool_calls();
         manifest.input_modes.push("application/json".to_owned());
         manifest.output_modes.push("application/json".to_owned());
-        // A child that waits for an approval is alive; it cannot be put away.
+        // A child that waits for an approval is alive and cannot be parked.
         manifest.park = Park::Never;
         manifest
     }

@@ -1,7 +1,7 @@
-//! How long a turn may take, how long its program may be silent, and when to say that nothing comes.
+//! Deadlines of a turn: its timeout, the idle limit of its program, and when a quiet program is reported.
 //!
-//! The limit on silence rests while a tool is at work, which may be quiet for good reason; everything rests while a human
-//! is waited for.
+//! The idle limit pauses while a tool runs, which may be quiet for good reason; every limit pauses while a question
+//! waits for its answer (the question timeout is in `run.rs`).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use std::time::Duration;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::later;
 
-/// After so long without an event the task says what is waited for: long enough for a model to begin its answer, and
-/// short enough that nobody takes the task for dead. Once for each such time.
+/// After so long without an event the task says what it waits for, once: long enough for a model to begin its answer,
+/// and short enough that the task does not look dead.
 pub(super) const QUIET_NOTICE: Duration = Duration::from_secs(10);
 
-/// The times of one turn.
+/// The deadlines of one turn.
 pub(super) struct Deadlines {
     timeout: Option<Duration>,
     idle: Option<Duration>,
-    /// Worked so far, and silent so far, as of `seen`.
+    /// Time worked and time silent, as of `seen`.
     worked: Duration,
     silent: Duration,
-    /// Without an event so far; none once that was said.
+    /// Time without an event; none once that was reported.
     quiet: Option<Duration>,
     seen: Timestamp,
     waits_for_human: bool,
     open_tools: HashSet<String>,
 }
 
-/// Which limit was passed.
+/// Which limit was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExceededLimit {
     /// It took too long in all.
@@ -50,13 +50,13 @@ impl Deadlines {
         }
     }
 
-    /// The program has said something.
+    /// The program has written output.
     pub(super) fn output_received(&mut self, now: Timestamp) {
         self.advance(now);
         self.silent = Duration::ZERO;
     }
 
-    /// It has told of something, which says more than a line that nobody needs to see.
+    /// Its output was an event, not a line that the task leaves out.
     pub(super) fn event_received(&mut self, now: Timestamp) {
         self.advance(now);
         self.quiet = Some(Duration::ZERO);
@@ -72,13 +72,13 @@ impl Deadlines {
         self.open_tools.remove(id);
     }
 
-    /// A human is waited for, or no longer.
+    /// A question was opened or closed.
     pub(super) fn wait_for_human(&mut self, waits: bool, now: Timestamp) {
         self.advance(now);
         self.waits_for_human = waits;
     }
 
-    /// When to look again, if nothing happens before.
+    /// The next deadline.
     pub(super) fn next(&self) -> Option<Timestamp> {
         if self.waits_for_human {
             return None;
@@ -90,7 +90,7 @@ impl Deadlines {
         Some(later(self.seen, left))
     }
 
-    /// Which limit has been passed by now.
+    /// Which limit is exceeded by now.
     pub(super) fn passed(&mut self, now: Timestamp) -> Option<ExceededLimit> {
         self.advance(now);
         if self.timeout.is_some_and(|limit| self.worked >= limit) {
@@ -102,7 +102,7 @@ impl Deadlines {
         }
     }
 
-    /// Whether it is time to say what is waited for. True once, until something is told again.
+    /// Whether to report what the task waits for. True once, until the next event.
     pub(super) fn take_quiet_notice(&mut self, now: Timestamp) -> bool {
         self.advance(now);
         self.quiet.take_if(|quiet| *quiet >= QUIET_NOTICE).is_some()

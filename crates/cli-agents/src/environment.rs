@@ -1,11 +1,11 @@
-//! What a child sees of the server's environment: named variables and nothing else.
+//! The environment of a child: an allowlist of the server's variables.
 
 use std::ffi::{OsStr, OsString};
 
 use super::process::User;
 use crate::adapters::{About, Launch};
 
-/// Variables every child sees where the operator names none.
+/// The default allowlist.
 pub const COMMON_VARIABLES: [&str; 16] = [
     "PATH",
     "HOME",
@@ -25,7 +25,7 @@ pub const COMMON_VARIABLES: [&str; 16] = [
     "SSL_CERT_DIR",
 ];
 
-/// Those that name places of the server's own account, where another account may not write.
+/// Variables with paths of the server's own account, where another account may not write.
 const OF_AN_ACCOUNT: [&str; 2] = ["TMPDIR", "SHELL"];
 const PLACES_OF_AN_ACCOUNT: &str = "XDG_";
 

@@ -2,7 +2,8 @@
 //!
 //! Between the start of a process and the program in it some things can only be done by the process itself: to leave
 //! the server's session, to close what the server has inherited, to become another user, and to ask to be killed when
-//! the server dies. This does them and then becomes the program. It runs before anything else of the binary, and starts no thread.
+//! the server dies. This does them and then becomes the program. It runs before anything else of the binary, and starts
+//! no thread.
 //!
 //! With the word `guard` it becomes no program but the guard of the server: see `process/guard.rs`.
 
@@ -16,22 +17,22 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::process::{GUARD, guard};
 
-/// The word after the program's name.
+/// The subcommand.
 pub const NAME: &str = "exec-child";
 
-/// The program cannot be run. Shells say the same.
+/// Exit code: the program cannot be run, as in shells.
 const CANNOT_RUN: u8 = 126;
 
-/// There is no such program. Shells say the same.
+/// Exit code: there is no such program, as in shells.
 const NOT_FOUND: u8 = 127;
 
-/// The server is gone already.
+/// Exit code: the server has died already.
 const NO_PARENT: u8 = 125;
 
-/// The words make no sense.
+/// Exit code: wrong arguments.
 const USAGE: u8 = 2;
 
-/// What the words mean.
+/// The parsed arguments.
 struct Invocation {
     parent: i32,
     user: Option<Credentials>,
@@ -39,14 +40,14 @@ struct Invocation {
     arguments: Vec<OsString>,
 }
 
-/// Whom to become.
+/// The user to switch to.
 struct Credentials {
     uid: Uid,
     gid: Gid,
     groups: Vec<Gid>,
 }
 
-/// Why there is no program, and the exit code that says so.
+/// Why the program was not executed: the exit code and the message.
 struct ExecError(u8, String);
 
 /// Becomes the program, if that is what this process was started for. Returns the exit code if it cannot.
@@ -63,12 +64,12 @@ pub fn intercept() -> Option<ExitCode> {
         Some(invocation) => exec(invocation),
         None => ExecError(USAGE, format!("usage: {NAME} PARENT_PID [--user UID:GID:GID,…] -- PROGRAM [ARGUMENT…]")),
     };
-    // There is nobody else to tell if this cannot be written.
+    // If this cannot be written, only the exit code is left.
     let _ = writeln!(io::stderr(), "switchboard {NAME}: {problem}");
     Some(ExitCode::from(code))
 }
 
-/// Outlives the server: what ends that at a terminal, or closes what it has inherited, must not reach the guard.
+/// The guard outlives the server: it leaves the server's session and closes inherited files.
 fn run_guard(words: impl Iterator<Item = OsString>) -> ExitCode {
     let _ = setsid();
     close_inherited();
@@ -111,7 +112,7 @@ fn credentials(text: &str) -> Option<Credentials> {
 
 fn exec(invocation: Invocation) -> ExecError {
     let refused = |what: &str, error: io::Error| ExecError(CANNOT_RUN, format!("{what}: {error}"));
-    // A session of its own is a group of its own, and has no terminal that the program could wait at.
+    // A new session is a new process group, without a terminal that the program could wait for.
     if let Err(error) = setsid() {
         return refused("no session of its own", error.into());
     }
@@ -121,7 +122,8 @@ fn exec(invocation: Invocation) -> ExecError {
     {
         return refused(&format!("cannot become user {}", user.uid), error);
     }
-    // Not before: a change of user takes this back. Nor the look at the parent before this: it may die in between.
+    // After the change of user, which clears the parent-death signal, and before the check of the parent, which may die
+    // in between.
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return refused("cannot die with the server", error.into());
     }
@@ -147,8 +149,8 @@ fn cannot_run(invocation: &Invocation, error: &io::Error) -> String {
     }
 }
 
-/// Closes all but the three that are the program's. Our own files are never passed on, but whoever has started the
-/// server may have left some open in it, which are nobody's business here.
+/// Closes all files but the standard three. The server's own are close-on-exec, but it may have inherited others from
+/// the process that started it.
 fn close_inherited() {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
     // The listing itself is one of them, and closed when it is read to its end.
@@ -158,7 +160,7 @@ fn close_inherited() {
     }
 }
 
-/// Groups first, while we may.
+/// Groups first: after the change of user this is not permitted.
 fn switch(user: &Credentials) -> io::Result<()> {
     set_thread_groups(&user.groups)?;
     set_thread_res_gid(user.gid, user.gid, user.gid)?;

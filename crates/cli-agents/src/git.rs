@@ -1,8 +1,8 @@
-//! Git, run like every other child: no shell, no hooks, no questions.
+//! Git, run like every other child: no shell, no hooks, no prompts.
 //!
-//! Whoever works in a copy can write to it, and mostly to the repository's settings too, and git runs what these name:
-//! filters, monitors, programs that show differences. So nothing of the kind is listened to here. What touches the files of
-//! a copy works [`IsolatedGitDir`] from all settings; what works on a repository touches no files.
+//! A program can write to its worktree, and mostly to the repository's settings too, and git runs what these name:
+//! filters, monitors, diff programs. So none of these are used here. What touches the files of a copy works
+//! [`IsolatedGitDir`] from all settings; what works on a repository touches no files.
 
 mod files;
 mod isolated;
@@ -18,11 +18,11 @@ use super::process::{Child, ChildCommand, Children, Output, OutputLimits, User};
 
 pub(super) use isolated::IsolatedGitDir;
 
-/// How long one command may take: a large repository is copied within it.
+/// How long one command may take: a checkout of a large repository fits in it.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Settings for every command, which win over a repository's own: nothing runs, nothing is fetched, and whose files they
-/// are does not matter.
+/// Settings for every command, which override a repository's own: nothing runs, nothing is fetched, and any file owner
+/// is accepted.
 const SAFE_SETTINGS: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -49,13 +49,13 @@ pub(super) struct Git {
     user: Option<User>,
     /// At most so many bytes of output are kept.
     pub(super) limit: usize,
-    /// One at a time at each repository's list of copies: git does not expect two.
+    /// One command at a time on each repository's list of worktrees: git does not lock it.
     worktree_lists: Arc<ExclusiveQueue<PathBuf>>,
-    /// Where copies are. One that is broken must not be taken for a folder of the repository around them all.
+    /// Folder of the worktrees. A broken worktree must not be taken for a folder of the repository around them.
     copies: PathBuf,
 }
 
-/// What a command works on.
+/// The repository or files that a command works on.
 #[derive(Clone, Copy)]
 pub(super) enum GitTarget<'a> {
     /// The repository that a folder is in.
@@ -103,7 +103,7 @@ impl Git {
         Self { children, user, limit: 1 << 20, worktree_lists, copies }
     }
 
-    /// Alone at a repository's list of copies, until this is dropped.
+    /// Locks a repository's list of worktrees until this is dropped.
     pub(super) async fn lock_worktree_list(&self, repository: &Path) -> QueuePosition<PathBuf> {
         let position = self.worktree_lists.enqueue(repository.to_owned());
         position.wait().await;

@@ -1,7 +1,8 @@
 //! Command-line coding agents as agents: a program on this machine, started for each turn, behind a task.
 //!
-//! What the programs are told and what their lines mean is the business of [`adapters`]; in the rest of the crate they are
-//! started, watched, asked for and ended, and what they tell becomes their task's events.
+//! [`adapters`] turn a program's line protocol into events; [`process`] starts the program and kills its process tree;
+//! the rest of the crate runs turns: queues, workspaces and git worktrees, approvals, deadlines, sessions, and the
+//! events of the task.
 
 pub mod adapters;
 mod approvals;

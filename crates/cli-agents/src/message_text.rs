@@ -1,11 +1,11 @@
-//! What a message says to a program that reads only text: its texts, and its data and text files as blocks of their own.
+//! The prompt of a message for a program that reads only text: its texts, and its data and text files as fenced blocks.
 
 use switchboard_a2a::{Message, Part, PartContent};
 
 /// The text for the program.
 ///
 /// # Errors
-/// What it cannot be told, with what would be right, for the caller.
+/// Why the message cannot be a prompt, with what would be right, for the caller.
 pub(super) fn message_text(message: &Message) -> Result<String, String> {
     let parts: Vec<String> = message.parts.iter().map(part_text).collect::<Result<_, _>>()?;
     let is_empty = message.joined_text().trim().is_empty();

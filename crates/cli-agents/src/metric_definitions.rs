@@ -1,6 +1,6 @@
 //! The metrics of command-line agents, all names in one place.
 
-/// Programs at work.
+/// Running programs.
 pub(super) const RUNNING: &str = "switchboard_cli_running";
 /// Turns that ended, by how.
 pub(super) const TURNS: &str = "switchboard_cli_turns_total";

@@ -1,14 +1,14 @@
-//! Child processes that leave nothing behind.
+//! Child processes that leave nothing behind: every run ends with its whole process tree.
 //!
-//! A coding agent starts shells, servers and browsers, and some of them outlive it, leave its group or ignore signals.
-//! So everything that belongs to a run is found by what it cannot all shed at once: its parent, its group, its session
-//! and a variable in its environment. Five parts do the work:
+//! A coding agent starts shells, servers and browsers, and some of them outlive it, leave its process group or ignore
+//! signals. So the process tree of a run is found by what a process cannot shed all at once: its parent, its process
+//! group, its session and a marker variable in its environment. The parts:
 //!
-//! - the *spawner*, one thread that starts all children, because Linux ties "die with your parent" to a thread;
-//! - the *reaper*, one thread that notices exits, sends signals in order, and reaps;
-//! - the *guard*, a process that outlives a killed server and ends what that leaves;
-//! - the *ledger*, a folder with one small file per run, from which guard and next server know what a killed one left;
-//! - [`Child`], what the caller holds: lines out, lines in, and two ways to end.
+//! - the *spawner*, one thread that starts all children, because Linux ties the parent-death signal to a thread;
+//! - the *reaper*, one thread that notices exits, kills process trees (`kill_tree`) and reaps zombies;
+//! - the *guard*, a watchdog process that outlives a killed server and kills its orphans;
+//! - the *ledger*, a folder with one pid file per run, from which guard and next server find orphans;
+//! - [`Child`], the handle of one run: lines out, lines in, and two ways to end it.
 
 mod child;
 mod children;
@@ -39,6 +39,6 @@ pub use output::{Output, OutputLimits};
 pub use tree_exit::TreeExit;
 pub use user::{User, UserError};
 
-/// The variable by which everything of a run is known, wherever it has gone. Its value is the ledger's name, the server's
-/// and the run's number, with dots between them.
+/// The environment variable that marks every process of a run. Its value is the ledger's name, the server's and the
+/// run's number, with dots between them.
 pub const MARKER: &str = "SWITCHBOARD_CHILD";

@@ -1,5 +1,5 @@
-//! A queue position under which a child process works: the queue admits the next task only once the child's whole process
-//! tree has exited, also if the turn that started the child was dropped before.
+//! A queue position under which a child process works: the queue admits the next task only once the child's whole
+//! process tree has exited, also if the turn that started the child was dropped before.
 
 use std::ops::Deref;
 use std::sync::Arc;

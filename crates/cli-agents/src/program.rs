@@ -13,7 +13,7 @@ use crate::adapters::{About, Exit, Launch};
 /// How long a program may take to say its version: some take seconds to start.
 const VERSION_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Codes of whoever should have started a program and could not; shells use the same.
+/// Exit codes of `exec-child`, as of shells, if the program could not be executed.
 const CANNOT_RUN: [i32; 2] = [126, 127];
 
 /// A program that cannot be started.
@@ -43,14 +43,14 @@ pub enum ProgramError {
     },
 }
 
-/// What a program says of its version.
+/// The version that a program prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Version {
     /// This.
     Said(String),
     /// Nothing, and it ended well: it starts, and does not know the question.
     Silent,
-    /// It did not take the question, and nobody has said that it would.
+    /// It failed, and its adapter does not promise a version argument.
     NotTaken {
         /// How it ended, as the rest of a sentence that begins with the program.
         how: String,

@@ -1,7 +1,7 @@
 //! A short description of a repository for the prompt: its files, its own notes for agents, how it is tested, and what
 //! its sources declare.
 //!
-//! All of it is text from the repository, which anybody may have written: it is marked as data and cannot end the mark.
+//! All of it is untrusted text from the repository: it is marked as data and cannot end the mark.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -87,8 +87,8 @@ fn write(folder: &Path, files: &[String]) -> Option<String> {
     Some(format!("{OPENING}\n{text}\n{CLOSING}"))
 }
 
-/// A file of the repository. Anybody who works in it could put a link there that leads out of it, and at any moment: so
-/// the system is told to follow none. Nor does it wait for the other end of a pipe.
+/// A file of the repository. A program that works in it could at any moment put a symlink there that leads out of it,
+/// so the system follows none. Nor does this block on a pipe.
 fn read(folder: &File, name: &str) -> Option<String> {
     let how = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;

@@ -30,16 +30,16 @@ impl RequestOptions {
         Ok(options)
     }
 
-    /// Whether the worker may be told. Which one it is may depend on the conversation.
+    /// Whether the worker takes these options. Which worker it is may depend on the conversation.
     fn allowed(&self, worker: &Worker, profile: Option<Difficulty>) -> Result<(), String> {
         among(self.model.as_deref(), "model", &worker.models, profile)?;
         among(self.effort.as_deref(), "effort", &worker.efforts, profile)
     }
 
-    /// Whether the program may be told, and can be, now that it is known who works and where the conversation stands.
+    /// Whether the chosen worker takes these options in the state of its conversation.
     ///
     /// # Errors
-    /// What it may not be told, or keeps as it began, for the caller.
+    /// The option that is not allowed, or that a resumed session keeps, for the caller.
     pub(super) fn fit(
         &self,
         worker: &Worker,
@@ -61,7 +61,7 @@ impl RequestOptions {
         }
     }
 
-    /// The model that will be at work, as far as it is known by now.
+    /// The model of the turn, as far as it is known before the program starts.
     pub(super) fn model_at_work(&self, worker: &Worker, past: Option<&ConversationRecord>) -> Option<String> {
         let kept = past.filter(|past| self.goes_on(worker, past) && !worker.adapter.retold().model);
         match kept {
@@ -70,7 +70,7 @@ impl RequestOptions {
         }
     }
 
-    /// Whether a session goes on.
+    /// Whether the session is resumed.
     fn goes_on(&self, worker: &Worker, past: &ConversationRecord) -> bool {
         let metadata = &past.metadata;
         metadata.cli == worker.name() && metadata.session_id.is_some() && worker.adapter.about().capabilities.resume

@@ -1,4 +1,4 @@
-//! Which program does a task: by how hard the task looks, or by what the caller says.
+//! Routing by difficulty: which program (worker) does a task, by its text or by the profile that the caller names.
 
 use super::settings::Worker;
 
@@ -113,8 +113,9 @@ impl Difficulty {
 }
 
 impl Workers {
-    /// Which program does a task: `requested` by its caller, else as the conversation `began`, else by how its text looks. Says the
-    /// difficulty where that decides. A profile that is no difficulty is left aside: it may be meant for somebody else.
+    /// Which program does a task: `requested` by its caller, else as the conversation `began`, else by how its text
+    /// looks. Says the difficulty where that decides. A profile that is no difficulty is ignored: it may be meant for
+    /// another agent.
     pub(super) fn choose(
         &self,
         requested: Option<&str>,

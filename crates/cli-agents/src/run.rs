@@ -1,4 +1,4 @@
-//! One run of a program: its child, its dialogue, the questions it asks and the limits it is held to.
+//! One run of a program: its child process, its dialogue, its approvals with their question timeout, and its limits.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -22,31 +22,31 @@ use crate::adapters::{
     Approval, Decision, Dialogue, Ending, Event, Order, Permission, Permissions, Session, Step, Steps,
 };
 
-/// How long a program may take to leave by itself once its turn is over.
+/// How long a program may take to exit by itself once its turn is over.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a program may take to stop in order before it is signalled.
+/// How long an interrupted program may take before its process tree is killed.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_millis(500);
-/// While a question is open, so many events are kept back before the program has to wait too.
+/// While a question is open, so many events are held before the program's output is no longer read (backpressure).
 const HELD_EVENTS_LIMIT: usize = 1_024;
 
 /// How a run ended.
 pub(super) enum RunOutcome {
-    /// The program said so.
+    /// The dialogue has ended.
     Ended(Ending),
-    /// It was stopped at a limit of time.
+    /// Stopped at a deadline.
     TimeLimit(ExceededLimit),
-    /// Nobody answered its question about this tool.
+    /// The question about this tool timed out.
     Expired(String),
-    /// It wrote too much.
+    /// It exceeded an output limit.
     OutputLimit(String),
     /// It could not be started.
     NotStarted(String),
-    /// It cannot be asked for this.
+    /// The adapter refused the order.
     Refused(String),
 }
 
-/// Runs a worker's program for an order until it has outcome and nothing of it is left. `started` is told what must be
-/// gone before anybody else may work at the same, should this be dropped before.
+/// Runs a worker's program for an order until its process tree has exited. `started` gets the tree exit, which queue
+/// positions wait for if this future is dropped before.
 pub(super) async fn run(
     agent: &CliAgent,
     worker: &Worker,
@@ -72,8 +72,8 @@ pub(super) async fn run(
         Session::Resume(id) => Some(id.clone()),
         Session::New(id) => about.capabilities.chosen_session.then(|| id.clone()),
     };
-    // Committed before the start: after a crash it must be known that the program may have done something, or the next
-    // server starts it a second time.
+    // Committed before the start: after a crash the next server must know that the program may have done something, or
+    // it would start it a second time.
     about.name.clone_into(&mut saved.cli);
     saved.session = session;
     saved.started = true;
@@ -112,7 +112,7 @@ pub(super) async fn run(
     outcome
 }
 
-/// Counts how a run came out, also one that did not come to start.
+/// Counts a run by its outcome, also one that did not start.
 pub(super) fn count(worker: &Worker, ran: &Result<RunOutcome, Stopped>) {
     let outcome = ran.as_ref().map_or("stopped", RunOutcome::label);
     let cli = worker.adapter.about().name.clone();
@@ -150,7 +150,7 @@ impl RunOutcome {
     }
 }
 
-/// A question that is open, and its answer on the way.
+/// An open question, and the future of its answer.
 struct OpenQuestion<'a> {
     pending: PendingApproval,
     answer: BoxFuture<'a, Result<Message, Stopped>>,
@@ -170,12 +170,12 @@ struct Run<'a> {
     open: Option<OpenQuestion<'a>>,
     /// Questions that came while another was open.
     waiting: VecDeque<Approval>,
-    /// What the program told while a question was open: a status would say that nobody is asked any more.
+    /// Events while a question was open: their status updates would end the INPUT_REQUIRED state.
     held_events: Vec<Event>,
     outcome: Option<RunOutcome>,
 }
 
-/// What happened next.
+/// What wakes the run.
 enum Wakeup {
     Output(Output),
     Answer(Result<Message, Stopped>),
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
         self.perform(&mut steps).await
     }
 
-    /// Does what the dialogue asks for.
+    /// Performs the steps of the dialogue.
     async fn perform(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
         loop {
             let taken = steps.take();
@@ -295,7 +295,7 @@ impl<'a> Run<'a> {
             }
             _ => {}
         }
-        // What the work has cost says nothing about who is asked, and must not be lost if the task is stopped now.
+        // Usage does not end the INPUT_REQUIRED state, and must not be lost if the task is stopped now.
         if self.open.is_some() && !matches!(event, Event::Usage(_)) {
             self.held_events.push(event);
             return Ok(());
@@ -303,7 +303,7 @@ impl<'a> Run<'a> {
         self.report.event(event).await
     }
 
-    /// The program asks: the rules answer, or a human does.
+    /// An approval: the permission rules decide it, or a question to the caller.
     async fn approval(&mut self, approval: Approval, steps: &mut Steps) -> Result<(), Stopped> {
         let permission = match self.worker.adapter.permission(self.permissions, &approval.tool, &approval.input) {
             Permission::Ask if self.saved.always.contains(&approval.tool) => Permission::Allow,
@@ -339,7 +339,7 @@ impl<'a> Run<'a> {
         self.open = Some(OpenQuestion { pending, answer: async move { task.ask_message(message).await }.boxed() });
     }
 
-    /// A human has answered.
+    /// The caller has answered.
     async fn answer(&mut self, message: Message) -> Result<(), Stopped> {
         let Some(OpenQuestion { pending, .. }) = self.open.take() else { return Ok(()) };
         let decision = match pending.read(&message) {
@@ -376,7 +376,7 @@ impl<'a> Run<'a> {
         metrics::counter!(metric::APPROVALS, "cli" => self.saved.cli.clone(), "answer" => answer).increment(1);
     }
 
-    /// The program no longer wants to know.
+    /// The program has withdrawn its question.
     async fn withdraw(&mut self, request: &str) -> Result<(), Stopped> {
         self.waiting.retain(|approval| approval.request != request);
         if self.open.as_ref().is_none_or(|open| open.pending.approval.request != request) {
@@ -388,7 +388,7 @@ impl<'a> Run<'a> {
         self.resume_after_question(&mut Steps::default()).await
     }
 
-    /// No question is open: the next one is asked, or what was kept back is told.
+    /// No question is open: asks the next one, or reports the held events.
     async fn resume_after_question(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
         while let Some(approval) = self.waiting.pop_front() {
             if self.saved.always.contains(&approval.tool) {
@@ -429,7 +429,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Tells the program to stop and hears what it has to say to that, for its usage.
+    /// Interrupts the program and reads its last output, for its usage.
     async fn interrupt(&mut self) {
         let mut steps = Steps::default();
         self.dialogue.interrupt(&mut steps);

@@ -1,4 +1,4 @@
-//! Which conversation of a program belongs to a conversation of A2A.
+//! Sessions: which session of a program belongs to a conversation (context) of A2A, and what survives a crash.
 //!
 //! A task says in its artifact `agent-metadata` which session it works in, and notes the same for its conversation; a
 //! later task finds the newest note. What must survive a crash within a turn is saved with the task.
@@ -10,9 +10,9 @@ use switchboard_a2a::{Task, Timestamp};
 
 use crate::adapters::Usage;
 
-/// The artifact that says what is at work.
+/// The artifact with the CLI, the model and the session.
 pub(super) const METADATA_ARTIFACT: &str = "agent-metadata";
-/// The artifact that says what came of it.
+/// The artifact with the summary and the usage.
 pub(super) const RESULT_ARTIFACT: &str = "result";
 
 /// What the artifact `agent-metadata` holds.
@@ -24,13 +24,13 @@ pub(super) struct AgentMetadata {
     pub(super) model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) session_id: Option<String>,
-    /// Which kind of task it was taken for, where that decides who works.
+    /// The difficulty, where it decides the worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) profile: Option<String>,
     /// The repository, if the request chose one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) repo: Option<String>,
-    /// The branch of a task that worked in a copy.
+    /// The branch of a task with a worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) branch: Option<String>,
     /// The skill whose permissions hold, until a message of the conversation names another.
@@ -38,7 +38,7 @@ pub(super) struct AgentMetadata {
     pub(super) skill: Option<String>,
 }
 
-/// What is saved with a task before and while its program works.
+/// The checkpoint saved with a task before and while its program runs, for recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct TurnCheckpoint {
@@ -47,15 +47,15 @@ pub(super) struct TurnCheckpoint {
     pub(super) cli: String,
     /// The session, as soon as it is known.
     pub(super) session: Option<String>,
-    /// Whether the program was started for this message and may be at work.
+    /// Whether the program was started for this message and may be running.
     pub(super) started: bool,
-    /// The folder it works in, if that is no copy: its repository is nobody else's until the turn is over.
+    /// The folder it works in, if that is no worktree: its repository lock is taken first after a restart.
     pub(super) folder: Option<String>,
-    /// The commit that the task's copy of the repository began with.
+    /// The commit that the task's worktree began with.
     pub(super) base: Option<String>,
     /// The commit that an earlier turn of the task has left.
     pub(super) tip: Option<String>,
-    /// Tools that somebody has allowed for the rest of the task.
+    /// Tools that the caller has allowed for the rest of the task.
     pub(super) always: BTreeSet<String>,
     /// When the program was last started for this turn.
     pub(super) began: Option<Timestamp>,
@@ -74,19 +74,19 @@ pub(super) struct TokenTotals {
     pub(super) cost_usd: f64,
 }
 
-/// What a turn notes for its conversation: where it worked.
+/// What a turn notes for the later tasks of its conversation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ConversationRecord {
     #[serde(rename = "facts")]
     pub(super) metadata: AgentMetadata,
-    /// The folder that the name in the facts led to, or the agent's own. A link may lead elsewhere later. None in notes
-    /// from before this was noted.
+    /// The folder that the name in the metadata led to, or the agent's own. A link may lead elsewhere later. None in
+    /// notes from before this was noted.
     pub(super) folder: Option<String>,
     /// Branches of its tasks, the newest first.
     pub(super) branches: Vec<String>,
-    /// What the session had cost by then, if the program counts that. Noted whenever the program tells, since the turn
-    /// may come to any end.
+    /// The session's usage by then, if the program counts it. Noted with every usage event, since the turn may end in
+    /// any way.
     pub(super) total: TokenTotals,
 }
 

@@ -1,4 +1,4 @@
-//! What an operator says about one command-line agent.
+//! The settings of one command-line agent.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ pub struct Settings {
     pub cwd: PathBuf,
     /// Folders within which a request may choose a repository.
     pub repos: Vec<PathBuf>,
-    /// Whether each task works in a copy of the repository.
+    /// Whether each task works in a git worktree.
     pub worktree: WorktreePolicy,
-    /// Whether only one task at a time works in a repository that is not copied.
+    /// Whether a task without a worktree takes the repository lock.
     pub repo_lock: bool,
     /// Variables that a child sees; without it the usual ones and the program's own.
     pub env: Option<Vec<String>>,
@@ -33,7 +33,7 @@ pub struct Settings {
     pub permissions: Permissions,
     /// What differs for a request that names one of these skills.
     pub skills: BTreeMap<String, SkillSettings>,
-    /// How long a question waits for its answer.
+    /// The question timeout: how long an approval waits for its answer.
     pub approval_expiry: Duration,
     /// How long a turn may take.
     pub timeout: Option<Duration>,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub idle: Option<Duration>,
     /// How much a program may write.
     pub output: OutputLimits,
-    /// How many things a program may tell in one turn.
+    /// How many events a program may emit in one turn.
     pub events: u64,
     /// Whether a summary of the repository goes before the prompt.
     pub context: bool,
@@ -52,7 +52,7 @@ pub struct Settings {
 pub struct SkillSettings {
     /// What the programs may do.
     pub permissions: Permissions,
-    /// The same programs; whether one may ask decides how it is spoken to.
+    /// The same programs; whether one may ask decides how it is launched.
     pub workers: Workers,
 }
 

@@ -1,4 +1,4 @@
-//! What a program does, told to its task.
+//! Turns the events of a program into the events of its task.
 //!
 //! | event | task |
 //! |---|---|
@@ -27,7 +27,7 @@ const REASONING_ARTIFACT: &str = "reasoning";
 const DIFF_ARTIFACT: &str = "diff";
 /// Of a tool's output so many characters are shown.
 const OUTPUT_CHARACTERS: usize = 200;
-/// Text is told in pieces of at most this: a line of a program may be longer than the largest event.
+/// Text is appended in chunks of at most this: a line of a program may be longer than the largest event.
 const PIECE_BYTES: usize = 1 << 20;
 /// The longest notice.
 const NOTICE_CHARACTERS: usize = 1_000;
@@ -36,20 +36,20 @@ const ANSWER_BYTES: usize = 30 << 10;
 /// The most changed files that are named.
 const MOST_FILES: usize = 1_000;
 
-/// A turn as its task is told of it.
+/// Reports one turn to its task.
 pub(super) struct TaskReporter {
     task: TaskHandle,
-    /// What is at work.
+    /// The CLI, the model and the session.
     pub(super) metadata: AgentMetadata,
-    /// Where it works, and the branches of the conversation, the newest first; for those who come after.
+    /// The folder, and the branches of the conversation, the newest first; noted for later tasks.
     folder: String,
     branches: Vec<String>,
     published_metadata: Option<AgentMetadata>,
-    /// That it is at work has been said.
+    /// WORKING has been reported.
     is_working: bool,
     /// Artifacts that have begun.
     begun: HashSet<String>,
-    /// The message that is being said, and the last whole one, as far as they are repeated at the end.
+    /// The current message and the last whole one, as far as they are repeated at the end.
     saying: String,
     said: String,
     /// The next text begins another message.
@@ -59,7 +59,7 @@ pub(super) struct TaskReporter {
     cost: Cost,
 }
 
-/// What the work has cost.
+/// The usage of the turn, of its task and of its session.
 pub(super) struct Cost {
     /// This task's earlier turns.
     pub(super) before: TokenTotals,
@@ -150,7 +150,7 @@ impl TaskReporter {
         }
     }
 
-    /// Tells of one event. Approvals are not told here.
+    /// Reports one event. Approvals are not reported here.
     pub(super) async fn event(&mut self, event: Event) -> Result<(), Stopped> {
         if !matches!(event, Event::Init { .. } | Event::Usage(_) | Event::Notice { .. }) {
             self.begin().await?;
@@ -205,7 +205,7 @@ impl TaskReporter {
         }
     }
 
-    /// Says what a program that tells nothing is probably waiting for.
+    /// Reports what a quiet program is probably waiting for.
     pub(super) async fn quiet(&self, about: &About) -> Result<(), Stopped> {
         let (title, seconds) = (&about.title, QUIET_NOTICE.as_secs());
         let tools: BTreeSet<String> = self.tools.values().map(|tool| plain(tool).into_owned()).collect();
@@ -222,7 +222,8 @@ impl TaskReporter {
         self.task.status(waiting).await
     }
 
-    /// The program is at work, whether or not it has said so. If it was given its session's name, it need not say that.
+    /// The program works, whether or not it has sent an init event. If it was given its session id, it need not report
+    /// it.
     async fn begin(&mut self) -> Result<(), Stopped> {
         match self.published_metadata.is_none() && self.metadata.session_id.is_some() {
             true => self.publish_metadata().await,
@@ -238,7 +239,7 @@ impl TaskReporter {
         }
     }
 
-    /// Says what is at work, if that has changed.
+    /// Publishes the agent metadata, if they have changed.
     pub(super) async fn publish_metadata(&mut self) -> Result<(), Stopped> {
         if self.published_metadata.as_ref() == Some(&self.metadata) {
             return Ok(());
@@ -306,7 +307,7 @@ impl TaskReporter {
         ends_with_it || (said.len() >= ANSWER_BYTES && answer.starts_with(said))
     }
 
-    /// What was changed in the task's copy of the repository.
+    /// Publishes the diff of the task's worktree.
     pub(super) async fn changes(&mut self, worktree: &Worktree, changes: Changes) -> Result<(), Stopped> {
         let Changes { patch, files } = changes;
         let is_cut = patch.left_out_count > 0;
@@ -342,7 +343,7 @@ impl TaskReporter {
         }
     }
 
-    /// Says that no more comes of the artifacts that are told piece by piece.
+    /// Sends the last chunk of the text artifacts.
     pub(super) async fn end_texts(&mut self) -> Result<(), Stopped> {
         for id in [REASONING_ARTIFACT, RESPONSE_ARTIFACT] {
             if self.begun.contains(id) {
@@ -352,7 +353,7 @@ impl TaskReporter {
         Ok(())
     }
 
-    /// The turn is done: what came of it, before the task is completed. Says the answer.
+    /// The turn is done: publishes the result artifact and returns the answer.
     pub(super) async fn result(&mut self, answer: Option<String>, duration_ms: u64) -> Result<String, Stopped> {
         self.begin().await?;
         self.end_message();

@@ -1,4 +1,4 @@
-//! What was said before, for a program that has no session of it: it has lost that, or another program had it.
+//! The transcript of a conversation, for a program that has no session of it: it was lost, or another program had it.
 
 use switchboard_a2a::{Message, Role};
 use switchboard_engine::TaskHandle;
@@ -15,7 +15,7 @@ const INDENT: &str = "    ";
 /// Whatever a program or its model may take for the end of a line.
 const LINE_BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// A prompt with what was said in its conversation before the `current` message, in earlier tasks and in this one.
+/// A prompt with the transcript of its conversation before the `current` message, of earlier tasks and of this one.
 pub(super) async fn with_transcript(task: &TaskHandle, current: &Message, prompt: &str) -> String {
     let mut messages = task.context_history(MESSAGES).await;
     let snapshot = task.snapshot();
@@ -23,7 +23,7 @@ pub(super) async fn with_transcript(task: &TaskHandle, current: &Message, prompt
     prepend(&messages, prompt)
 }
 
-/// A prompt with what was said before it, newest messages first to be kept.
+/// A prompt with a transcript before it; the newest messages are kept.
 fn prepend(messages: &[Message], prompt: &str) -> String {
     let mut kept = Vec::new();
     let mut bytes = 0;

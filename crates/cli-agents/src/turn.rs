@@ -1,4 +1,4 @@
-//! One turn: who works, where, in which session, and what is made of how it ended.
+//! One turn: its worker, workspace and session, and how its outcome ends the task.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,16 +23,16 @@ use super::workspace::{self, ChosenFolder, Workspace, WorkspaceError};
 use super::worktree::{BRANCH_PREFIX, Worktree, WorktreePolicy, WorktreeRequest};
 use crate::adapters::{Ending, Failure, FailureKind, Order, Permissions, Session, plain};
 
-/// So many branches of a conversation are remembered. Most have not come to be, because nothing was changed.
+/// So many branches of a conversation are remembered. Most do not exist, because nothing was changed.
 const MOST_BRANCHES: usize = 20;
 /// The number of every task's first message.
 const FIRST: Seq = Seq(1);
 /// A program that is not ready is started so often, this far apart.
 const STARTS: u32 = 4;
 const BETWEEN_STARTS: Duration = Duration::from_millis(500);
-/// A turn that is lost so often, each time this soon after its program was started, is not taken up again. It may be what
-/// takes the server down, and each time costs what the program costs. That the program said something is no progress
-/// then, unlike with other agents.
+/// A turn that is lost so often, each time this soon after its program was started, is not taken up again. It may be
+/// what takes the server down, and each time costs what the program costs. That the program said something is no
+/// progress then, unlike with other agents.
 const MOST_LOSSES: u32 = 3;
 const SOON: Duration = Duration::from_secs(600);
 const LOST_TOO_OFTEN: &str = "the server was lost again and again soon after this program was started, so it is not \
@@ -50,19 +50,19 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     let mut saved: TurnCheckpoint = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
     let repositories = &agent.shared.repositories;
-    // Only who is first in its conversation: others would wait for each other in both lines.
+    // Only for the first turn of its conversation: others could deadlock between both queues.
     let folder = saved.folder.as_deref().filter(|_| is_recovered && conversation.is_admitted()).map(Path::new);
     let kept = folder.and_then(|folder| Workspace::enqueue(&agent.settings, repositories, folder, &task));
     let was_stopped = turn.was_stopped;
     let turn = match saved.seq {
-        // If its program has asked, the newest message is only somebody's answer.
+        // If its program has asked, the newest message is only the answer to that.
         Some(seq) if is_recovered => task.turn_on(Seq(seq), turn).await?,
         _ => turn,
     };
     if is_recovered {
         let now = agent.shared.clock.now();
         let is_soon = saved.began.is_some_and(|began| now.0 - began.0 < SOON.as_millis() as i64);
-        // A program that waits for an answer takes nothing down, and an orderly stop is nobody's fault.
+        // A program that waits for an answer crashes nothing, and a graceful shutdown does not count.
         let is_innocent = was_stopped || task.snapshot().status.state.is_interrupted();
         saved.losses = match (is_innocent, is_soon) {
             (true, _) => saved.losses,
@@ -72,7 +72,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         if saved.losses > MOST_LOSSES {
             return Ok(task.fail_because(Reason::RecoveryLimit, None, LOST_TOO_OFTEN).await?);
         }
-        // A question that was open is nobody's any more, and must not be answered.
+        // A question that was open has no program any more, and must not be answered.
         task.status("The program was interrupted and is taken up again.").await?;
     }
     let begins_task = turn.seq == FIRST && !is_recovered;
@@ -177,13 +177,14 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) =
         (&worked, &mut prepared.workspace.worktree)
     {
-        // The kernel ends the task for this, and nobody will go on in its copy.
+        // The kernel ends the task for this, so its worktree is not used again.
         worktree.give_up();
     }
     worked
 }
 
-/// Ends a turn whose message is an answer that nobody has asked for. What the turn before said stays the task's last word.
+/// Ends a turn whose message is an answer without a question. The result of the turn before stays the task's last
+/// message.
 async fn ignore_answer(task: &TaskHandle, note: String) -> Result<(), Stopped> {
     let said = task.snapshot().status.message.as_ref().map(Message::joined_text).unwrap_or_default();
     task.status(note).await?;
@@ -207,7 +208,7 @@ struct PreparedTurn<'a> {
     turn: Turn,
     task: TaskHandle,
     saved: TurnCheckpoint,
-    /// The program was at work on this turn when the server stopped.
+    /// The program was running for this turn when the server stopped.
     is_recovered: bool,
     worker: &'a Worker,
     /// What the program may do for the skill of the conversation.
@@ -266,7 +267,7 @@ impl PreparedTurn<'_> {
             let outcome = match ran {
                 Ok(outcome) => outcome,
                 Err(stopped) => {
-                    // Whoever stopped it writes the end; that no more comes of what was begun can be said before.
+                    // The terminal event is written by what stopped the task; the last chunks can come before it.
                     let _ = report.end_texts().await;
                     if stopped == Stopped::Canceled {
                         self.workspace.publish_changes(&mut report, &self.turn.text()).await;

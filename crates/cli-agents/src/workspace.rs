@@ -1,4 +1,4 @@
-//! Where a turn works: the agent's folder, or a repository that the request chose within the allowed ones.
+//! The workspace of a turn: the agent's folder, or a repository that the request chose within the allowed ones.
 
 mod repository;
 
@@ -13,14 +13,14 @@ use super::settings::Settings;
 use super::task_reporter::TaskReporter;
 use super::worktree::Worktree;
 
-/// Of so many questions of others a task that waits for them says that they are open. Its own log must not grow without
-/// end because another one's questions do.
+/// A waiting task reports at most so many open questions of its blockers: its own log must not grow without end because
+/// another task's does.
 const MOST_QUESTIONS: u32 = 20;
 
-/// A folder that a turn works in: a copy, or the folder itself with a place in the line for it.
+/// The folder that a turn works in: a worktree, or the chosen folder with its repository lock.
 pub(super) struct Workspace {
     pub(super) chosen: ChosenFolder,
-    /// The folder to work in: the chosen one, or the one in the copy.
+    /// The folder to work in: the chosen one, or the one in the worktree.
     pub(super) folder: PathBuf,
     pub(super) worktree: Option<Worktree>,
     lock: Option<RepositoryLock>,
@@ -50,7 +50,7 @@ pub(super) enum WorkspaceError {
     /// The agent's own folder is missing.
     #[error("the folder of this agent cannot be worked in: {0}")]
     Missing(String),
-    /// While the task waited, somebody has put something else in its place.
+    /// While the task waited, the folder was replaced.
     #[error("the folder to work in was moved while the task waited: send the message again")]
     Moved,
 }
@@ -154,7 +154,7 @@ pub(super) fn is_elsewhere(folder: &Path) -> bool {
 }
 
 impl Workspace {
-    /// A place in the line for the folder of a turn that goes on, which is to be the first there.
+    /// Queues a recovered turn for its folder, before other turns are.
     pub(super) fn enqueue(
         settings: &Settings,
         repositories: &RepositoryLocks,
@@ -164,8 +164,8 @@ impl Workspace {
         settings.repo_lock.then(|| repositories.enqueue(repository::top(folder).unwrap_or(folder), LockOwner::of(task)))
     }
 
-    /// Waits for the folder, in the place that was `kept` for it if there is one, until nobody else works in its
-    /// repository, and says so meanwhile. Nothing if the task is to stop before that.
+    /// Waits for the repository lock of the folder, from the position that was `kept` for it if there is one, and
+    /// reports the blocker meanwhile.
     pub(super) async fn open(
         settings: &Settings,
         repositories: &RepositoryLocks,
@@ -188,12 +188,12 @@ impl Workspace {
         Ok(Self { chosen, folder, worktree: None, lock: Some(lock) })
     }
 
-    /// A copy needs no place in a line.
+    /// A worktree needs no repository lock.
     pub(super) fn copied(worktree: Worktree, chosen: ChosenFolder) -> Self {
         Self { chosen, folder: worktree.folder.clone(), worktree: Some(worktree), lock: None }
     }
 
-    /// A child works here from now on: nobody else does until nothing of it is left.
+    /// A child works here from now on: the locks are held until its process tree has exited.
     pub(super) fn hold_until_exit(&mut self, tree_exit: TreeExit) {
         if let Some(lock) = &mut self.lock {
             lock.hold_until_exit(tree_exit.clone());
@@ -203,11 +203,11 @@ impl Workspace {
         }
     }
 
-    /// Tells what was changed in the copy of a task that was stopped, as far as who stopped it leaves time for that.
+    /// Publishes the diff of a canceled task, as far as the cancellation leaves time for that.
     pub(super) async fn publish_changes(&mut self, report: &mut TaskReporter, about: &str) {
         let Some(mut worktree) = self.worktree.take() else { return };
         let about = about.to_owned();
-        // On its own: git is never stopped halfway. If nobody waits for it any more, the copy is put away after it.
+        // In its own task: git is never stopped halfway. If this future is dropped, the worktree is removed after it.
         let committing = tokio::spawn(async move {
             let changes = worktree.changes(&about).await;
             (worktree, changes)
@@ -223,8 +223,8 @@ impl Workspace {
     }
 }
 
-/// Waits for one's turn. Says for which task, and again when that is another one, or when it changes whether somebody's
-/// answer would bring it nearer.
+/// Waits for the repository lock. Reports the blocker, and again when it is another task, or when it opens or closes a
+/// question.
 async fn wait(lock: &RepositoryLock, task: &TaskHandle) -> Result<(), Stopped> {
     let mut told: Option<BlockingTask> = None;
     let mut questions = 0;

@@ -1,9 +1,10 @@
-//! A copy of the repository for each task: a git worktree.
+//! Worktrees: a git worktree for each task. (Messages to callers call it a copy of the repository.)
 //!
-//! The copy of a conversation is always at the same position, because programs find their sessions by the folder they were
-//! begun in. What a task changed is committed and told as a diff, and the copy is removed; where the policy says so, a
-//! branch names what was committed. If the task is stopped on the way and there is no time to tell, it is put away in the
-//! background; if the server is, the copy stays for the next one to go on in, or to put away if nobody will.
+//! The worktree of a conversation is always at the same path, because programs find their sessions by the folder they
+//! were started in. What a task changed is committed and published as a diff, and the worktree is removed; where the
+//! policy says so, a branch names the commit. If the task is canceled without time for that, the worktree is committed
+//! and removed in the background; if the server is killed, the worktree stays for recovery, or for the sweep if the
+//! task has ended.
 
 mod agent_worktrees;
 mod checkout;
@@ -24,10 +25,10 @@ use record::WorktreeRecord;
 pub(super) use agent_worktrees::{AgentWorktrees, short_name};
 pub(super) use patch::Patch;
 
-/// Whether tasks work in copies, and whether their work is kept.
+/// Whether tasks work in worktrees, and whether their work is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorktreePolicy {
-    /// No copies.
+    /// No worktrees.
     #[default]
     Off,
     /// A copy for each task; what was changed is kept as a branch.
@@ -36,19 +37,19 @@ pub enum WorktreePolicy {
     Remove,
 }
 
-/// What the names of our branches begin with.
+/// The prefix of our branches.
 pub(super) const BRANCH_PREFIX: &str = "switchboard/";
 
-/// What a copy is made from.
+/// What a worktree is made from.
 pub(super) struct WorktreeRequest<'a> {
-    /// The folder that would be worked in without a copy.
+    /// The folder of the repository.
     pub(super) folder: &'a Path,
     /// The conversation, with whose it is.
     pub(super) context: &'a str,
     /// What the task's work is kept as; none if it is not kept.
     pub(super) branch: Option<String>,
-    /// Branches of this task and of the conversation's earlier ones, the newest first: the first that is there is gone on
-    /// with.
+    /// Branches of this task and of the conversation's earlier ones, the newest first: the first that is there is gone
+    /// on with.
     pub(super) earlier: &'a [String],
     /// The commit that an earlier turn of this task began with.
     pub(super) base: Option<&'a str>,
@@ -56,22 +57,22 @@ pub(super) struct WorktreeRequest<'a> {
     pub(super) tip: Option<&'a str>,
 }
 
-/// A copy that a task has.
+/// The worktree of a task.
 pub(super) struct Worktree {
     checkout: Checkout,
     task: TaskHandle,
-    /// Held until it is put away.
+    /// Held until it is removed.
     pub(super) position: Option<ProcessBoundPosition<String>>,
     /// The folder to work in.
     pub(super) folder: PathBuf,
     /// What is in it has been committed as this.
     tip: Option<String>,
-    /// Nobody will go on in it.
+    /// It is not used again.
     is_given_up: bool,
     is_closed: bool,
 }
 
-/// What was changed in a copy.
+/// What was changed in a worktree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) patch: Patch,
@@ -79,7 +80,7 @@ pub(super) struct Changes {
 }
 
 impl Worktree {
-    /// Makes a copy, or takes up the one that the task has been stopped in.
+    /// Makes a worktree, or recovers the one that the task was stopped in.
     ///
     /// # Errors
     /// What is in the way, for the caller.
@@ -136,7 +137,7 @@ impl Worktree {
         if worktree.checkout.record.is_ready {
             return Ok(worktree);
         }
-        // On its own: if the task is stopped meanwhile, it is made to the end and then dropped.
+        // In its own task: if the turn is canceled meanwhile, it is made to the end and then dropped.
         let made = tokio::spawn(async move { worktree.checkout.make().await.map(|()| worktree) });
         made.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }
@@ -163,7 +164,7 @@ impl Worktree {
         self.checkout.changes(&tip).await
     }
 
-    /// Nobody will go on in it: dropping it puts it away.
+    /// It is not used again: dropping it commits and removes it.
     pub(super) fn give_up(&mut self) {
         self.is_given_up = true;
     }
@@ -228,7 +229,7 @@ async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>) -> Op
     names.iter().find_map(|name| there.get(name.as_str())).map(|commit| (*commit).to_owned())
 }
 
-/// Puts away what another task of the conversation has left at a position.
+/// Commits and removes what another task of the conversation has left at this path.
 async fn make_room(left: &Checkout) -> Result<(), String> {
     left.commit_and_remove().await;
     let path = left.path();
@@ -243,7 +244,7 @@ async fn make_room(left: &Checkout) -> Result<(), String> {
 
 impl Drop for Worktree {
     fn drop(&mut self) {
-        // The kernel ends the task of a turn that panics, and nobody will go on in its copy.
+        // The kernel ends the task of a turn that panics, so its worktree is not used again.
         let is_left = self.task.is_over() || self.is_given_up || std::thread::panicking();
         if self.is_closed || !is_left {
             return;
@@ -252,7 +253,7 @@ impl Drop for Worktree {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 if let Some(position) = &position {
-                    // Its program may still be at work on what is to be committed.
+                    // Its program may still be writing what is to be committed.
                     position.child_exited().await;
                 }
                 if is_committed {

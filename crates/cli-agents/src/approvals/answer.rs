@@ -1,7 +1,7 @@
-//! What a message says, whichever question it may answer, and whether it can be nothing but an answer.
+//! Parses a message as an answer to an approval, and tells answers from prompts.
 //!
-//! Work may speak of decisions and approvals too, in words and in data. So a message is taken for an answer only if all
-//! of it is one: a file, other data or other members beside it make it something else.
+//! A prompt may speak of decisions and approvals too, in words and in data. So a message is taken for an answer only if
+//! all of it is one: a file, other data or other members beside it make it a prompt.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -10,13 +10,13 @@ use switchboard_a2a::{Message, PartContent};
 /// What may stand between a word and what follows it.
 const BETWEEN: [char; 6] = [' ', ',', ':', ';', '.', '\n'];
 
-/// The members of data that make it an answer: which question, and what is said to it.
+/// The members that make data an answer: the id of the approval, and the decision.
 const ANSWERS: [&str; 4] = ["approvalId", "decision", "option", "optionId"];
 
-/// What a yes to a command that is not shown whole ends with, so that nobody gives it without having seen that.
+/// The word that a yes to a command shown in part must end with, so that it is not given unknowingly.
 pub(super) const INCOMPLETE: &str = "incomplete";
 
-/// One thing that a message says.
+/// One part of an answer.
 pub(super) enum Statement {
     /// All its text, which may be anything.
     Text(String),
@@ -36,15 +36,15 @@ pub(super) struct AnswerData {
 
 /// A message that can be nothing but an answer.
 pub(super) enum CertainAnswer {
-    /// It names the question.
+    /// It names the approval.
     Named(String),
-    /// Data that names no question.
+    /// Data that names no approval.
     Data,
     /// A word that people say yes or no with.
     Word(String),
 }
 
-/// A word of ours.
+/// What a plain word decides.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Allow,
@@ -53,7 +53,7 @@ pub(super) enum Verdict {
 }
 
 impl Statement {
-    /// The question it names.
+    /// The approval it names.
     pub(super) fn approval_id(&self) -> Option<&str> {
         match self {
             Self::Text(_) => None,
@@ -62,7 +62,7 @@ impl Statement {
     }
 }
 
-/// All that a message says, or none if it holds something that is no part of an answer.
+/// All statements of a message, or none if it holds something that is no part of an answer.
 pub(super) fn statements(message: &Message) -> Option<Vec<Statement>> {
     let mut statements = Vec::new();
     for part in &message.parts {
@@ -86,8 +86,7 @@ pub(super) fn statements(message: &Message) -> Option<Vec<Statement>> {
     Some(statements)
 }
 
-/// Whether a message can be nothing but an answer. Beside text, data that names no question says no more than the word
-/// in it.
+/// Whether a message can be nothing but an answer. Beside text, data that names no approval counts as the word in it.
 pub(super) fn certain_answer(message: &Message) -> Option<CertainAnswer> {
     let statements = statements(message)?;
     let has_text = statements.iter().any(|statement| matches!(statement, Statement::Text(_)));
@@ -112,8 +111,7 @@ pub(super) fn certain_answer(message: &Message) -> Option<CertainAnswer> {
     named.or(data).or(word)
 }
 
-/// Whether a message is data alone and speaks of an approval or a decision. Without text it is no work either, whatever
-/// else the data hold.
+/// Whether a message is data alone and mentions an approval or a decision: without text it is no prompt either.
 pub(super) fn mentions_approval(message: &Message) -> bool {
     let is_alone = message.parts.iter().all(|part| match &part.content {
         PartContent::Text(text) => text.trim().is_empty(),
@@ -128,7 +126,7 @@ pub(super) fn mentions_approval(message: &Message) -> bool {
         })
 }
 
-/// Whether an id can be that of a question: others have ids of approvals too.
+/// Whether an id has the form of ours: other systems have approval ids too.
 fn is_our_id(id: &str) -> bool {
     uuid::Uuid::try_parse(id).is_ok_and(|uuid| uuid.get_version_num() == 4 && uuid.to_string() == id)
 }
@@ -145,18 +143,18 @@ pub(super) fn verdict(word: &str) -> Option<Verdict> {
     }
 }
 
-/// The same also where they say that a command was not shown whole.
+/// The same with or without [`INCOMPLETE`].
 fn verdict_of_words(words: &str) -> Option<Verdict> {
     verdict(words).or_else(|| verdict(strip_incomplete(words)?))
 }
 
-/// The words of a yes that says that a command was not shown whole, without that.
+/// The words before [`INCOMPLETE`], if an answer ends with it.
 pub(super) fn strip_incomplete(words: &str) -> Option<&str> {
     let (rest, last) = words.rsplit_once(' ')?;
     last.trim_end_matches('.').eq_ignore_ascii_case(INCOMPLETE).then(|| rest.trim_end())
 }
 
-/// A text in words of ours, with the reason it gives. Only a no can be explained: "yes, but …" is no plain yes.
+/// The verdict of a text, with its reason. Only a no can have one: "yes, but …" is no plain yes.
 pub(super) fn verdict_with_reason(text: &str) -> Option<(Verdict, Option<&str>)> {
     if let Some(word) = verdict(text) {
         return Some((word, None));

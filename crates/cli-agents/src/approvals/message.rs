@@ -1,4 +1,4 @@
-//! The message that asks a program's question, in words for people and as data for programs.
+//! The message of an approval, in words for people and as data for programs.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ pub(super) struct OwnChoice<'a> {
     pub(super) choice: &'a Choice,
 }
 
-/// What people see of a question that the program has written.
+/// The program's own texts, sanitized and shortened for people.
 struct Excerpts {
     /// The prompt and what the tool is called with.
     call: ToolCallText,
@@ -62,7 +62,7 @@ struct Excerpts {
 }
 
 impl PendingApproval {
-    /// The message that asks. `note` comes before it, where an answer could not be taken.
+    /// The message of the question. `note` says why an earlier answer was not taken.
     pub(crate) fn message(&self, note: Option<&str>) -> Message {
         let approval = &self.approval;
         let Excerpts { call, tool, labels, omitted } = self.shown();
@@ -96,7 +96,7 @@ impl PendingApproval {
         message
     }
 
-    /// Whether something is too long to be shown whole, so that a yes has to say that this was seen.
+    /// Whether something is shown in part, so that a yes has to say that this was seen.
     pub(super) fn is_incomplete(&self) -> bool {
         self.shown().omitted > 0
     }
@@ -134,8 +134,8 @@ impl PendingApproval {
         }
     }
 
-    /// What the program offers beyond yes and no. What reads as a word of ours means what it always means, so an answer
-    /// of that name is offered under another.
+    /// What the program offers beyond yes and no. Our words keep their meaning, so a choice with such an id is offered
+    /// under another.
     pub(super) fn own_choices(&self) -> Vec<OwnChoice<'_>> {
         let choices = &self.approval.choices;
         let ids: BTreeSet<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();

@@ -1,4 +1,5 @@
-//! Text for people who decide by it: what cannot be seen is escaped, so that two different commands never read alike.
+//! Sanitizes text for an approval: invisible and misleading characters are escaped, so that two different commands
+//! never read alike.
 //!
 //! | in the text | shown as |
 //! |---|---|
@@ -25,7 +26,7 @@ const NOTATION: [&str; 4] = [
     "\u{2216}\u{29f5}\u{29f9}\u{fe68}\u{ff3c}",
 ];
 
-/// A text with everything in it made visible.
+/// Sanitizes a text: escapes everything invisible in it.
 pub(super) fn sanitize(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -112,8 +113,8 @@ fn is_right_to_left(character: char) -> bool {
 }
 
 /// Whether it shows nothing by itself: control and format characters (zero-width, bidirectional, tags), unassigned and
-/// private ones, unusual spaces, variation selectors, fillers and blank glyphs, and what makes a letter look like another
-/// one that there is too (accents of no script, voicing marks, parts of Korean syllables).
+/// private ones, unusual spaces, variation selectors, fillers and blank glyphs, and what makes a letter look like
+/// another one that there is too (accents of no script, voicing marks, parts of Korean syllables).
 fn is_invisible(character: char) -> bool {
     if character.is_ascii_graphic() {
         return false;

@@ -1,5 +1,4 @@
-//! What a program wants to do, as people see it: its own words for it, and what the tool is called with as far as these
-//! words do not say it.
+//! A tool call as people see it: the program's own prompt, and the input members that the prompt does not name.
 //!
 //! A line break of the program is followed by `  | `, so that none of its lines looks like one of the question's.
 
@@ -19,7 +18,7 @@ const MEMBERS: usize = 1_000;
 /// What has a longer name than this is shown as one JSON value.
 const NAME_BYTES: usize = 200;
 
-/// A call for people.
+/// A sanitized tool call.
 pub(super) struct ToolCallText {
     pub(super) prompt: String,
     /// `name: value` of each member of the input that the prompt does not have.
@@ -28,13 +27,13 @@ pub(super) struct ToolCallText {
     pub(super) omitted: usize,
 }
 
-/// A text with everything in it made visible, or its beginning and its end.
+/// A sanitized text, or its beginning and its end.
 pub(super) struct Excerpt {
     pub(super) text: String,
     pub(super) omitted: usize,
 }
 
-/// The members of an input that a prompt does not have.
+/// The input members that the prompt does not name.
 struct Members<'a> {
     tool: &'a str,
     prompt: &'a str,
@@ -132,7 +131,7 @@ impl Members<'_> {
     }
 }
 
-/// A text with everything in it made visible; of one that is longer than `most` the beginning and the end.
+/// A sanitized text; of one that is longer than `most` the beginning and the end.
 pub(super) fn excerpt(text: &str, most: usize) -> Excerpt {
     excerpt_ends(text, most, most / 2)
 }

@@ -1,5 +1,5 @@
-//! Files and folders, touched as the account that git runs as: nothing is read, written or removed that this account could
-//! not.
+//! Files and folders, touched as the account that git runs as: nothing is read, written or removed that this account
+//! could not.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,7 +16,7 @@ impl Git {
         }
         let mut removed = self.try_remove(path).await;
         if removed.is_err() {
-            // Folders that nobody may write to, such as some caches.
+            // Read-only folders, such as some caches.
             self.make_readable(path).await;
             removed = self.try_remove(path).await;
         }

@@ -1,5 +1,6 @@
-//! Git at the files of a copy with settings of our own: a folder like `.git` beside the copy, which has the repository's
-//! objects and nothing of what it, the account or the copy would have git run. Filters do not run, in neither direction.
+//! An isolated git directory for the files of a worktree: it shares the repository's objects and none of the settings
+//! by which the repository, the account or the worktree would have git run programs. Filters do not run in either
+//! direction.
 
 use std::ffi::OsString;
 use std::io;

@@ -1,4 +1,4 @@
-//! One child as its caller sees it.
+//! The handle of one child process: its output, its input, and its end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,10 +20,10 @@ use super::stderr::{self, CHUNK, LEFTOVER, StderrTail, read_now};
 use super::tree_exit::TreeExit;
 use crate::adapters::Exit;
 
-/// How long a line that is not ended must not grow before it counts as a prompt.
+/// An unfinished line that has not grown for so long counts as a prompt.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// A child. Dropping it ends it, and everything that it has started, in the background.
+/// A child process. Dropping it kills its process tree in the background.
 pub struct Child {
     run: RunHandle,
     input: Option<Input>,
@@ -33,13 +33,13 @@ pub struct Child {
     lines: LineSplitter,
     /// How long the unfinished line was when it last grew.
     length: u64,
-    /// When it will have been quiet for long enough; none once it was told.
+    /// When the unfinished line counts as a prompt; none once that was reported.
     quiet_at: Option<Instant>,
     budget: Arc<OutputBudget>,
     is_flooded: bool,
     tail: Arc<Mutex<StderrTail>>,
     stderr: Option<JoinHandle<()>>,
-    /// Known once nothing of the run is left.
+    /// Set once the process tree has exited.
     status: Option<ExitStatus>,
     /// How much may still be read after that.
     leftover: usize,
@@ -74,25 +74,24 @@ impl Child {
         })
     }
 
-    /// Its number.
+    /// Its process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.run.pid.cast_unsigned()
     }
 
-    /// What is left of it, also when it has been dropped.
+    /// The exit of its process tree, which can be awaited after the child was dropped.
     #[must_use]
     pub fn tree_exit(&self) -> TreeExit {
         TreeExit::new(self.run.done.clone())
     }
 
-    /// The next thing it says or does. Nothing is lost if this is dropped before it is ready. Nothing is read before it
-    /// is asked for, so a child that writes faster than its lines are taken waits. After [`Output::Ended`] there is
-    /// only that.
+    /// The next line or event. Cancellation-safe. Reads only when called, so a child that writes faster than its lines
+    /// are taken is held back by its pipe (backpressure). Repeats [`Output::Ended`] at the end.
     pub async fn next(&mut self) -> Output {
         loop {
-            if let Some(piece) = self.lines.take() {
-                return self.told(piece);
+            if let Some(line) = self.lines.take() {
+                return self.output_of(line);
             }
             if self.budget.is_over() && !self.is_flooded {
                 self.is_flooded = true;
@@ -118,8 +117,7 @@ impl Child {
         }
     }
 
-    /// The next bytes it writes, as they are; none once it has ended. For output that is not made of lines: it is read
-    /// either this way or the other.
+    /// The next raw bytes; none once it has ended. For output that is not made of lines, instead of [`Self::next`].
     pub async fn next_bytes(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(bytes) = self.lines.take_bytes() {
@@ -133,7 +131,7 @@ impl Child {
         }
     }
 
-    /// Queues a line to be written, and its end. Never waits.
+    /// Queues a line for its standard input. Never waits.
     ///
     /// # Errors
     /// If its input is closed, or it does not read what was written before.
@@ -148,15 +146,15 @@ impl Child {
         }
     }
 
-    /// Ends it, and everything that it has started: asks, waits for the grace, then kills. What it says meanwhile is
-    /// read and dropped. If this is dropped before it is ready, the ending goes on.
+    /// Kills its process tree: SIGTERM, the grace, then SIGKILL. Output meanwhile is read and dropped. If this future
+    /// is dropped, the termination goes on.
     pub async fn end(&mut self) -> Exit {
         self.run.end();
         self.input = None;
         self.gone().await
     }
 
-    /// Closes its input, waits so long for it to go by itself, then ends it.
+    /// Closes its input, waits so long for it to exit by itself, then kills its process tree.
     pub async fn leave(&mut self, patience: Duration) -> Exit {
         self.close_input();
         match timeout(patience, self.gone()).await {
@@ -173,7 +171,7 @@ impl Child {
         }
     }
 
-    /// Until something happens. The run comes first: once it is over, what is left in the pipe is all there is.
+    /// Waits for an event. The exit comes first: after it, the pipe holds all the output there will be.
     async fn wait(&mut self) -> Option<Output> {
         if self.length != self.lines.length() {
             self.length = self.lines.length();
@@ -193,18 +191,18 @@ impl Child {
         None
     }
 
-    /// Takes in what was read; nothing is the end.
+    /// Takes in what was read; zero bytes are the end of the output.
     fn take(&mut self, count: usize) -> Option<Output> {
         if count == 0 {
             self.stdout = None;
-            return self.lines.finish().map(|piece| self.told(piece));
+            return self.lines.finish().map(|line| self.output_of(line));
         }
         self.budget.spend(count);
         self.lines.push(self.chunk.get(..count).unwrap_or_default());
         None
     }
 
-    /// Nothing of the run is left: what is still in the pipes, then the end.
+    /// The process tree has exited: reads what is still in the pipes, then reports the exit.
     async fn finish(&mut self, status: ExitStatus) -> Option<Output> {
         if let Some(stdout) = &self.stdout {
             let count = if self.leftover > 0 { read_now(stdout, &mut self.chunk).unwrap_or_default() } else { 0 };
@@ -220,10 +218,10 @@ impl Child {
         None
     }
 
-    fn told(&mut self, piece: SplitLine) -> Output {
+    fn output_of(&mut self, line: SplitLine) -> Output {
         self.length = 0;
         self.quiet_at = None;
-        match piece {
+        match line {
             SplitLine::Line(line) => Output::Line(line),
             SplitLine::TooLong { bytes } => Output::TooLong { bytes },
         }

@@ -1,4 +1,4 @@
-//! All children of a server.
+//! All child processes of a server: the spawner and reaper threads behind one handle.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,8 +24,7 @@ use super::output::OutputLimits;
 use super::reaper::{PATIENCE, Reaper, ReaperContext, ReaperHandle, ReaperMessage};
 use super::spawner::{SpawnRequest, Spawner};
 
-/// All children of a server: the thread that starts them, the ledger of what runs, and the reaper. Clones are the
-/// same children.
+/// All child processes of a server. Clones share them.
 #[derive(Clone)]
 pub struct Children {
     inner: Arc<ChildrenState>,
@@ -34,17 +33,17 @@ pub struct Children {
 /// How children are started and ended.
 #[derive(Clone, Debug)]
 pub struct ChildrenOptions {
-    /// Program and first arguments that become a child: `["/proc/self/exe", "exec-child"]` for the server.
+    /// Helper program that becomes the child: `["/proc/self/exe", "exec-child"]` for the server.
     pub helper: Vec<OsString>,
-    /// Folder for the ledger; made if needed. A server finds here what an earlier one left.
+    /// Folder of the ledger; made if needed. A server finds the orphans of an earlier one by it.
     pub ledger: PathBuf,
-    /// How long children have between the signal that asks them to end and the one that ends them.
+    /// Time between SIGTERM and SIGKILL.
     pub grace: Duration,
     /// Whether this process starts no other children, so that unknown ones are orphans to be ended and reaped.
     pub exclusive: bool,
 }
 
-/// What clones and runs share. The threads go on until the last of these is gone and nothing runs.
+/// Shared by clones and runs. The threads end when the last one is dropped and no child runs.
 pub(super) struct ChildrenState {
     pub(super) reaper_handle: ReaperHandle,
     requests: Sender<SpawnRequest>,
@@ -60,7 +59,7 @@ impl Drop for ChildrenState {
 }
 
 impl Children {
-    /// Ends what an earlier server left, which may take seconds, and gets ready to start children.
+    /// Kills the orphans of an earlier server, which may take seconds, and starts the threads.
     ///
     /// # Errors
     /// If the ledger cannot be read or written, or the system gives no threads or does not show its processes.
@@ -68,8 +67,8 @@ impl Children {
         let ledger = Ledger::open(&options.ledger)?;
         let orphans = orphans::end(&ledger, options.grace)?;
         if options.exclusive {
-            // Grandchildren that lose their parents come to us, not to the system, where nobody knows them. A program
-            // with other children has no use for strangers among them.
+            // Orphaned grandchildren are reparented to this process instead of init, so that the reaper finds them. A
+            // program with other children must not get strangers among them.
             set_child_subreaper(Some(getpid()))?;
         }
         let (reaper_handle, messages) = ReaperHandle::new()?;
@@ -96,7 +95,7 @@ impl Children {
             started: 0,
         };
         let (grace, is_closed) = (options.grace, AtomicBool::new(false));
-        // Whatever fails from here on, dropping this tells the threads to leave.
+        // If something fails from here on, dropping this ends the threads.
         let inner = Arc::new(ChildrenState { reaper_handle, requests, running: count, grace, is_closed });
         let keeps = inner.requests.clone();
         thread::Builder::new().name("reaper".to_owned()).spawn(move || reaper.run(keeps))?;
@@ -107,7 +106,7 @@ impl Children {
     /// Starts a child.
     ///
     /// # Errors
-    /// If it cannot be started, as far as can be told before it runs. What goes wrong later is told by its exit.
+    /// If it cannot be started, as far as that shows before it runs. Later failures show in its exit.
     pub async fn spawn(&self, command: ChildCommand, limits: OutputLimits) -> Result<Child, SpawnError> {
         if self.inner.is_closed.load(Ordering::Acquire) {
             return Err(SpawnError::Closed);
@@ -120,7 +119,7 @@ impl Children {
         Child::new(started, limits, label).map_err(|source| SpawnError::Start { program, source })
     }
 
-    /// Ends all children and waits until nothing of them is left. None is started from now on.
+    /// Kills all process trees and waits until they have exited. None is started from now on.
     pub async fn close(&self) {
         self.inner.is_closed.store(true, Ordering::Release);
         self.inner.reaper_handle.send(ReaperMessage::EndAll);
@@ -131,7 +130,7 @@ impl Children {
         }
     }
 
-    /// How many children there are, those that are ending included.
+    /// How many children there are, those being killed included.
     #[must_use]
     pub fn running(&self) -> usize {
         *self.inner.running.borrow()

@@ -57,12 +57,12 @@ pub enum SpawnError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Only root may become somebody else.
+    /// Only root may switch to another user.
     #[error("running as user {name:?} needs root, and this process is uid {uid}: run it as root or as that user")]
     User {
-        /// Who was wished for.
+        /// The requested user.
         name: String,
-        /// Who we are.
+        /// The user of this process.
         uid: u32,
     },
     /// The system did not start it.

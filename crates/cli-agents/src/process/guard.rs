@@ -1,9 +1,9 @@
-//! A second process that ends what a server leaves when it is killed.
+//! The guard: a watchdog process that kills the orphans of a server that was killed.
 //!
-//! The kernel kills a server's children with it, but not theirs: npm's Codex is a script that starts the real program. So
-//! the guard waits for the end of a pipe whose other end only the server has, and which closes however the server dies.
-//! Then it ends all that belongs to that server's runs. Nothing of it is left to the next server, unless server and guard
-//! are killed together: that one finds the rest in the ledger.
+//! The kernel kills a server's children with it, but not theirs: npm's Codex is a script that starts the real program.
+//! So the guard waits for the end of a pipe whose other end only the server has, and which closes however the server
+//! dies. Then it kills the process trees of that server's runs. Only if server and guard are killed together is this
+//! left to the next server, which finds the orphans in the ledger.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -28,7 +28,7 @@ pub(super) struct Guard {
     /// Program and arguments that become a guard.
     command: Vec<OsString>,
     process: Option<Child>,
-    /// Who it is, so that nobody takes it for an orphan.
+    /// Its identity, so that the reaper does not take it for an orphan.
     identity: Arc<Mutex<Option<ProcessIdentity>>>,
 }
 
@@ -45,7 +45,7 @@ impl Guard {
         Self { command, process: None, identity }
     }
 
-    /// Has one running. If none can be started, the ledger is all there is.
+    /// Starts the guard unless it runs. If it cannot be started, only the ledger is left.
     pub(super) fn ensure(&mut self) {
         if self.process.as_mut().is_some_and(|process| matches!(process.try_wait(), Ok(None))) {
             return;
@@ -69,7 +69,7 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// The server ends in order: nothing is left to be ended.
+    /// Graceful shutdown: no orphan is left to kill.
     fn drop(&mut self) {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
@@ -78,7 +78,7 @@ impl Drop for Guard {
     }
 }
 
-/// What a guard does, in a process of its own. Returns once nothing of the server is left. None if the words make no sense.
+/// The main function of the guard process. Returns once the server's orphans are killed; none for wrong arguments.
 ///
 /// # Errors
 /// If the processes of this machine cannot be seen.
@@ -89,13 +89,13 @@ pub fn guard(mut words: impl Iterator<Item = OsString>) -> Option<io::Result<()>
         return None;
     }
     let mut nothing = [0; 64];
-    // Nothing is ever written, so this returns when the server is gone; a signal in between is no end.
+    // The server never writes, so this returns when the server has died; a signal in between is no end.
     loop {
         match io::stdin().lock().read(&mut nothing) {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Whether the server is gone cannot be told any more: the next one reads the ledger.
+            // Whether the server has died cannot be known any more: the next server reads the ledger.
             Err(error) => return Some(Err(error)),
         }
     }

@@ -1,4 +1,4 @@
-//! Standard input: a queue with a bound, so that a child that does not read stops nobody.
+//! Standard input: a bounded queue, so that a child that does not read never blocks its turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,10 +14,10 @@ const LONGEST_QUEUE: usize = 1 << 20;
 /// Why a line was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// The child, or we, have closed it.
+    /// The child or this process has closed it.
     #[error("the program no longer reads its input")]
     Closed,
-    /// The child does not read what it has got.
+    /// The child does not read.
     #[error("the program does not read its input, and {LONGEST_QUEUE} bytes are waiting already")]
     Full,
 }
@@ -51,7 +51,7 @@ impl Input {
         lines.send(line).map_err(|_| WriteError::Closed)
     }
 
-    /// Once all is written.
+    /// Closes it once the queue is written.
     pub(super) fn close(&mut self) {
         self.lines = None;
     }
@@ -66,7 +66,7 @@ impl Drop for Input {
 async fn write(mut pipe: Sender, mut queue: UnboundedReceiver<String>, queued: Arc<AtomicUsize>) {
     while let Some(line) = queue.recv().await {
         if pipe.write_all(line.as_bytes()).await.is_err() {
-            // The child has closed its end; whoever writes next is told.
+            // The child has closed its end; the next write fails.
             return;
         }
         queued.fetch_sub(line.len(), Ordering::AcqRel);

@@ -1,4 +1,4 @@
-//! How everything of a run is ended: asked, given a grace, then killed.
+//! Kill tree: terminates every process of a run with SIGTERM, waits for the grace, then sends SIGKILL.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -9,34 +9,34 @@ use super::process_table::{Process, ProcessIdentity, ProcessTable};
 use super::process_tree::ProcessTree;
 use super::signal;
 
-/// One run, or what an earlier server left, on its way out.
+/// The termination of one process tree: a run, or the orphans of an earlier server.
 #[derive(Debug)]
 pub(super) struct Termination {
     process_tree: ProcessTree,
-    /// The group to signal at one stroke. Only while its leader is a child of ours that nobody has reaped.
+    /// The process group to signal at once. Only while its leader is our unreaped child: then its pid is not reused.
     leader: Option<i32>,
-    /// When it was asked to end. Whatever holds us up, nobody is killed who was not asked before.
+    /// When SIGTERM was first sent. No process gets SIGKILL before SIGTERM, however late this thread is.
     terminated_at: Option<Instant>,
     is_killing: bool,
-    /// From the first signal to the one that cannot be ignored.
+    /// From SIGTERM to SIGKILL.
     grace: Duration,
-    /// From then until it is given up.
+    /// From SIGKILL until the termination gives up.
     patience: Duration,
-    /// Who has had a signal. Nobody is asked twice: some programs take that for impatience and skip their cleaning up.
+    /// Processes that had a signal. SIGTERM is sent once: some programs take a second one as "skip the clean-up".
     asked: HashSet<ProcessIdentity>,
-    /// The last look has found nothing. One look is not enough: what starts another and ends while the table is read may
-    /// be in it with neither.
+    /// The last round found no process. One such round is not enough: a process that forks and exits while the table is
+    /// read may be in it with neither half.
     is_quiet: bool,
 }
 
-/// How far an ending is.
+/// How far a termination is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Something is left.
+    /// Processes are left.
     Going,
-    /// Nothing is left but the root, which may be a zombie.
+    /// Only the root is left, which may be a zombie.
     Over,
-    /// These could not be ended.
+    /// These could not be killed.
     GivenUp(Vec<ProcessIdentity>),
 }
 
@@ -54,12 +54,12 @@ impl Termination {
         }
     }
 
-    /// The leader was reaped by somebody else, so its number may be anybody's.
+    /// The leader was reaped outside this crate, so its pid may be reused.
     pub(super) fn lose_leader(&mut self) {
         self.leader = None;
     }
 
-    /// How many have had a signal.
+    /// How many processes had a signal.
     pub(super) fn asked(&self) -> usize {
         self.asked.len()
     }
@@ -73,9 +73,9 @@ impl Termination {
         self.terminated_at.is_some_and(|terminated_at| terminated_at.elapsed() >= self.grace + self.patience)
     }
 
-    /// Comes before the look at all processes. Once the grace is over it kills the group at one stroke: members that
-    /// start others while one is killed after the other would win, and a root that outlives its children would take
-    /// itself for done.
+    /// Called before the process table is read. Once the grace is over it kills the process group at once: members that
+    /// fork while they are killed one by one would win, and a root that outlives its children would take itself for
+    /// done.
     pub(super) fn begin_round(&mut self) {
         self.is_killing = self.terminated_at.is_some_and(|terminated_at| terminated_at.elapsed() >= self.grace);
         if let Some(leader) = self.leader.filter(|_| self.is_killing) {
@@ -83,15 +83,16 @@ impl Termination {
         }
     }
 
-    /// Kills at first sight, once the grace is over. What is replaced by another of its kind all the time is gone by the
-    /// time a round is made up.
+    /// Once the grace is over, kills a process as soon as the table shows it: a process that keeps replacing itself by
+    /// a fork is gone by the time the round has the whole table.
     pub(super) fn kill_on_sight(&self, process: &Process) {
         if !process.is_zombie && self.is_killing && self.process_tree.is_tied(process, self.leader) {
             signal::send(process.identity, Signal::KILL);
         }
     }
 
-    /// Signals what is there, reaps what is ours. `abandoned` were given up before and hold up nobody.
+    /// Signals the processes of the tree and reaps our zombies. `abandoned` were given up before and are not waited
+    /// for.
     pub(super) fn round(
         &mut self,
         table: &ProcessTable,
@@ -117,7 +118,7 @@ impl Termination {
         Progress::Going
     }
 
-    /// A round in which the processes could not be seen: there is only the group.
+    /// A round without a process table: only the process group can be signalled.
     pub(super) fn blind_round(&mut self) -> Progress {
         if self.terminated_at.is_none() {
             self.terminated_at = Some(Instant::now());
@@ -151,8 +152,8 @@ impl Termination {
         self.asked.extend(alive.iter().map(|process| process.identity));
     }
 
-    /// Reaps those that have come to us, except the root, whose number must stay taken. Says whether the table is torn:
-    /// one whose parent ended while it was read may have come to us since.
+    /// Reaps zombies that were reparented to us, except the root, whose pid must stay taken. Says whether the table is
+    /// torn: a process whose parent exited while it was read may have been reparented since.
     fn reap(&self, members: &[&Process], table: &ProcessTable) -> bool {
         let myself = std::process::id().cast_signed();
         let mut is_torn = false;
@@ -166,7 +167,7 @@ impl Termination {
     }
 }
 
-/// One that was stopped can only do as it is asked once it runs.
+/// A stopped process handles SIGTERM only once it continues.
 fn terminate_group(leader: i32) {
     signal::send_to_group(leader, Signal::TERM);
     signal::send_to_group(leader, Signal::CONT);

@@ -1,4 +1,4 @@
-//! What runs, written down so that the next server can end what a killed one has left.
+//! The ledger: pid files of the runs, by which the guard or the next server finds the orphans of a killed one.
 //!
 //! One small file per run, and one with the name that all markers of this folder begin with. Only one server has the
 //! folder at a time. A copy of the folder may serve another server beside it: it takes another name, and leaves alone
@@ -28,7 +28,7 @@ pub(super) struct Ledger {
     boot: String,
 }
 
-/// What is written about a run.
+/// The pid file of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunRecord {
     pid: i32,
@@ -38,7 +38,7 @@ pub(super) struct RunRecord {
     label: String,
 }
 
-/// A run that is written down.
+/// The path of a pid file.
 #[derive(Debug)]
 pub(super) struct LedgerEntry(PathBuf);
 
@@ -53,7 +53,7 @@ impl Ledger {
         let here = fs::metadata(folder)?;
         let here = format!("{}:{}", here.dev(), here.ino());
         let written = fs::read_to_string(&place).unwrap_or_default();
-        // A file that says nothing of the place was written before it was asked.
+        // Older name files have no inode behind the name.
         let (name, home) = written.split_once(' ').unwrap_or((&written, &here));
         let server = Uuid::new_v4().simple().to_string();
         let ledger = |name: String| Self { folder: folder.to_owned(), name, server, boot: process_table::boot() };
@@ -87,7 +87,7 @@ impl Ledger {
         &self.folder
     }
 
-    /// Writes a run down.
+    /// Writes the pid file of a run.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -99,7 +99,7 @@ impl Ledger {
         Ok(LedgerEntry(place))
     }
 
-    /// What an earlier server has left. What cannot be read is removed.
+    /// The pid files of an earlier server. Unreadable ones are removed.
     pub(super) fn entries(&self) -> io::Result<Vec<(LedgerEntry, RunRecord)>> {
         let mut entries = Vec::new();
         for file in fs::read_dir(&self.folder)? {
@@ -118,7 +118,7 @@ impl Ledger {
         Ok(entries)
     }
 
-    /// The process of a record, if that was started since the machine was.
+    /// The process of a record, unless the machine was rebooted since.
     pub(super) fn identity(&self, record: &RunRecord) -> Option<ProcessIdentity> {
         (record.boot == self.boot).then_some(ProcessIdentity { pid: record.pid, start: record.start })
     }
@@ -133,8 +133,7 @@ impl LedgerEntry {
     }
 }
 
-/// The processes of one server's runs, as far as they are written down. Changes nothing: a later server may have the
-/// folder by now.
+/// The root processes of one server's runs. Changes nothing: a later server may have the folder by now.
 pub(super) fn roots(folder: &Path, markers: &str) -> Vec<ProcessIdentity> {
     let boot = process_table::boot();
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -150,7 +149,7 @@ fn read(place: &Path) -> Result<RunRecord, String> {
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
-/// All of it, or what was there before.
+/// Writes a file atomically.
 fn write(place: &Path, content: &[u8]) -> io::Result<()> {
     let mut half = place.as_os_str().to_owned();
     half.push(".half");

@@ -1,6 +1,6 @@
 //! Bytes into lines, with a bound on what is kept.
 
-/// One line, or the word that there was one.
+/// A line, or the length of one over the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SplitLine {
     Line(String),

@@ -1,4 +1,4 @@
-//! What a server that was killed has left, found and ended by its guard or by the next server.
+//! Orphans: the processes that a killed server has left, found and killed by its guard or by the next server.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,13 +11,13 @@ use super::ledger::Ledger;
 use super::process_table::{ProcessIdentity, ProcessTable};
 use super::process_tree::{Marker, ProcessTree};
 
-/// How often they are looked at.
+/// How often the process table is read.
 const ROUND: Duration = Duration::from_millis(20);
 
-/// A start must not wait for them much longer than this, in all.
+/// A server start waits for its orphans at most about this long.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// What became of the processes that an earlier server has left.
+/// What became of the orphans of an earlier server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orphans {
     /// How many were ended.
@@ -26,7 +26,7 @@ pub struct Orphans {
     pub left: usize,
 }
 
-/// Ends them; blocks until they are gone.
+/// Kills the orphans in the ledger; blocks until they have exited.
 ///
 /// # Errors
 /// If the ledger or the processes of this machine cannot be read.
@@ -45,7 +45,7 @@ pub(super) fn end(ledger: &Ledger, grace: Duration) -> io::Result<Orphans> {
     Ok(orphans)
 }
 
-/// Ends all that belongs to these roots or has one of these markers.
+/// Kills the process trees of these roots and every process with one of these markers.
 ///
 /// # Errors
 /// If the processes of this machine cannot be read.

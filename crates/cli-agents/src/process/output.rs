@@ -1,4 +1,4 @@
-//! What a child says, and how much of it is listened to.
+//! The output of a child process, and its limits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use crate::adapters::Exit;
 
-/// One thing that a child has said or done.
+/// One line or event of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A line of standard output, without its end. Bytes that are no UTF-8 have been replaced.
@@ -18,9 +18,9 @@ pub enum Output {
     },
     /// The beginning of a line, and silence since. Comes again when the line has grown, and in the line when it ends.
     Pause(String),
-    /// It has said more than it may. Nothing is read any more: end it.
+    /// The output limit is exceeded. Nothing is read any more: end it.
     Flood,
-    /// It has ended, and nothing that it has started is left.
+    /// Its whole process tree has exited.
     Ended(Exit),
 }
 
@@ -35,7 +35,7 @@ pub struct OutputLimits {
     pub output: u64,
 }
 
-/// Counts what both readers read.
+/// The output limit, shared by the readers of standard output and standard error.
 #[derive(Debug)]
 pub(super) struct OutputBudget {
     limit: u64,

@@ -1,4 +1,4 @@
-//! The processes of this machine, as `/proc` shows them at one moment.
+//! The process table of this machine, read from `/proc`.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ const LONGEST_FILE: u64 = 1 << 20;
 /// How often the processes are listed in one look. More is needed only while new ones come all the time.
 const LISTINGS: usize = 5;
 
-/// A process for as long as the machine runs: numbers are used again, but not with the same start.
+/// Identifies a process until the next boot: a pid is reused, but not with the same start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ProcessIdentity {
     /// Its number.
@@ -30,13 +30,13 @@ pub(super) struct Process {
     pub(super) parent: i32,
     pub(super) group: i32,
     pub(super) session: i32,
-    /// Nothing of it runs any more; only its parent has not asked how it ended.
+    /// It has exited and was not reaped.
     pub(super) is_zombie: bool,
     /// The value of [`MARKER`], where it has one and we may look.
     pub(super) marker: Option<String>,
 }
 
-/// All processes but this one and those above it, which must never be ended by mistake.
+/// All processes but this one and its ancestors, which must never be killed by mistake.
 #[derive(Debug, Default)]
 pub(super) struct ProcessTable {
     processes: Vec<Process>,
@@ -47,11 +47,11 @@ pub(super) struct ProcessTable {
 }
 
 impl ProcessTable {
-    /// Looks at all processes, the newest first, and again at those that are new since. So what starts another and ends
-    /// all the time is met, too; whoever wants to stop it must do so in `meet`, for it is gone when this is done.
+    /// Reads all processes, the newest first, and then those that are new since. So a process that forks and exits all
+    /// the time is seen, too; to stop it, `meet` must kill it at once, for it is gone when the table is complete.
     ///
     /// # Errors
-    /// If there is no `/proc`, or no room to open its files: what cannot be seen must not be taken for gone.
+    /// If there is no `/proc`, or no file descriptor is free: an unreadable process must not be taken for exited.
     pub(super) fn read(mut meet: impl FnMut(&Process)) -> io::Result<Self> {
         let mut table = Self::default();
         let mut seen = spared()?;
@@ -94,7 +94,7 @@ impl ProcessTable {
         self.at(self.by_parent.get(&pid))
     }
 
-    /// Those whose group or session has this number.
+    /// The members of the process group or session with this id.
     pub(super) fn followers(&self, pid: i32) -> impl Iterator<Item = &Process> {
         self.at(self.by_group.get(&pid)).chain(self.at(self.by_session.get(&pid)))
     }
@@ -118,14 +118,14 @@ pub(super) fn start(pid: i32) -> Option<u64> {
     stat(pid).ok().flatten().map(|process| process.identity.start)
 }
 
-/// Which boot of the machine this is and which numbering of processes we see: a container has its own.
+/// The boot id and the pid namespace: a container has its own pids.
 pub(super) fn boot() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let numbering = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!("{} {}", boot.trim(), numbering.display())
 }
 
-/// This process, those above it, and the first of all.
+/// This process, its ancestors, and init.
 fn spared() -> io::Result<HashSet<i32>> {
     let mut spared = HashSet::from([0, 1]);
     let mut pid = std::process::id().cast_signed();
@@ -147,7 +147,7 @@ fn stat(pid: i32) -> io::Result<Option<Process>> {
     Ok(content(pid, "stat")?.and_then(|stat| parse_stat(pid, &stat)))
 }
 
-/// A file about a process; nothing if the process is gone or is none of our business.
+/// A file of a process; none if it has exited or may not be read.
 fn content(pid: i32, file: &str) -> io::Result<Option<Vec<u8>>> {
     let mut content = Vec::new();
     let opened = File::open(format!("/proc/{pid}/{file}"));

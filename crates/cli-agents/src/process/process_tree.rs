@@ -1,18 +1,18 @@
-//! What belongs to a run.
+//! The process tree of a run: which processes belong to it, by parent, process group, session and marker.
 
 use std::collections::HashSet;
 
 use super::process_table::{Process, ProcessIdentity, ProcessTable};
 
-/// How the processes of a run, or of all runs of an earlier server, are known.
+/// Identifies the processes of a run, or of all runs of an earlier server.
 #[derive(Debug)]
 pub(super) struct ProcessTree {
     /// The processes that were started for it.
     roots: Vec<ProcessIdentity>,
-    /// What their environment says.
+    /// The markers in their environment.
     markers: Vec<Marker>,
-    /// Everything that was ever found, as far as it is still there. What has lost its parent and wiped its environment
-    /// is known from before.
+    /// Processes found before that are still there: one that has lost its parent and wiped its environment is known by
+    /// this alone.
     known: HashSet<ProcessIdentity>,
 }
 
@@ -40,12 +40,12 @@ impl ProcessTree {
         Self { roots, markers, known: HashSet::new() }
     }
 
-    /// Whether it was started for it.
+    /// Whether the process is one that was started for the run.
     pub(super) fn is_root(&self, process: &Process) -> bool {
         self.roots.contains(&process.identity)
     }
 
-    /// Whether a process belongs to it by itself, whatever its parents are. `leader` is a root that nobody has reaped.
+    /// Whether a process belongs to the tree whatever its parents are. `leader` is an unreaped root.
     pub(super) fn is_tied(&self, process: &Process, leader: Option<i32>) -> bool {
         let is_following = leader.is_some_and(|leader| process.group == leader || process.session == leader);
         is_following || self.is_known(process)
@@ -56,7 +56,7 @@ impl ProcessTree {
         is_marked || self.is_root(process) || self.known.contains(&process.identity)
     }
 
-    /// Everything of it, zombies included. `orphans` are processes that belong to it for reasons of the caller's.
+    /// All processes of the tree, zombies included, with the `orphans` that the reaper adds to it.
     pub(super) fn find<'a>(&mut self, table: &'a ProcessTable, orphans: &HashSet<ProcessIdentity>) -> Vec<&'a Process> {
         let mut found = HashSet::new();
         let mut members: Vec<&Process> = Vec::new();
@@ -71,8 +71,8 @@ impl ProcessTree {
             }
         }
         for root in &self.roots {
-            // A number is not used again while a group or session has it, so these are the root's, unless the number
-            // is already somebody else's.
+            // A pid is not reused while a process group or session has it, so these are the root's, unless the pid is
+            // another process's already.
             if table.get(root.pid).is_none_or(|process| process.identity == *root) {
                 for process in table.followers(root.pid).filter(|process| process.identity.start >= root.start) {
                     join(process, &mut members);

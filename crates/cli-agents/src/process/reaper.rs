@@ -1,7 +1,7 @@
-//! The thread that notices when children end, ends them, and reaps them.
+//! The reaper: the thread that notices the exit of children, kills their process trees, and reaps zombies.
 //!
-//! One thread for all, so that one look at the processes of the machine serves every run that is ending, and so that
-//! nothing is left undone when a future is dropped or the runtime goes away. It sleeps while nothing happens.
+//! One thread for all, so that one read of the process table serves every termination, and so that a termination goes
+//! on when a future is dropped or the runtime goes away. It sleeps while nothing happens.
 
 use std::collections::HashSet;
 use std::io;
@@ -23,60 +23,60 @@ use super::process_tree::{Marker, ProcessTree};
 use super::signal::{self, ChildState, ExitStatus};
 use super::spawner::SpawnRequest;
 
-/// How often runs that are ending are looked at.
+/// How often terminations make a step.
 const ROUND: Duration = Duration::from_millis(20);
 
-/// And how soon again when something has happened in between.
+/// The same after an exit or a request to kill.
 const SHORTEST_ROUND: Duration = Duration::from_millis(5);
 
-/// How often children are looked at on a system that cannot wake us when they end.
+/// How often children are polled on a system without pidfds.
 const WITHOUT_HANDLES: Duration = Duration::from_millis(50);
 
-/// How long killing is tried before it is given up: what survives this is stuck in the kernel or not ours to kill.
+/// How long after SIGKILL a termination gives up: what survives is stuck in the kernel or may not be killed by us.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// One child and all that belongs to it.
+/// One child and its process tree.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) number: u64,
     pub(super) root: ProcessIdentity,
     pub(super) label: String,
     pub(super) marker: String,
-    /// Becomes readable when the root ends; none where the system has no such thing.
+    /// The pidfd of the root, readable once it exits; none where the system has no pidfds.
     pub(super) handle: Option<OwnedFd>,
     pub(super) entry: Option<LedgerEntry>,
-    /// Told once nothing of the run is left.
+    /// Set once the process tree has exited.
     pub(super) done: watch::Sender<Option<ExitStatus>>,
-    /// How the root ended.
+    /// The exit status of the root.
     pub(super) status: Option<ExitStatus>,
-    /// Nobody else has reaped the root, so its number is its own.
+    /// The root was not reaped outside this crate, so its pid is its own.
     pub(super) is_held: bool,
     pub(super) ending: Option<Termination>,
 }
 
-/// What the reaper is told.
+/// A request to the reaper.
 #[derive(Debug)]
 pub(super) enum ReaperMessage {
     Began(Box<Run>),
     End(u64),
     EndAll,
-    /// Nobody will say anything any more.
+    /// The last handle was dropped.
     Leave,
 }
 
-/// What an reaper knows from the start.
+/// What the reaper shares with the spawner, and its settings.
 pub(super) struct ReaperContext {
     pub(super) grace: Duration,
     pub(super) exclusive: bool,
     /// How many runs there are.
     pub(super) running: Arc<watch::Sender<usize>>,
-    /// Held while a child is started: until it is announced here, it looks like an orphan.
+    /// Held while a child is started: until the reaper knows it, it looks like an orphan.
     pub(super) spawning: Arc<Mutex<()>>,
     /// The server's guard, which is a child of it and no run.
     pub(super) guard: Arc<Mutex<Option<ProcessIdentity>>>,
 }
 
-/// How the reaper is reached.
+/// Sends requests to the reaper and wakes it.
 #[derive(Clone, Debug)]
 pub(super) struct ReaperHandle {
     messages: Sender<ReaperMessage>,
@@ -92,7 +92,7 @@ impl ReaperHandle {
 
     pub(super) fn send(&self, message: ReaperMessage) {
         if self.messages.send(message).is_ok() {
-            // A counter that is full is as good as one that is counted up.
+            // A full counter wakes it as well.
             let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
         }
     }
@@ -135,8 +135,8 @@ impl Reaper {
         }
     }
 
-    /// Works until there is nobody left to work for. The spawner ends when nobody can ask it for more, and children with
-    /// it: not before the last is buried.
+    /// Works until the last handle is dropped and no run is left. Only then is `spawner` dropped: the spawner thread
+    /// ends with its last sender, and the kernel kills children with the thread that started them.
     pub(super) fn run(mut self, spawner: Sender<SpawnRequest>) {
         while !(self.is_leaving && self.runs.is_empty()) {
             self.sleep();
@@ -149,7 +149,7 @@ impl Reaper {
         drop(spawner);
     }
 
-    /// Until something happens, or a round is due.
+    /// Until a message, an exit, or the next round.
     fn sleep(&self) {
         let unseen = || self.runs.iter().filter(|run| run.status.is_none()).chain(&self.lost);
         let mut fds = vec![PollFd::new(&*self.wake, PollFlags::IN)];
@@ -189,7 +189,7 @@ impl Reaper {
         }
     }
 
-    /// Finds roots that have ended. What they have left behind ends too.
+    /// Finds roots that have exited. The rest of their process trees is killed too.
     fn look(&mut self) {
         let mut has_ended = false;
         for run in self.runs.iter_mut().filter(|run| run.status.is_none()) {
@@ -223,11 +223,11 @@ impl Reaper {
         }
     }
 
-    /// One look at all processes, and one step for every run that is ending.
+    /// One read of the process table, and one step of every termination.
     fn round(&mut self) {
         let spawning = Arc::clone(&self.context.spawning);
         let quiet = spawning.lock();
-        // Whoever was started before the lock was ours has been announced, and is no orphan.
+        // Every child started before the lock was taken is in the messages by now, and is no orphan.
         self.listen();
         let begun = Instant::now();
         self.runs.iter_mut().filter_map(|run| run.ending.as_mut()).for_each(Termination::begin_round);
@@ -238,7 +238,7 @@ impl Reaper {
         for mut run in std::mem::take(&mut self.runs) {
             let progress = match (&mut run.ending, &table) {
                 (None, _) => Progress::Going,
-                // Orphans are nobody's in particular: the first that is ending takes them along.
+                // Orphans belong to no run in particular: the first termination kills them too.
                 (Some(ending), Some(table)) => ending.round(table, &std::mem::take(&mut orphans), &self.abandoned),
                 (Some(ending), None) => ending.blind_round(),
             };
@@ -255,7 +255,7 @@ impl Reaper {
         self.cost = begun.elapsed();
     }
 
-    /// What must be stopped at first sight.
+    /// Kills processes that must not live until the table is complete.
     fn kill_on_sight(&self, process: &Process) {
         let endings = || self.runs.iter().filter_map(|run| run.ending.as_ref());
         for ending in endings() {
@@ -266,7 +266,7 @@ impl Reaper {
         }
     }
 
-    /// All orphans. Those that have ended are reaped here.
+    /// All living orphans. Zombies among them are reaped here.
     fn orphans(&self, table: &ProcessTable) -> HashSet<ProcessIdentity> {
         let orphans = table.children(self.myself).filter(|child| self.is_orphan(child));
         let (ended, alive): (Vec<&Process>, Vec<&Process>) = orphans.partition(|orphan| orphan.is_zombie);
@@ -276,8 +276,7 @@ impl Reaper {
         alive.iter().map(|orphan| orphan.identity).collect()
     }
 
-    /// Whether it is a child of ours that nobody has started: it has lost its parent, and left everything that ties it
-    /// to a run.
+    /// Whether it is an orphan: reparented to this process, and without any tie to a run.
     fn is_orphan(&self, process: &Process) -> bool {
         let is_child = self.context.exclusive && process.parent == self.myself;
         let is_root = |run: &Run| run.root == process.identity;
@@ -303,7 +302,7 @@ impl Reaper {
         run.done.send_replace(Some(run.status.unwrap_or_default()));
     }
 
-    /// The entry stays, so that the next server tries again.
+    /// The pid file stays, so that the next server tries again.
     fn give_up(&mut self, mut run: Run, left: Vec<ProcessIdentity>) {
         let pids: Vec<i32> = left.iter().map(|process| process.pid).collect();
         error!(label = run.label, pid = run.root.pid, left = ?pids, "processes of a run could not be ended");

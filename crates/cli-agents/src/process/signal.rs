@@ -1,4 +1,4 @@
-//! Signals that reach the process that was meant, or none.
+//! Signals that reach the intended process or none, and waiting for children.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
@@ -6,37 +6,37 @@ use rustix::process::{kill_process, kill_process_group, pidfd_open, pidfd_send_s
 
 use super::process_table::{self, ProcessIdentity};
 
-/// How a child ended, as its parent is told.
+/// The exit status of a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExitStatus {
     pub(super) code: Option<i32>,
     pub(super) signal: Option<i32>,
 }
 
-/// What is known of a child.
+/// The state of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChildState {
     /// It runs.
     Running,
-    /// It has ended and keeps its number until it is reaped.
+    /// It is a zombie: its pid stays taken until it is reaped.
     Ended(ExitStatus),
-    /// It is no child of ours any more: somebody else has reaped it.
+    /// It is not our child any more: it was reaped outside this crate.
     Unknown,
 }
 
-/// Sends a signal to one process, unless its number has passed to another.
+/// Sends a signal to one process, unless its pid was reused.
 pub(super) fn send(target: ProcessIdentity, signal: Signal) {
     let Some(pid) = Pid::from_raw(target.pid) else { return };
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(handle) => {
-            // The handle is of one process for good; that it is the right one shows its start.
+            // The pidfd is of one process for good; its start time shows that it is the right one.
             if process_table::start(target.pid) == Some(target.start) {
                 let _ = pidfd_send_signal(&handle, signal);
             }
         }
         // It is gone.
         Err(Errno::SRCH) => {}
-        // A system without such handles: the moment between the peek and the signal has to be risked.
+        // A system without pidfds: the race between the check and the signal has to be risked.
         Err(_) => {
             if process_table::start(target.pid) == Some(target.start) {
                 let _ = kill_process(pid, signal);
@@ -45,14 +45,14 @@ pub(super) fn send(target: ProcessIdentity, signal: Signal) {
     }
 }
 
-/// Sends a signal to a group. Only for one whose leader is a child that nobody has reaped, so that the number is its.
+/// Sends a signal to a process group. Only while its leader is an unreaped child, so that the pid is not reused.
 pub(super) fn send_to_group(leader: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(leader) {
         let _ = kill_process_group(pid, signal);
     }
 }
 
-/// Looks at a child and leaves it as it is.
+/// The state of a child, without reaping it.
 pub(super) fn peek(pid: i32) -> ChildState {
     wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
 }

@@ -19,14 +19,14 @@ use super::process_table::{self, ProcessIdentity};
 use super::reaper::{ReaperHandle, ReaperMessage, Run};
 use super::signal::ExitStatus;
 
-/// A child that is wished for.
+/// A request to start a child.
 pub(super) struct SpawnRequest {
     pub(super) command: ChildCommand,
     pub(super) children: Arc<ChildrenState>,
     pub(super) reply: oneshot::Sender<Result<StartedChild, SpawnError>>,
 }
 
-/// A child that was started.
+/// A started child and its pipes.
 pub(super) struct StartedChild {
     pub(super) run: RunHandle,
     pub(super) stdin: Option<ChildStdin>,
@@ -34,7 +34,7 @@ pub(super) struct StartedChild {
     pub(super) stderr: Option<ChildStderr>,
 }
 
-/// A run as its owner sees it. When nobody has it any more, the run is ended.
+/// The handle of a run. Dropping it kills the process tree.
 pub(super) struct RunHandle {
     number: u64,
     pub(super) pid: i32,
@@ -43,7 +43,7 @@ pub(super) struct RunHandle {
 }
 
 impl RunHandle {
-    /// Has it ended, soon and whatever happens to the caller.
+    /// Has the reaper kill the process tree, whatever happens to the caller.
     pub(super) fn end(&self) {
         if self.done.borrow().is_none() {
             self.children.reaper_handle.send(ReaperMessage::End(self.number));
@@ -64,17 +64,17 @@ pub(super) struct Spawner {
     pub(super) guard: Guard,
     pub(super) reaper_handle: ReaperHandle,
     pub(super) running: Arc<watch::Sender<usize>>,
-    /// Held while a child is started and not announced.
+    /// Held from the start of a child until the reaper knows it.
     pub(super) spawning: Arc<Mutex<()>>,
     pub(super) started: u64,
 }
 
 impl Spawner {
-    /// Works until nobody can ask for more.
+    /// Works until the last sender of requests is dropped.
     pub(super) fn run(mut self, requests: &Receiver<SpawnRequest>) {
         while let Ok(request) = requests.recv() {
             let started = self.start(&request.command, request.children);
-            // Whoever has stopped waiting gets nothing, and what was started ends with the reply.
+            // If the caller has stopped waiting, dropping the reply kills the child.
             let _ = request.reply.send(started);
         }
     }
@@ -92,7 +92,7 @@ impl Spawner {
         let mut child = helper.spawn().map_err(failed)?;
         let pid = child.id().cast_signed();
         let Some(start) = process_table::start(pid) else {
-            // It is our child and not reaped, so the number is its own.
+            // It is our unreaped child, so the pid is its own.
             let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
             let _ = child.wait();
             return Err(failed(std::io::Error::other("the new process cannot be seen in /proc")));
@@ -113,7 +113,7 @@ impl Spawner {
     }
 }
 
-/// How a run has ended, once nothing of it is left.
+/// The exit status of a run, once its process tree has exited.
 pub(super) async fn ended(done: &mut watch::Receiver<Option<ExitStatus>>) -> ExitStatus {
     match done.wait_for(Option::is_some).await {
         Ok(status) => status.unwrap_or_default(),

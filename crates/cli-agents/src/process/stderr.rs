@@ -1,4 +1,4 @@
-//! Standard error: always drained, so that a child never waits for us, and only its end is kept.
+//! Standard error: always drained, so that the child never blocks on it; only its tail is kept.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::adapters::plain_lines;
 /// How much is read at once.
 pub(super) const CHUNK: usize = 16 << 10;
 
-/// What is read after a run is over is at most this, the most that a pipe can hold: should somebody have escaped who
-/// writes on, nobody waits for him.
+/// At most so much is read after the exit, the most that a pipe can hold: an escaped process that writes on must not
+/// hold up the run.
 pub(super) const LEFTOVER: usize = 1 << 20;
 
 /// Longer lines are cut in the log.
 const LOG_LINE: usize = 4 << 10;
 
-/// The end of what was written.
+/// The tail of standard error.
 #[derive(Debug)]
 pub(super) struct StderrTail {
     limit: usize,
@@ -51,7 +51,7 @@ impl StderrTail {
         self.bytes.drain(..excess);
     }
 
-    /// As plain text. What was cut off took half a line with it.
+    /// As plain text, from the first whole line.
     pub(super) fn text(&mut self) -> String {
         self.cut();
         let line_end = self.bytes.iter().position(|byte| *byte == b'\n').filter(|_| self.is_cut);
@@ -101,7 +101,7 @@ pub(super) async fn drain(
     }
 }
 
-/// What is in the pipe at this moment. The runtime's own way would say that there is nothing until it has looked.
+/// What is in the pipe now. The runtime would report an empty pipe until it has polled it.
 pub(super) fn read_now(pipe: &Receiver, chunk: &mut [u8]) -> Option<usize> {
     loop {
         match rustix::io::read(pipe, &mut *chunk) {

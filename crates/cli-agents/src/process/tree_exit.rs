@@ -1,11 +1,11 @@
-//! What is left of a child, for those who must not go on before nothing is.
+//! The exit of a child's process tree, for queue positions that are held until then.
 
 use tokio::sync::watch;
 
 use super::signal::ExitStatus;
 use super::spawner::ended;
 
-/// Knows whether anything of a child is left: itself, or what it has started. Keeps nothing alive.
+/// Whether the process tree of a child has exited: the child and everything it has started. Keeps nothing alive.
 #[derive(Clone)]
 pub struct TreeExit(watch::Receiver<Option<ExitStatus>>);
 
@@ -14,19 +14,19 @@ impl TreeExit {
         Self(done)
     }
 
-    /// Whether nothing is left.
+    /// Whether it has exited.
     #[must_use]
     pub fn has_exited(&self) -> bool {
-        // Without an reaper nobody will ever say more.
+        // Without a reaper there will be no further report.
         self.0.borrow().is_some() || self.0.has_changed().is_err()
     }
 
-    /// Waits until nothing is left.
+    /// Waits for the exit.
     pub async fn wait(mut self) {
         ended(&mut self.0).await;
     }
 
-    /// Those of no child, and what makes them go.
+    /// One of no child, and the function that makes it exit.
     #[cfg(test)]
     pub(crate) fn detached() -> (impl FnOnce(), Self) {
         let (sender, receiver) = watch::channel(None);

@@ -24,7 +24,7 @@ pub struct User {
 /// Why there is no such user.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
-    /// Nobody has that name.
+    /// No user has that name.
     #[error("there is no user {name:?} on this system: create the user, or correct the name")]
     Unknown {
         /// The name.
@@ -48,7 +48,7 @@ impl User {
     pub fn find(name: &str) -> Result<Self, UserError> {
         let unknown = || UserError::Unknown { name: name.to_owned() };
         let failed = |error: nix::Error| UserError::LookUp { name: name.to_owned(), source: error.into() };
-        // Some systems answer like this when nobody has the name.
+        // Some systems answer like this when no user has the name.
         let is_nobody = |error: &nix::Error| matches!(error, nix::Error::ENOENT | nix::Error::ESRCH);
         let user = match unistd::User::from_name(name) {
             Ok(user) => user.ok_or_else(unknown)?,

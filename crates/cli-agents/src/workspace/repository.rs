@@ -11,7 +11,7 @@ pub(super) fn top(folder: &Path) -> Option<&Path> {
 }
 
 /// Whether a folder belongs to git itself: it is within `.git`, or within a repository that has no files of its own.
-/// Whoever can write there can name programs that git runs.
+/// A program that can write there can name programs that git runs.
 pub(super) fn is_of_git(folder: &Path) -> bool {
     if folder.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git")) {
         return true;
@@ -41,8 +41,8 @@ fn may_hold_repositories_within(most_folders: usize, folder: &Path) -> bool {
     false
 }
 
-/// Whether a repository's files begin here. `.git` is a file in copies and submodules. An empty folder of that name is no
-/// repository; some programs leave such.
+/// Whether a repository's files begin here. `.git` is a file in worktrees and submodules. An empty folder of that name
+/// is no repository; some programs leave such.
 fn is_top(folder: &Path) -> bool {
     folder.join(".git").is_file() || folder.join(".git/HEAD").exists()
 }

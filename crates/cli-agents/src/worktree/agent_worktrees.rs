@@ -1,4 +1,4 @@
-//! The copies of an agent: where they are, who has them, and what becomes of those that nobody has.
+//! The worktrees of an agent: their folder, one queue for each, and the sweep of abandoned ones.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::checkout::Checkout;
 use super::record::WorktreeRecords;
 use crate::git::Git;
 
-/// An agent's copies.
+/// An agent's worktrees.
 pub(crate) struct AgentWorktrees {
     pub(crate) home: PathBuf,
-    /// Not where the copies are, if these are another account's.
+    /// Not in the folder of the worktrees, if these are another account's.
     pub(super) records: WorktreeRecords,
-    /// One at a time at each: a copy is put away before the conversation's next task makes its own there.
+    /// One task at a time in each: a worktree is removed before the conversation's next task makes its own there.
     pub(super) queue: Arc<ExclusiveQueue<String>>,
 }
 
@@ -25,21 +25,21 @@ impl AgentWorktrees {
         Arc::new(Self { home, records: WorktreeRecords::new(records), queue: ExclusiveQueue::per_key() })
     }
 
-    /// The name of a conversation's copy. No two agents and no two servers have the same one, since git keeps notes about
-    /// all copies of a repository under their names.
+    /// The name of a conversation's worktree, unique among agents and servers, since git keeps its data about all
+    /// worktrees of a repository under their names.
     pub(super) fn name(&self, context: &str) -> String {
         let home = self.home.as_os_str().as_encoded_bytes();
         // Context ids are the caller's words; a folder's name must not be.
         short_name(&[home, b"\n", context.as_bytes()].concat())
     }
 
-    /// Puts away copies of tasks that are over. Says how many there are whose tasks may go on and that nobody has taken up.
+    /// Commits and removes the worktrees of ended tasks. Returns how many belong to tasks that may still be recovered.
     pub(crate) async fn sweep(&self, git: &Git, engine: &Engine) -> usize {
         let mut waiting = 0;
         for name in self.records.names() {
             let position = self.queue.enqueue(name.clone());
             if !position.is_admitted() {
-                // Whoever has it will put it away.
+                // The turn that has it removes it.
                 continue;
             }
             let record = match self.records.read(&name) {
@@ -71,7 +71,7 @@ impl AgentWorktrees {
     }
 }
 
-/// A name for a folder that nobody chooses.
+/// A folder name that no caller chooses: a hash.
 pub(crate) fn short_name(of: &[u8]) -> String {
     Sha256::digest(of).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,7 +1,8 @@
-//! A copy on disk: how it is made, what of it is kept, and how it goes.
+//! A worktree on disk: checkout, commit, diff, and removal.
 //!
-//! It is a worktree of git on no branch. The branch is made at the end, of what there is to keep, so that there is never an
-//! empty one, and none that is not to be kept. The copy's own `.git` is for who works in it and is never listened to.
+//! It is a detached git worktree. The branch is made at the end, of what there is to keep, so that there is never an
+//! empty one, and none that is not to be kept. The worktree's own `.git` is for the program in it and is never used
+//! here.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +19,7 @@ const REPOSITORY_WITHIN: &[u8] = b"160000 ";
 /// So many names are passed to a command.
 const NAMES: usize = 256;
 
-/// A copy on disk, of which there is a record.
+/// A worktree on disk, with its record.
 #[derive(Clone)]
 pub(super) struct Checkout {
     pub(super) git: Git,
@@ -44,7 +45,7 @@ impl Checkout {
         self.record.repository.join("worktrees").join(&self.name)
     }
 
-    /// Whether it is there and somebody may have worked in it.
+    /// Whether it is there and a program may have worked in it.
     pub(super) fn is_usable(&self) -> bool {
         // A link could lead anywhere.
         self.record.is_ready && self.path().symlink_metadata().is_ok_and(|found| found.is_dir())
@@ -82,7 +83,7 @@ impl Checkout {
         drop(alone);
         let isolated = self.isolated().await?;
         self.git.run(GitTarget::Isolated(&isolated), &["read-tree", "--reset", "-u", start]).await?;
-        // With this, whoever works in it finds nothing changed.
+        // With this index, `git status` in the worktree shows no changes.
         self.git.copy_file(&isolated.index(), &self.notes().join("index")).await;
         self.git.remove_folder(&self.own()).await;
         Ok(())
@@ -155,8 +156,8 @@ impl Checkout {
         self.git.word(at, &["write-tree"]).await
     }
 
-    /// Git looks into repositories within this one for changes, and runs there what they name. Those that it does not know
-    /// of yet it only takes down.
+    /// Git looks into repositories within this one for changes, and runs there what they name. Those that it does not
+    /// know of yet it only takes down.
     async fn forget_repositories_within(&self, at: GitTarget<'_>) -> Result<(), GitError> {
         let path = self.path();
         let listed = self.names(at, &["ls-files", "--stage", "-z"], |entry| {
@@ -241,7 +242,7 @@ impl Checkout {
 
     /// Removes it, and then its record.
     pub(super) async fn remove(&self) {
-        // What is left of it after a kill is not to be taken for what its task has made of it.
+        // What a kill leaves of it must not be taken for the work of its task.
         let going = Self { record: WorktreeRecord { is_ready: false, ..self.record.clone() }, ..self.clone() };
         if self.record.is_ready
             && let Err(error) = going.write()
@@ -262,7 +263,7 @@ impl Checkout {
     async fn remove_folders(&self) {
         self.git.remove_folder(&self.path()).await;
         self.git.remove_folder(&self.own()).await;
-        // To prune would also forget copies of the user's own that are only out of reach now.
+        // `git worktree prune` would also forget worktrees of the user's own that are only out of reach now.
         let _alone = self.git.lock_worktree_list(&self.record.repository).await;
         self.git.remove_folder(&self.notes()).await;
     }

@@ -1,5 +1,5 @@
-//! What is written down about a copy, out of reach of who works in it. It is there before the copy and goes after it: at
-//! whichever moment a server is killed, the next one knows whose the copy is and what is to become of it.
+//! The record of a worktree, out of reach of the program in it. It is written before the worktree and removed after it,
+//! so that after a kill at any moment the next server knows whose the worktree is and what is to become of it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(super) struct WorktreeRecord {
     pub(super) repository: PathBuf,
     /// How the repository names its objects.
     pub(super) object_format: String,
-    /// What the repository said about its files when the copy was made; later somebody may have told it otherwise.
+    /// The repository's settings about files when the worktree was made; a program may have changed them since.
     pub(super) settings: Vec<String>,
     /// The commit the task began with.
     pub(super) base: String,
@@ -31,11 +31,11 @@ pub(super) struct WorktreeRecord {
     pub(super) start: String,
     /// What its work is kept as; none if it is not kept.
     pub(super) branch: Option<String>,
-    /// It was made to the end, so that somebody may have worked in it.
+    /// It is complete, so that a program may have worked in it.
     pub(super) is_ready: bool,
 }
 
-/// The records of an agent's copies, by the names of their folders.
+/// The records of an agent's worktrees, by the names of their folders.
 #[derive(Clone)]
 pub(super) struct WorktreeRecords {
     folder: PathBuf,
@@ -46,7 +46,7 @@ impl WorktreeRecords {
         Self { folder }
     }
 
-    /// The names of copies that there are records of.
+    /// The names of worktrees that have a record.
     pub(super) fn names(&self) -> Vec<String> {
         let files = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let records = files.filter(|file| file.extension().is_some_and(|kind| kind == RECORD || kind == PART));
