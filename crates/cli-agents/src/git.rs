@@ -138,8 +138,7 @@ impl Git {
         let name = args.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
         let failed = |problem: String| GitError { command: name.clone(), problem };
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let program = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.is_file());
-        let program = program.ok_or_else(|| failed("git is not installed on this machine".to_owned()))?;
+        let program = files::find_tool("git").map_err(failed)?;
         let settings = SAFE_SETTINGS.iter().map(OsString::from).chain(at.settings());
         let settings = settings.flat_map(|setting| [OsString::from("-c"), setting]);
         let command = ChildCommand {

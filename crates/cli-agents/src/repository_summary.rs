@@ -122,47 +122,25 @@ fn declarations(folder: &File, files: &[String]) -> String {
 }
 
 /// What lines of a source begin with that declare something, by the kind of file.
-fn openings(file: &str) -> Option<&'static [&'static str]> {
+fn openings(file: &str) -> Option<&'static str> {
     let (_, kind) = file.rsplit_once('.')?;
     match kind {
-        "rs" => Some(&[
-            "pub fn ",
-            "pub async fn ",
-            "fn ",
-            "pub struct ",
-            "struct ",
-            "pub enum ",
-            "enum ",
-            "pub trait ",
-            "trait ",
-            "pub mod ",
-            "pub type ",
-            "pub const ",
-        ]),
-        "ts" | "tsx" | "js" | "jsx" | "mjs" | "cjs" => Some(&[
-            "export function ",
-            "export async function ",
-            "export default function ",
-            "function ",
-            "async function ",
-            "export class ",
-            "export abstract class ",
-            "class ",
-            "export interface ",
-            "interface ",
-            "export type ",
-            "export enum ",
-            "export const ",
-        ]),
-        "py" => Some(&["def ", "async def ", "class "]),
-        "go" => Some(&["func ", "type "]),
-        "java" | "kt" | "cs" => Some(&["public class ", "public interface ", "public enum ", "class ", "interface "]),
+        "rs" => {
+            Some("pub fn|pub async fn|fn|pub struct|struct|pub enum|enum|pub trait|trait|pub mod|pub type|pub const")
+        }
+        "ts" | "tsx" | "js" | "jsx" | "mjs" | "cjs" => Some(
+            "export function|export async function|export default function|function|async function|export class|\
+             export abstract class|class|export interface|interface|export type|export enum|export const",
+        ),
+        "py" => Some("def|async def|class"),
+        "go" => Some("func|type"),
+        "java" | "kt" | "cs" => Some("public class|public interface|public enum|class|interface"),
         _ => None,
     }
 }
 
-fn declared<'a>(line: &'a str, openings: &[&str]) -> Option<&'a str> {
-    let rest = openings.iter().find_map(|opening| line.strip_prefix(opening))?;
+fn declared<'a>(line: &'a str, openings: &str) -> Option<&'a str> {
+    let rest = openings.split('|').find_map(|opening| line.strip_prefix(opening)?.strip_prefix(' '))?;
     let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(rest.len());
     Some(&rest[..end]).filter(|name| !name.is_empty())
 }

@@ -45,22 +45,11 @@ pub enum Difficulty {
 /// A text longer than this is taken for a hard task.
 const LONG: usize = 1_500;
 
-const COMPLEX_KEYWORDS: [&str; 11] = [
-    "refactor",
-    "architecture",
-    "architect",
-    "migrate",
-    "migration",
-    "debug",
-    "security",
-    "across the codebase",
-    "redesign",
-    "rewrite",
-    "design ",
-];
-
-const ROUTINE_KEYWORDS: [&str; 9] =
-    ["rename", "reformat", "format ", "typo", "add a comment", "docstring", "lint", "remove unused", "fix indentation"];
+/// Separated by bars: some end with a space, so that "design" is a word of its own.
+const COMPLEX_KEYWORDS: &str =
+    "refactor|architecture|architect|migrate|migration|debug|security|across the codebase|redesign|rewrite|design ";
+const ROUTINE_KEYWORDS: &str =
+    "rename|reformat|format |typo|add a comment|docstring|lint|remove unused|fix indentation";
 
 impl Default for Classifier {
     fn default() -> Self {
@@ -72,11 +61,11 @@ impl Classifier {
     /// With keywords of hard and of routine tasks; the usual ones where none are given.
     #[must_use]
     pub fn new(complex: Option<&[String]>, routine: Option<&[String]>) -> Self {
-        let lower = |given: Option<&[String]>, usual: &[&str]| match given {
+        let lower = |given: Option<&[String]>, usual: &str| match given {
             Some(given) => given.iter().map(|keyword| keyword.to_lowercase()).collect(),
-            None => usual.iter().map(|keyword| (*keyword).to_owned()).collect(),
+            None => usual.split('|').map(str::to_owned).collect(),
         };
-        Self { complex: lower(complex, &COMPLEX_KEYWORDS), routine: lower(routine, &ROUTINE_KEYWORDS) }
+        Self { complex: lower(complex, COMPLEX_KEYWORDS), routine: lower(routine, ROUTINE_KEYWORDS) }
     }
 
     /// How hard a task looks. A hard task that is routine too is hard.

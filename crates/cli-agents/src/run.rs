@@ -1,5 +1,7 @@
 //! One run of a program: its child process, its dialogue, its approvals with their question timeout, and its limits.
 
+mod outcome;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -11,16 +13,18 @@ use switchboard_engine::{Stopped, TaskHandle};
 
 use super::CliAgent;
 use super::approvals::{Answer, LOST_REASON, PendingApproval};
-use super::deadlines::{Deadlines, ExceededLimit};
+use super::deadlines::Deadlines;
 use super::metric_definitions as metric;
 use super::process::{Child, Output, TreeExit};
 use super::program;
 use super::sessions::TurnCheckpoint;
 use super::settings::Worker;
 use super::task_reporter::TaskReporter;
-use crate::adapters::{
-    Approval, Decision, Dialogue, Ending, Event, Order, Permission, Permissions, Session, Step, Steps,
-};
+use crate::adapters::{Approval, Decision, Dialogue, Event, Order, Permission, Permissions, Session, Step, Steps};
+
+pub(super) use outcome::{RunOutcome, count};
+
+use outcome::RunningGauge;
 
 /// How long a program may take to exit by itself once its turn is over.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -28,22 +32,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 const INTERRUPT_TIMEOUT: Duration = Duration::from_millis(500);
 /// While a question is open, so many events are held before the program's output is no longer read (backpressure).
 const HELD_EVENTS_LIMIT: usize = 1_024;
-
-/// How a run ended.
-pub(super) enum RunOutcome {
-    /// The dialogue has ended.
-    Ended(Ending),
-    /// Stopped at a deadline.
-    TimeLimit(ExceededLimit),
-    /// The question about this tool timed out.
-    Expired(String),
-    /// It exceeded an output limit.
-    OutputLimit(String),
-    /// It could not be started.
-    NotStarted(String),
-    /// The adapter refused the order.
-    Refused(String),
-}
 
 /// Runs a worker's program for an order until its process tree has exited. `started` gets the tree exit, which queue
 /// positions wait for if this future is dropped before.
@@ -110,44 +98,6 @@ pub(super) async fn run(
     run.child.leave(if outcome.is_ok() { EXIT_TIMEOUT } else { Duration::ZERO }).await;
     metrics::histogram!(metric::TURN_DURATION, "cli" => about.name.clone()).record(began.elapsed());
     outcome
-}
-
-/// Counts a run by its outcome, also one that did not start.
-pub(super) fn count(worker: &Worker, ran: &Result<RunOutcome, Stopped>) {
-    let outcome = ran.as_ref().map_or("stopped", RunOutcome::label);
-    let cli = worker.adapter.about().name.clone();
-    metrics::counter!(metric::TURNS, "cli" => cli, "outcome" => outcome).increment(1);
-}
-
-/// Counts a program as running while it lives.
-struct RunningGauge(String);
-
-impl RunningGauge {
-    fn new(cli: String) -> Self {
-        metrics::gauge!(metric::RUNNING, "cli" => cli.clone()).increment(1);
-        Self(cli)
-    }
-}
-
-impl Drop for RunningGauge {
-    fn drop(&mut self) {
-        metrics::gauge!(metric::RUNNING, "cli" => self.0.clone()).decrement(1);
-    }
-}
-
-impl RunOutcome {
-    fn label(&self) -> &'static str {
-        match self {
-            Self::Ended(Ending::Done { .. }) => "completed",
-            Self::Ended(Ending::Failed(_)) => "failed",
-            Self::TimeLimit(ExceededLimit::Timeout) => "timed_out",
-            Self::TimeLimit(ExceededLimit::Idle) => "idle",
-            Self::Expired(_) => "approval_expired",
-            Self::OutputLimit(_) => "too_large",
-            Self::NotStarted(_) => "not_started",
-            Self::Refused(_) => "refused",
-        }
-    }
 }
 
 /// An open question, and the future of its answer.

@@ -115,15 +115,9 @@ impl TokenTotals {
         }
     }
 
-    /// With more that came. Programs say what they like: a sum stays the greatest number there is.
+    /// With more that came. Programs report what they like: sums saturate.
     pub(super) fn plus(self, more: Self) -> Self {
-        Self {
-            input_tokens: self.input_tokens.saturating_add(more.input_tokens),
-            cached_tokens: self.cached_tokens.saturating_add(more.cached_tokens),
-            output_tokens: self.output_tokens.saturating_add(more.output_tokens),
-            reasoning_tokens: self.reasoning_tokens.saturating_add(more.reasoning_tokens),
-            cost_usd: (self.cost_usd + more.cost_usd).clamp(0.0, f64::MAX),
-        }
+        self.combine(more, u64::saturating_add, self.cost_usd + more.cost_usd)
     }
 
     /// What came since an earlier total. A program that began to count anew has all of it since then.
@@ -132,12 +126,16 @@ impl TokenTotals {
         if began_anew {
             return self;
         }
+        self.combine(earlier, u64::saturating_sub, self.cost_usd - earlier.cost_usd)
+    }
+
+    fn combine(self, other: Self, tokens: fn(u64, u64) -> u64, cost_usd: f64) -> Self {
         Self {
-            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
-            cached_tokens: self.cached_tokens.saturating_sub(earlier.cached_tokens),
-            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
-            reasoning_tokens: self.reasoning_tokens.saturating_sub(earlier.reasoning_tokens),
-            cost_usd: (self.cost_usd - earlier.cost_usd).clamp(0.0, f64::MAX),
+            input_tokens: tokens(self.input_tokens, other.input_tokens),
+            cached_tokens: tokens(self.cached_tokens, other.cached_tokens),
+            output_tokens: tokens(self.output_tokens, other.output_tokens),
+            reasoning_tokens: tokens(self.reasoning_tokens, other.reasoning_tokens),
+            cost_usd: cost_usd.clamp(0.0, f64::MAX),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::super::process::{ChildCommand, OutputLimits};
 use super::{COMMAND_TIMEOUT, Git};
@@ -66,10 +66,8 @@ impl Git {
     }
 
     async fn tool(&self, name: &str, args: &[OsString]) -> Result<(), String> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let program = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|tool| tool.is_file());
         let command = ChildCommand {
-            program: program.ok_or_else(|| format!("{name} is not installed on this machine"))?,
+            program: find_tool(name)?,
             args: args.to_vec(),
             env: Vec::new(),
             cwd: "/".into(),
@@ -82,4 +80,11 @@ impl Git {
         let exit = child.leave(COMMAND_TIMEOUT).await;
         if exit.code == Some(0) { Ok(()) } else { Err(exit.describe()) }
     }
+}
+
+/// A tool on the path of the server.
+pub(super) fn find_tool(name: &str) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let program = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|tool| tool.is_file());
+    program.ok_or_else(|| format!("{name} is not installed on this machine"))
 }
