@@ -130,7 +130,7 @@ async fn run(agents: Vec<Hosted>) -> Result<(), StartError> {
     for warning in &serving.warnings {
         printer.warning(warning);
     }
-    serving.greeting.print(printer);
+    serving.banner.print(printer);
     let stop = stop_signal(signals, serving.reloader(), move || printer.line("stopping; Ctrl-C again stops at once"));
     serving.run(stop).await
 }
@@ -184,7 +184,7 @@ mod tests {
         let line = ["x", "--bind", "127.0.0.1:0", "--data-dir", data.to_str().unwrap(), "--workspace", workspace];
         let agents = Host::new().agent("ann", Named("Ann")).agent("bob", Named("Bob")).checked().unwrap();
         let serving = start(agents, HostLine::parse_from(line).flags).await.unwrap();
-        let address = serving.greeting.address.clone();
+        let address = serving.banner.address.clone();
         let stop = CancellationToken::new();
         let served = tokio::spawn(serving.run(stop.clone()));
         for (path, answer) in [("ann", "Ann: hi"), ("bob", "Bob: hi")] {

@@ -3,7 +3,6 @@
 //! To host an agent of your own, implement [`Agent`] and call [`host()`]; for several in one program, use [`Host`].
 //! The `switchboard` program is made of the same parts.
 
-pub mod clean;
 pub mod config;
 pub mod control;
 pub mod demo;
@@ -12,6 +11,7 @@ mod host;
 pub mod keys;
 pub mod logging;
 pub mod printer;
+pub mod sanitize;
 pub mod serve;
 
 pub use host::{Host, host};

@@ -46,7 +46,7 @@ impl Printer {
     /// Writes an answer for programs.
     pub fn json(&self, value: &impl Serialize) {
         match serde_json::to_string_pretty(value) {
-            Ok(text) => answer_line(&without_commands(&text)),
+            Ok(text) => answer_line(&escape_terminal_controls(&text)),
             Err(error) => {
                 self.error(&format!("the answer cannot be written as JSON: {error}"), "run it without -o json")
             }
@@ -56,7 +56,7 @@ impl Printer {
     /// Writes an answer for programs on one line, as part of a stream of lines.
     pub fn json_line<T: Serialize + ?Sized>(&self, value: &T) {
         match serde_json::to_string(value) {
-            Ok(text) => answer_line(&without_commands(&text)),
+            Ok(text) => answer_line(&escape_terminal_controls(&text)),
             Err(error) => self.error(&format!("the answer cannot be written as JSON: {error}"), ""),
         }
     }
@@ -69,7 +69,7 @@ impl Printer {
     /// Writes somebody else's JSON and a line break: each byte of it, unless it goes to a terminal.
     pub fn raw_json(&self, json: &[u8]) {
         match std::str::from_utf8(json) {
-            Ok(text) if std::io::stdout().is_terminal() => answer_line(&without_commands(text)),
+            Ok(text) if std::io::stdout().is_terminal() => answer_line(&escape_terminal_controls(text)),
             _ => self.raw(json),
         }
     }
@@ -154,7 +154,7 @@ pub fn has_lost_output() -> bool {
 
 /// Takes note of what became of a part of the answer. A reader that has seen enough (`| head`) is no failure; any other loss
 /// is told, once.
-pub fn written(result: std::io::Result<()>) {
+pub fn record_result(result: std::io::Result<()>) {
     let Err(error) = result else { return };
     if error.kind() != ErrorKind::BrokenPipe && !IS_LOST.swap(true, Ordering::Relaxed) {
         write_line(std::io::stderr().lock(), &format!("the output could not be written: {error}"));
@@ -163,8 +163,8 @@ pub fn written(result: std::io::Result<()>) {
 
 /// JSON in which nothing is left that a terminal would obey: outside of strings there is no such thing, and inside them it
 /// can be written by its number.
-fn without_commands(json: &str) -> Cow<'_, str> {
-    let is_kept = |character: char| matches!(character, '\n' | '\t') || !is_obeyed(character);
+fn escape_terminal_controls(json: &str) -> Cow<'_, str> {
+    let is_kept = |character: char| matches!(character, '\n' | '\t') || !is_terminal_control(character);
     if json.chars().all(is_kept) {
         return Cow::Borrowed(json);
     }
@@ -181,7 +181,7 @@ fn without_commands(json: &str) -> Cow<'_, str> {
 }
 
 /// Control characters, and those that make text be read in another order than it is written.
-pub fn is_obeyed(character: char) -> bool {
+pub fn is_terminal_control(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -193,7 +193,7 @@ fn answer(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
     let result = stdout.write_all(bytes).and_then(|()| stdout.flush());
     drop(stdout);
-    written(result);
+    record_result(result);
 }
 
 fn write_line(target: impl Write, text: &str) {
@@ -212,11 +212,11 @@ mod tests {
     #[test]
     fn json_says_the_same_without_what_a_terminal_obeys() {
         let json = serde_json::to_string_pretty(&["\u{9b}31m\u{202e}x\u{7f}", "\u{1b}\t\u{e4}"]).unwrap();
-        let shown = without_commands(&json);
+        let shown = escape_terminal_controls(&json);
         assert_eq!(shown, "[\n  \"\\u009b31m\\u202ex\\u007f\",\n  \"\\u001b\\t\u{e4}\"\n]");
         let again: Vec<String> = serde_json::from_str(&shown).unwrap();
         assert_eq!(again, ["\u{9b}31m\u{202e}x\u{7f}", "\u{1b}\t\u{e4}"]);
-        assert_eq!(without_commands("{\r\n\t\"a\": 1}"), "{\n\t\"a\": 1}");
+        assert_eq!(escape_terminal_controls("{\r\n\t\"a\": 1}"), "{\n\t\"a\": 1}");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! [`Serving::start`] opens everything and serves nothing yet, so that whoever starts it can say where it is;
 //! [`Serving::run`] serves until the stop signal and then drains.
 
+mod banner;
 mod data_dir;
 mod error;
 mod fleet;
-mod greeting;
 mod listen;
 mod network_file_system;
 mod open_files;
@@ -16,11 +16,11 @@ mod reload;
 mod settings;
 mod signals;
 
+pub use banner::{StartupBanner, reachable};
 pub use data_dir::{RESTORE, create as create_data_dir, open_problem};
 pub use error::StartError;
-pub use fleet::{Fleet, FleetMaker, Lifecycle};
-pub use greeting::{Greeting, reachable};
-pub use reload::{Reloaded, Reloader, WorkspaceReader};
+pub use fleet::{Fleet, FleetFactory, Lifecycle};
+pub use reload::{ReloadReport, Reloader, WorkspaceReader};
 pub use signals::{Signals, stop_signal};
 
 use std::net::{SocketAddr, TcpListener};
@@ -34,8 +34,8 @@ use switchboard_store::{CheckError, SqliteStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Workspace};
-use crate::control::{ControlListener, ControlRoom, Status, Waits};
-use crate::keys::{KeyDesk, KeyRing};
+use crate::control::{ControlHandler, ControlListener, DeliveryHold, Status};
+use crate::keys::{KeyRing, KeyService};
 use crate::serve::outbound::Outbound;
 
 /// What to serve.
@@ -43,7 +43,7 @@ pub struct Plan {
     /// The settings, and where the data is.
     pub workspace: Workspace,
     /// Makes who is served, once the data directory is open.
-    pub fleet: FleetMaker,
+    pub fleet: FleetFactory,
     /// Reads the workspace again while the server runs.
     pub read_again: WorkspaceReader,
 }
@@ -57,10 +57,10 @@ pub struct Serving {
     options: Options,
     ring: Arc<KeyRing>,
     control: ControlListener,
-    room: Arc<ControlRoom>,
+    handler: Arc<ControlHandler>,
     reloader: Arc<Reloader>,
     /// What to tell people.
-    pub greeting: Greeting,
+    pub banner: StartupBanner,
     /// What is not wrong but probably not meant.
     pub warnings: Vec<String>,
 }
@@ -96,11 +96,11 @@ impl Serving {
             }
         };
         let default_agent = config.server.default_agent.as_ref().map(|name| name.as_str().into());
-        let mut greeting = Greeting::new(&workspace, address, &data_dir, &agents, usable, ring.is_open());
+        let mut banner = StartupBanner::new(&workspace, address, &data_dir, &agents, usable, ring.is_open());
         let names: Vec<String> = agents.iter().map(|hosted| hosted.name.to_string()).collect();
         let directory = Arc::new(FixedDirectory::new(agents, default_agent));
         if directory.resolve(&Address::Root, &Caller::local(), None).is_ok() {
-            greeting = greeting.with_root();
+            banner = banner.with_root();
         }
         let engine = Engine::start(
             Arc::clone(&store) as Arc<dyn Store>,
@@ -111,11 +111,11 @@ impl Serving {
         let engine = engine.await.map_err(StartError::Store)?;
         let outbound = Outbound::open(config, &engine, &store, &clock).await?;
         let control = ControlListener::open(&data_dir).map_err(StartError::Control)?;
-        let desk = KeyDesk::new(store, clock, Some(Arc::clone(&ring)));
+        let key_service = KeyService::new(store, clock, Some(Arc::clone(&ring)));
         let reloader = Arc::new(Reloader::new(&workspace, read_again, outbound.egress.clone()));
         let asked = Arc::clone(&ring);
         let is_tls = tls.is_some();
-        let url = greeting.local_url.clone();
+        let url = banner.local_url.clone();
         let certificate = config.server.tls.files().and_then(|(certificate, _)| std::path::absolute(certificate).ok());
         let status = move || Status {
             pid: std::process::id(),
@@ -129,10 +129,11 @@ impl Serving {
         };
         let warned = warnings(config, address, &data_dir);
         let options = settings::server(config, address, tls);
-        let waits = (!outbound.webhooks.is_enabled()).then_some(Waits::Disabled);
-        let room = ControlRoom::new(desk, outbound.webhooks.service(), data_dir.clone()).delivering(waits);
+        let waits = (!outbound.webhooks.is_enabled()).then_some(DeliveryHold::Disabled);
+        let handler =
+            ControlHandler::new(key_service, outbound.webhooks.service(), data_dir.clone()).with_delivery_hold(waits);
         Ok(Self {
-            room: Arc::new(room.of_server(status, Arc::clone(&reloader), engine.clone())),
+            handler: Arc::new(handler.with_server(status, Arc::clone(&reloader), engine.clone())),
             listener,
             engine,
             outbound,
@@ -141,7 +142,7 @@ impl Serving {
             ring,
             control,
             reloader,
-            greeting,
+            banner,
             warnings: workspace.warnings.into_iter().chain(warned).chain(damaged).collect(),
         })
     }
@@ -165,13 +166,13 @@ impl Serving {
     /// # Errors
     /// If the listener failed, or the store could not be closed.
     pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
-        let Self { listener, engine, outbound, lifecycle, options, ring, control, room, .. } = self;
+        let Self { listener, engine, outbound, lifecycle, options, ring, control, handler, .. } = self;
         if let Some(lifecycle) = &lifecycle {
             lifecycle.start(&engine);
         }
         // Commands are answered until the very end of the drain, so that a backup or a revocation is still possible.
         let done = CancellationToken::new();
-        let control = tokio::spawn(control.run(room, done.clone()));
+        let control = tokio::spawn(control.run(handler, done.clone()));
         let drained = async {
             stop.cancelled().await;
             engine.shutdown().await

@@ -24,10 +24,10 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use switchboard_host::clean::path_word;
 use switchboard_host::config::Problems;
 use switchboard_host::flags::ConfigFlags;
 use switchboard_host::printer::{self, Output, Printer};
+use switchboard_host::sanitize::shell_path;
 
 use crate::commands;
 use crate::config::FleetConfig;
@@ -210,10 +210,10 @@ impl DataFlags {
     pub fn again(&self) -> String {
         let mut again = String::new();
         if self.workspace != Path::new(".") {
-            again.push_str(&format!(" --workspace {}", path_word(&self.workspace)));
+            again.push_str(&format!(" --workspace {}", shell_path(&self.workspace)));
         }
         if let Some(data_dir) = &self.data_dir {
-            again.push_str(&format!(" --data-dir {}", path_word(data_dir)));
+            again.push_str(&format!(" --data-dir {}", shell_path(data_dir)));
         }
         again
     }
@@ -301,7 +301,7 @@ fn not_run(message: clap::Error) -> ExitCode {
         ErrorKind::DisplayVersion => commands::version::run(Printer::new(Output::Text)),
         _ if message.use_stderr() => mistakes::tell(message, &CommandLine::command()),
         _ => {
-            printer::written(message.print().and_then(|()| std::io::stdout().flush()));
+            printer::record_result(message.print().and_then(|()| std::io::stdout().flush()));
             ExitCode::SUCCESS
         }
     }

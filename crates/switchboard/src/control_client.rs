@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::store::Store;
-use switchboard_host::control::{ControlRoom, Refusal, Reply, Request, SocketPath, Waits};
-use switchboard_host::keys::KeyDesk;
+use switchboard_host::control::{ControlError, ControlHandler, DeliveryHold, Reply, Request, SocketPath};
+use switchboard_host::keys::KeyService;
 use switchboard_host::serve::{StartError, open_problem};
 use switchboard_store::{LockHolder, OpenError, Options, SqliteStore, database_path, lock_holder};
 use switchboard_webhooks::WebhookService;
@@ -50,7 +50,7 @@ pub enum DoorError {
     Open(#[from] Box<StartError>),
     /// It was refused.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] ControlError),
     /// The connection broke, or what came was not a reply.
     #[error("the server gave no proper answer: {0}")]
     Answer(#[from] io::Error),
@@ -68,7 +68,7 @@ pub enum Door {
     /// Nobody runs: the file, held by this process.
     File {
         /// Answers like a server would.
-        room: ControlRoom,
+        room: ControlHandler,
         /// To be closed at the end.
         store: Arc<SqliteStore>,
     },
@@ -116,7 +116,9 @@ impl Door {
     #[must_use]
     pub fn with_webhooks_off(self) -> Self {
         match self {
-            Self::File { room, store } => Self::File { room: room.delivering(Some(Waits::Disabled)), store },
+            Self::File { room, store } => {
+                Self::File { room: room.with_delivery_hold(Some(DeliveryHold::Disabled)), store }
+            }
             server => server,
         }
     }
@@ -129,8 +131,8 @@ impl Door {
         let reply = match self {
             Self::Server { stream, .. } => ask_server(stream, &request).await?,
             Self::File { room, store } => {
-                let reply = room.answer(request).await;
-                store.close().await.map_err(Refusal::new)?;
+                let reply = room.handle(request).await;
+                store.close().await.map_err(ControlError::new)?;
                 reply
             }
         };
@@ -148,9 +150,9 @@ impl Door {
             Options { readers: 1, note: "a switchboard command, done in a moment".to_owned(), ..Options::default() };
         let opened = SqliteStore::open(data_dir, options);
         let store = Arc::new(opened.map_err(|error: OpenError| Box::new(open_problem(data_dir, error)))?);
-        let desk = KeyDesk::new(Arc::clone(&store), Arc::new(SystemClock), None);
+        let desk = KeyService::new(Arc::clone(&store), Arc::new(SystemClock), None);
         let webhooks = WebhookService::of_store(Arc::clone(&store), Arc::new(SystemClock));
-        let room = ControlRoom::new(desk, webhooks, data_dir.to_owned());
+        let room = ControlHandler::new(desk, webhooks, data_dir.to_owned());
         Ok(Self::File { room, store })
     }
 }

@@ -4,13 +4,13 @@ use switchboard_a2a::PushPayload;
 use switchboard_engine::{Hosted, Skill, Switches, WebhookEvents};
 use switchboard_host::StartError;
 use switchboard_host::demo::{Echo, Guide, Probe};
-use switchboard_host::serve::{Fleet, FleetMaker};
+use switchboard_host::serve::{Fleet, FleetFactory};
 
 use crate::config::agents::{self, Agent, Blocking, Builtin, BuiltinAgent, Kind, WebhookPayload};
 use crate::programs::Programs;
 
 /// The agents of a workspace, in the order of their configuration.
-pub(crate) fn configured(agents: Vec<Agent>) -> FleetMaker {
+pub(crate) fn configured(agents: Vec<Agent>) -> FleetFactory {
     Box::new(move |data_dir, clock| {
         // Even if nobody starts programs any more: an earlier server may have left some.
         let mut programs = Programs::open(data_dir, clock.clone())?;

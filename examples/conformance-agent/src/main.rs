@@ -102,7 +102,7 @@ async fn main() -> Result<(), StartError> {
     for warning in &serving.warnings {
         printer.warning(warning);
     }
-    serving.greeting.print(printer);
+    serving.banner.print(printer);
     serving.run(stop).await
 }
 

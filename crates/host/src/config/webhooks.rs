@@ -44,7 +44,7 @@ pub struct Webhooks {
     pub timeout: TimeSpan,
     /// Time a receiver has to accept a connection, and once more to agree on TLS.
     pub connect_timeout: TimeSpan,
-    /// Waits between the attempts to deliver.
+    /// DeliveryHold between the attempts to deliver.
     ///
     /// One attempt follows each of them, then the delivery is a dead letter. Each is made up to a tenth longer by chance.
     pub retries: Vec<TimeSpan>,

@@ -11,8 +11,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::control::protocol::{Refusal, Reply, Request};
-use crate::control::room::ControlRoom;
+use crate::control::handler::ControlHandler;
+use crate::control::protocol::{ControlError, Reply, Request};
 use crate::control::socket::{FILE_NAME, SocketPath};
 
 /// Requests are short; whoever sends more is not one of our commands.
@@ -49,7 +49,7 @@ impl ControlListener {
     }
 
     /// Answers until it is stopped.
-    pub async fn run(self, room: Arc<ControlRoom>, stop: CancellationToken) {
+    pub async fn run(self, handler: Arc<ControlHandler>, stop: CancellationToken) {
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
@@ -57,7 +57,7 @@ impl ControlListener {
             };
             match accepted {
                 Ok((stream, _)) if self.trusts(&stream) => {
-                    tokio::spawn(serve(stream, Arc::clone(&room)));
+                    tokio::spawn(serve(stream, Arc::clone(&handler)));
                 }
                 Ok(_) => tracing::warn!("somebody else's process was refused at the control socket"),
                 Err(error) => {
@@ -81,20 +81,20 @@ impl Drop for ControlListener {
     }
 }
 
-async fn serve(stream: UnixStream, room: Arc<ControlRoom>) {
-    if let Err(error) = converse(stream, &room).await {
+async fn serve(stream: UnixStream, handler: Arc<ControlHandler>) {
+    if let Err(error) = converse(stream, &handler).await {
         tracing::debug!(%error, "a command left its connection early");
     }
 }
 
-async fn converse(mut stream: UnixStream, room: &ControlRoom) -> io::Result<()> {
+async fn converse(mut stream: UnixStream, handler: &ControlHandler) -> io::Result<()> {
     let (reading, mut writing) = stream.split();
     let mut reading = BufReader::new(reading.take(LONGEST_LINE));
     let mut line = String::new();
     tokio::time::timeout(PATIENCE, reading.read_line(&mut line)).await??;
     let reply = match serde_json::from_str::<Request>(&line) {
-        Ok(request) => room.answer(request).await,
-        Err(error) => Reply::Refused(Refusal::new(format!(
+        Ok(request) => handler.handle(request).await,
+        Err(error) => Reply::Refused(ControlError::new(format!(
             "the server does not understand the command ({error}); use the switchboard program of the same version"
         ))),
     };

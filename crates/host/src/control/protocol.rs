@@ -52,13 +52,13 @@ pub enum Reply {
     /// It was done.
     Done(Value),
     /// It was not.
-    Refused(Refusal),
+    Refused(ControlError),
 }
 
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{problem}")]
-pub struct Refusal {
+pub struct ControlError {
     /// What is wrong.
     pub problem: String,
     /// What to do about it; empty if that is said already.
@@ -69,7 +69,7 @@ pub struct Refusal {
     pub code: String,
 }
 
-impl Refusal {
+impl ControlError {
     /// A refusal in the words of an error.
     pub fn new(problem: impl ToString) -> Self {
         Self { problem: problem.to_string(), next: String::new(), code: String::new() }
@@ -91,14 +91,14 @@ impl Refusal {
 }
 
 /// An answer as it is sent.
-pub(super) fn value(answer: impl Serialize) -> Result<Value, Refusal> {
-    serde_json::to_value(answer).map_err(Refusal::new)
+pub(super) fn value(answer: impl Serialize) -> Result<Value, ControlError> {
+    serde_json::to_value(answer).map_err(ControlError::new)
 }
 
 /// A backup that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct BackedUp {
+pub struct BackupReport {
     /// Where it is.
     pub file: PathBuf,
     /// How large it is.

@@ -6,7 +6,7 @@ use switchboard_a2a::{TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::{BlockingTask, BlockingTaskView, Engine, Error, LiveTaskSummary, state_label};
 
-use crate::control::protocol::{Refusal, value};
+use crate::control::protocol::{ControlError, value};
 
 /// The most tasks in one reply.
 const PAGE: usize = 500;
@@ -87,15 +87,15 @@ pub struct CanceledTask {
 }
 
 /// Answers.
-pub(super) async fn answer(engine: &Engine, request: TaskRequest) -> Result<Value, Refusal> {
+pub(super) async fn answer(engine: &Engine, request: TaskRequest) -> Result<Value, ControlError> {
     match request {
         TaskRequest::List { after } => list(engine, after).await.and_then(value),
         TaskRequest::Cancel { id } => cancel(engine, &TaskId::from(id)).await.and_then(value),
     }
 }
 
-async fn list(engine: &Engine, after: i64) -> Result<LiveTaskPage, Refusal> {
-    let views = engine.live_tasks(TaskKey(after), PAGE).await.map_err(Refusal::new)?;
+async fn list(engine: &Engine, after: i64) -> Result<LiveTaskPage, ControlError> {
+    let views = engine.live_tasks(TaskKey(after), PAGE).await.map_err(ControlError::new)?;
     let next = (views.len() == PAGE).then(|| views.last().map(|view| view.key.0)).flatten();
     Ok(LiveTaskPage { tasks: views.into_iter().map(shown).collect(), next })
 }
@@ -126,20 +126,20 @@ fn blocked_by(blocker: &BlockingTask) -> BlockedBy {
     BlockedBy { blocker: shown, caller: blocker.owner.to_string() }
 }
 
-async fn cancel(engine: &Engine, id: &TaskId) -> Result<CanceledTask, Refusal> {
+async fn cancel(engine: &Engine, id: &TaskId) -> Result<CanceledTask, ControlError> {
     let listed = "switchboard task list --all shows those that have not ended";
     match engine.cancel_any(id).await {
         Ok(reading) => {
-            let task = reading.into_task().map_err(Refusal::new)?;
+            let task = reading.into_task().map_err(ControlError::new)?;
             Ok(CanceledTask { id: task.id.to_string(), state: state_name(task.status.state) })
         }
         // By the names that the protocol has for them.
         Err(error @ Error::TaskNotFound(_)) => {
-            Err(Refusal::new(error).with_next(listed).with_code("TaskNotFoundError"))
+            Err(ControlError::new(error).with_next(listed).with_code("TaskNotFoundError"))
         }
         Err(error @ Error::NotCancelable { .. }) => {
-            Err(Refusal::new(error).with_next(listed).with_code("TaskNotCancelableError"))
+            Err(ControlError::new(error).with_next(listed).with_code("TaskNotCancelableError"))
         }
-        Err(error) => Err(Refusal::new(error).with_next("try again")),
+        Err(error) => Err(ControlError::new(error).with_next("try again")),
     }
 }

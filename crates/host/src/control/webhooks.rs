@@ -1,4 +1,4 @@
-//! What operators ask about webhooks, and the answers: the desk's, with its silences put into words.
+//! What operators ask about webhooks, and the answers: the service's, with its silences put into words.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::CallerId;
 use switchboard_webhooks::{DeliveryView, WebhookService, WebhookView, state_named};
 
-use crate::control::protocol::{Refusal, value};
-use crate::keys::KeyDesk;
+use crate::control::protocol::{ControlError, value};
+use crate::keys::KeyService;
 
 /// The caller of a server that runs without keys.
 pub const LOCAL_CALLER: &str = "local";
@@ -84,7 +84,7 @@ pub struct WebhookPage {
 
 /// One webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ShownWebhook {
+pub struct WebhookDetails {
     /// It.
     pub webhook: WebhookView,
     /// Its deliveries, newest first.
@@ -99,12 +99,12 @@ pub struct ChangedWebhook {
     pub webhook: WebhookView,
     /// What keeps a resumed one from going on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits: Option<Waits>,
+    pub waits: Option<DeliveryHold>,
 }
 
 /// Why nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Waits {
+pub enum DeliveryHold {
     /// Nobody is there to do it.
     #[serde(rename = "no server runs on this data")]
     NoServer,
@@ -113,7 +113,7 @@ pub enum Waits {
     Disabled,
 }
 
-impl Waits {
+impl DeliveryHold {
     /// What must come for deliveries to go on, after `as soon as`.
     #[must_use]
     pub fn until(self) -> &'static str {
@@ -136,12 +136,12 @@ pub struct DeadLetterPage {
 
 /// How many deliveries are sent once more.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Retried {
+pub struct RetryReport {
     /// So many.
     pub retried: u64,
     /// What keeps them from being sent now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits: Option<Waits>,
+    pub waits: Option<DeliveryHold>,
 }
 
 /// Secrets that were rotated.
@@ -154,62 +154,63 @@ pub struct RotatedSecret {
 
 /// Does what is asked.
 pub(super) async fn answer(
-    desk: &WebhookService,
-    keys: &KeyDesk,
-    waits: Option<Waits>,
+    service: &WebhookService,
+    keys: &KeyService,
+    waits: Option<DeliveryHold>,
     request: WebhookRequest,
-) -> Result<Value, Refusal> {
+) -> Result<Value, ControlError> {
     match request {
         WebhookRequest::List { task, state, after, limit } => {
-            list(desk, task, state, after, limit).await.and_then(value)
+            list(service, task, state, after, limit).await.and_then(value)
         }
-        WebhookRequest::Show { webhook } => show(desk, webhook).await.and_then(value),
-        WebhookRequest::Retry { delivery } => retry(desk, delivery, waits).await.and_then(value),
+        WebhookRequest::Show { webhook } => show(service, webhook).await.and_then(value),
+        WebhookRequest::Retry { delivery } => retry(service, delivery, waits).await.and_then(value),
         WebhookRequest::RetryDead { task } => {
             let task = task.map(TaskId::from);
-            let retried = desk.retry_dead(task.as_ref()).await.map_err(Refusal::new)?;
-            value(Retried { retried, waits: waits.filter(|_| retried > 0) })
+            let retried = service.retry_dead(task.as_ref()).await.map_err(ControlError::new)?;
+            value(RetryReport { retried, waits: waits.filter(|_| retried > 0) })
         }
         WebhookRequest::Pause { webhook } => {
-            let changed = desk.pause(webhook).await.map_err(Refusal::new)?;
-            let webhook = changed_one(desk, webhook, changed, "paused").await?;
+            let changed = service.pause(webhook).await.map_err(ControlError::new)?;
+            let webhook = changed_one(service, webhook, changed, "paused").await?;
             value(ChangedWebhook { webhook, waits: None })
         }
         WebhookRequest::Resume { webhook } => {
-            let changed = desk.resume(webhook).await.map_err(Refusal::new)?;
-            let webhook = changed_one(desk, webhook, changed, "active").await?;
+            let changed = service.resume(webhook).await.map_err(ControlError::new)?;
+            let webhook = changed_one(service, webhook, changed, "active").await?;
             value(ChangedWebhook { webhook, waits })
         }
         WebhookRequest::DeadLetters { after, limit } => {
-            let mut dead_letters = desk.dead_letters(after, limit.saturating_add(1)).await.map_err(Refusal::new)?;
+            let mut dead_letters =
+                service.dead_letters(after, limit.saturating_add(1)).await.map_err(ControlError::new)?;
             let next = next_page(&mut dead_letters, limit, |delivery| delivery.delivery);
             value(DeadLetterPage { dead_letters, next })
         }
         WebhookRequest::Secret { caller } => {
             check_caller(keys, &caller).await?;
-            desk.secret(&CallerId::from(caller.as_str())).await.map_err(Refusal::new).and_then(value)
+            service.secret(&CallerId::from(caller.as_str())).await.map_err(ControlError::new).and_then(value)
         }
         WebhookRequest::RotateSecret { overlap_ms } => {
-            let rotated = desk.rotate_secrets(Duration::from_millis(overlap_ms)).await;
-            rotated.map_err(Refusal::new).and_then(|previous_until| value(RotatedSecret { previous_until }))
+            let rotated = service.rotate_secrets(Duration::from_millis(overlap_ms)).await;
+            rotated.map_err(ControlError::new).and_then(|previous_until| value(RotatedSecret { previous_until }))
         }
     }
 }
 
 async fn list(
-    desk: &WebhookService,
+    service: &WebhookService,
     task: Option<String>,
     state: Option<String>,
     after: i64,
     limit: usize,
-) -> Result<WebhookPage, Refusal> {
-    let unknown = |name: &str| Refusal::new(format!("{name:?} is no state of a webhook"));
+) -> Result<WebhookPage, ControlError> {
+    let unknown = |name: &str| ControlError::new(format!("{name:?} is no state of a webhook"));
     let state = match &state {
         Some(name) => Some(state_named(name).ok_or_else(|| unknown(name))?),
         None => None,
     };
-    let found = desk.list(task.map(TaskId::from), state, after, limit.saturating_add(1)).await;
-    let mut webhooks = found.map_err(Refusal::new)?;
+    let found = service.list(task.map(TaskId::from), state, after, limit.saturating_add(1)).await;
+    let mut webhooks = found.map_err(ControlError::new)?;
     let next = next_page(&mut webhooks, limit, |webhook| webhook.webhook);
     Ok(WebhookPage { webhooks, next })
 }
@@ -223,43 +224,54 @@ fn next_page<T>(rows: &mut Vec<T>, limit: usize, number: impl Fn(&T) -> i64) -> 
     rows.last().map(number)
 }
 
-async fn show(desk: &WebhookService, webhook: i64) -> Result<ShownWebhook, Refusal> {
-    let found = desk.show(webhook).await.map_err(Refusal::new)?;
-    let unknown =
-        || Refusal::new(format!("there is no webhook {webhook}")).with_next("switchboard webhooks list shows them all");
-    found.map(|(webhook, deliveries)| ShownWebhook { webhook, deliveries }).ok_or_else(unknown)
+async fn show(service: &WebhookService, webhook: i64) -> Result<WebhookDetails, ControlError> {
+    let found = service.show(webhook).await.map_err(ControlError::new)?;
+    let unknown = || {
+        ControlError::new(format!("there is no webhook {webhook}"))
+            .with_next("switchboard webhooks list shows them all")
+    };
+    found.map(|(webhook, deliveries)| WebhookDetails { webhook, deliveries }).ok_or_else(unknown)
 }
 
-async fn retry(desk: &WebhookService, delivery: i64, waits: Option<Waits>) -> Result<Retried, Refusal> {
-    match desk.retry(delivery).await.map_err(Refusal::new)? {
-        true => Ok(Retried { retried: 1, waits }),
-        false => Err(Refusal::new(format!("there is no delivery {delivery} that was delivered or given up"))
+async fn retry(
+    service: &WebhookService,
+    delivery: i64,
+    waits: Option<DeliveryHold>,
+) -> Result<RetryReport, ControlError> {
+    match service.retry(delivery).await.map_err(ControlError::new)? {
+        true => Ok(RetryReport { retried: 1, waits }),
+        false => Err(ControlError::new(format!("there is no delivery {delivery} that was delivered or given up"))
             .with_next("switchboard webhooks dead-letters lists those that were given up, switchboard webhooks show NUMBER those of a webhook")),
     }
 }
 
 /// A webhook after it was to change, or why it did not.
-async fn changed_one(desk: &WebhookService, number: i64, changed: bool, wanted: &str) -> Result<WebhookView, Refusal> {
-    let webhook = show(desk, number).await?.webhook;
+async fn changed_one(
+    service: &WebhookService,
+    number: i64,
+    changed: bool,
+    wanted: &str,
+) -> Result<WebhookView, ControlError> {
+    let webhook = show(service, number).await?.webhook;
     if changed {
         return Ok(webhook);
     }
     let because = match webhook.state.as_str() {
-        state if state == wanted => return Err(Refusal::new(format!("webhook {number} is already {wanted}"))),
+        state if state == wanted => return Err(ControlError::new(format!("webhook {number} is already {wanted}"))),
         "finished" => "its task has ended and it was told of everything",
         "disabled" => "its endpoint answered 410 and gets nothing any more",
         _ => "it has just changed, try again",
     };
-    Err(Refusal::new(format!("webhook {number} is {}: {because}", webhook.state)))
+    Err(ControlError::new(format!("webhook {number} is {}: {because}", webhook.state)))
 }
 
 /// Every name has secrets; those of a mistyped one would fit no delivery.
-async fn check_caller(keys: &KeyDesk, caller: &str) -> Result<(), Refusal> {
-    let keys = keys.list().await.map_err(Refusal::new)?;
+async fn check_caller(keys: &KeyService, caller: &str) -> Result<(), ControlError> {
+    let keys = keys.list().await.map_err(ControlError::new)?;
     if caller == LOCAL_CALLER || keys.iter().any(|key| key.id == caller) {
         return Ok(());
     }
     let next =
         format!("switchboard keys list shows the ids of all keys; callers of a server without keys are {LOCAL_CALLER}");
-    Err(Refusal::new(format!("there is no caller {caller:?}")).with_next(next))
+    Err(ControlError::new(format!("there is no caller {caller:?}")).with_next(next))
 }

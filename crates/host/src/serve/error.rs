@@ -10,8 +10,8 @@ use switchboard_engine::store::StoreError;
 use switchboard_server::TlsError;
 use switchboard_store::LockHolder;
 
-use crate::clean::path_word;
 use crate::config::Problems;
+use crate::sanitize::shell_path;
 use crate::serve::port_holder::PortHolder;
 
 /// Why a server does not start.
@@ -112,7 +112,7 @@ impl StartError {
             Self::NoKeys { data_dir, .. } => format!(
                 "create a key with switchboard keys create --data-dir {} and start again, or bind to a loopback \
                  address such as 127.0.0.1:41242",
-                path_word(data_dir)
+                shell_path(data_dir)
             ),
             Self::DataHeld { .. } => "stop that process, or use another data directory with --data-dir DIR".to_owned(),
             Self::DataUnusable { next, .. } => (*next).to_owned(),

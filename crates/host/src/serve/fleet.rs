@@ -27,12 +27,12 @@ pub trait Lifecycle: Send + Sync {
 }
 
 /// Makes the fleet of a server once its data directory is its own.
-pub type FleetMaker = Box<dyn FnOnce(&Path, &Arc<dyn Clock>) -> Result<Fleet, StartError> + Send>;
+pub type FleetFactory = Box<dyn FnOnce(&Path, &Arc<dyn Clock>) -> Result<Fleet, StartError> + Send>;
 
 impl Fleet {
     /// These agents, and nothing beside them.
     #[must_use]
-    pub fn of(hosted: Vec<Hosted>) -> FleetMaker {
+    pub fn of(hosted: Vec<Hosted>) -> FleetFactory {
         Box::new(move |_, _| Ok(Self { hosted, lifecycle: None }))
     }
 }

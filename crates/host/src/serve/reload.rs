@@ -17,7 +17,7 @@ pub type WorkspaceReader = Box<dyn Fn() -> Result<Workspace, Problems> + Send + 
 /// What reading the configuration again came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Reloaded {
+pub struct ReloadReport {
     /// Keys whose new values are in force.
     pub applied: Vec<String>,
     /// Keys whose new values need a restart.
@@ -50,7 +50,7 @@ impl Reloader {
     ///
     /// # Errors
     /// Everything that is wrong.
-    pub fn reload(&self) -> Result<Reloaded, Problems> {
+    pub fn reload(&self) -> Result<ReloadReport, Problems> {
         let mut in_force = self.in_force.lock();
         let workspace = (self.read)()?;
         let webhooks = &workspace.config.webhooks;
@@ -72,13 +72,13 @@ impl Reloader {
         if in_force.agents != workspace.agents {
             needs_restart.push("agents".to_owned());
         }
-        Ok(Reloaded { applied, needs_restart, warnings: workspace.warnings })
+        Ok(ReloadReport { applied, needs_restart, warnings: workspace.warnings })
     }
 
     /// The same for a signal, whose sender reads the log.
     pub(crate) fn reload_and_log(&self) {
         match self.reload() {
-            Ok(Reloaded { applied, needs_restart, warnings }) => {
+            Ok(ReloadReport { applied, needs_restart, warnings }) => {
                 for warning in warnings {
                     tracing::warn!("{warning}");
                 }

@@ -7,9 +7,9 @@ use clap::Args;
 use http::HeaderName;
 use switchboard_a2a::Version;
 use switchboard_client::{Binding, Secret};
-use switchboard_host::clean::word;
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::config::value::Scalar;
+use switchboard_host::sanitize::shell_word;
 
 use crate::cli::DataFlags;
 use crate::cli::origins::Origins;
@@ -155,7 +155,7 @@ impl CallFlags {
         let mut again = self.workspace.again();
         for (id, flag) in AGAIN {
             if let Some(given) = self.origins.given(id).filter(|_| self.origins.is_typed(id)) {
-                again.push_str(&format!(" --{flag} {}", word(&given.text)));
+                again.push_str(&format!(" --{flag} {}", shell_word(&given.text)));
             }
         }
         for (id, flag) in [("trust_card_url", "trust-card-url"), ("insecure", "insecure")] {

@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 use switchboard_host::printer::{Output, Printer};
 
-use crate::commands::calling::{Failure, clean};
+use crate::commands::calling::{Failure, sanitize};
 
 /// What was typed. Help has one form only, whichever is asked for.
 pub(super) fn words() -> Vec<OsString> {
@@ -81,7 +81,10 @@ fn tip(message: &clap::Error) -> Option<String> {
     let is_send = words.get(1).is_some_and(|word| word == "send") && message.kind() == ErrorKind::UnknownArgument;
     let text = words.iter().skip(2).find(|word| word.starts_with(taken.as_str()) && is_text(word, taken));
     let text = text.filter(|_| is_send)?;
-    Some(format!("text that begins with - is written after --: switchboard send AGENT -- {}", clean::word(text)))
+    Some(format!(
+        "text that begins with - is written after --: switchboard send AGENT -- {}",
+        sanitize::shell_word(text)
+    ))
 }
 
 /// Whether a word is meant to be read: somebody has quoted it, or it is no flag but a run of letters after one `-`.

@@ -29,7 +29,7 @@ mod target;
 pub mod task;
 
 pub(crate) use failure::Failure;
-pub(crate) use switchboard_host::clean;
+pub(crate) use switchboard_host::sanitize;
 
 use std::future::Future;
 use std::path::Path;
@@ -110,7 +110,7 @@ fn agent_and_words<const WORDS: usize>(
         if found > WORDS && flags.agent_card.as_ref() == Some(&given) {
             let set = "the agent is set already, by --agent-card, the variable A2ACLI_AGENT_CARD or a file";
             let next = format!("leave the agent out, or write its URL; {CONFIG_SHOW}");
-            return Failure::usage(format!("{problem}: {set} ({})", clean::line(&given)), next);
+            return Failure::usage(format!("{problem}: {set} ({})", sanitize::line(&given)), next);
         }
         Failure::usage(problem, "--help shows what is expected")
     })
@@ -270,9 +270,9 @@ impl Call {
 /// The agent as the next command has to name it, with a space in front: what is set for all of them is not repeated.
 fn agent_again(agent: &str, flags: &CallFlags) -> String {
     match (flags.agent_card.as_deref() == Some(agent), flags.origins.is_typed("agent_card")) {
-        (true, true) => format!(" -a {}", clean::word(agent)),
+        (true, true) => format!(" -a {}", sanitize::shell_word(agent)),
         (true, false) => String::new(),
-        (false, _) => format!(" {}", clean::word(agent)),
+        (false, _) => format!(" {}", sanitize::shell_word(agent)),
     }
 }
 

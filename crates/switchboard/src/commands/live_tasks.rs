@@ -12,7 +12,7 @@ use switchboard_host::control::{BlockedBy, CanceledTask, LiveTask, LiveTaskPage,
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
-use crate::commands::calling::{Failure, clean};
+use crate::commands::calling::{Failure, sanitize};
 use crate::commands::{loaded, next_step, short};
 use crate::control_client::{Door, DoorError};
 
@@ -147,7 +147,7 @@ fn row(task: &LiveTask, now: Timestamp) -> [String; 7] {
         state,
         age(now, task.received_at.unwrap_or(task.since)),
         if blocked_by.is_empty() { "-".to_owned() } else { blocked_by },
-        clean::line(&task.text),
+        sanitize::line(&task.text),
     ]
 }
 

@@ -45,9 +45,9 @@ async fn serve(fleet: FleetConfig, flags: ConfigFlags, printer: Printer) -> Resu
         printer.warning(warning);
     }
     if printer.is_json() {
-        printer.json(&serving.greeting);
+        printer.json(&serving.banner);
     } else {
-        serving.greeting.print(printer);
+        serving.banner.print(printer);
     }
     let stop = stop_signal(signals, serving.reloader(), move || {
         if !printer.is_json() {

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use switchboard_a2a::{Artifact, Message, Part, PartContent, Task, TaskState, TaskStatus};
 use switchboard_client::points_to_artifacts;
-use switchboard_host::clean;
+use switchboard_host::sanitize;
 
 /// More options than these are not listed: a question with so many is a form.
 const MOST_OPTIONS: usize = 20;
@@ -45,8 +45,8 @@ pub(super) fn options(status: &TaskStatus) -> Vec<AnswerOption> {
         _ => None,
     });
     let offered = offers.flat_map(|offer| offer.options).map(|offered| match offered {
-        Offered::Named { id, label } => AnswerOption { id: clean::line(&id), label: clean::line(&label) },
-        Offered::Bare(id) => AnswerOption { id: clean::line(&id), label: String::new() },
+        Offered::Named { id, label } => AnswerOption { id: sanitize::line(&id), label: sanitize::line(&label) },
+        Offered::Bare(id) => AnswerOption { id: sanitize::line(&id), label: String::new() },
     });
     offered.filter(|option| !option.id.is_empty()).take(MOST_OPTIONS).collect()
 }

@@ -19,7 +19,7 @@ use crate::cli::CallFlags;
 use crate::cli::settings::Settings;
 use crate::commands::calling::guard::Guard;
 use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, target};
+use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize, target};
 use token_server::TokenServer;
 pub(super) use tokens::Token;
 use tokens::{TokenFile, Tokens};
@@ -94,7 +94,7 @@ pub fn login(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Pr
                 return Err(another_host(url, of_card));
             }
         }
-        printer.note(&format!("token server: {}", clean::line(&server.url)));
+        printer.note(&format!("token server: {}", sanitize::line(&server.url)));
         let granted = match flow {
             Flow::DeviceCode => {
                 let codes = way.device_authorization_url.as_deref();
@@ -179,7 +179,7 @@ pub(super) async fn kept(
 /// A card that sends us to somebody else for a token, who would see the secret.
 fn another_host(url: &str, card: &str) -> Failure {
     let message =
-        format!("the card at {} names another host to get tokens from: {}", clean::line(card), clean::line(url));
+        format!("the card at {} names another host to get tokens from: {}", sanitize::line(card), sanitize::line(url));
     Failure::usage(message, "if that is where your tokens come from, run it again with --trust-card-url")
 }
 

@@ -9,7 +9,9 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, OneLine, agent_and_words, clean, key_place, run as run_async, skills};
+use crate::commands::calling::{
+    Call, Failure, OneLine, agent_and_words, key_place, run as run_async, sanitize, skills,
+};
 
 /// Which card.
 #[derive(Debug, Clone, clap::Args)]
@@ -108,13 +110,13 @@ fn print(card: &AgentCard, url: &str, used: Option<&Interface>, page: Page) {
     }
     let offered = card.supported_interfaces.iter();
     let offered = offered
-        .map(|offered| clean::line(&interface(&offered.protocol_binding, &offered.protocol_version, &offered.url)));
+        .map(|offered| sanitize::line(&interface(&offered.protocol_binding, &offered.protocol_version, &offered.url)));
     page.block("interfaces", &listed_lines(offered.collect()));
     page.block("skills", &skills::lines(&card.skills).join("\n"));
 }
 
 fn lines(problems: &[String]) -> String {
-    problems.iter().map(|problem| clean::line(problem)).collect::<Vec<_>>().join("\n")
+    problems.iter().map(|problem| sanitize::line(problem)).collect::<Vec<_>>().join("\n")
 }
 
 /// A way to authenticate, and what it takes.

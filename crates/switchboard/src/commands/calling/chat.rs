@@ -15,7 +15,7 @@ use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Form, Style};
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt, read_line};
 use crate::commands::calling::shown_before::ShownBefore;
-use crate::commands::calling::{Call, Failure, agent_and_words, clean, message, run as run_async};
+use crate::commands::calling::{Call, Failure, agent_and_words, message, run as run_async, sanitize};
 use saved::Saved;
 
 /// How to talk.
@@ -110,8 +110,8 @@ impl Chat<'_> {
                 Turn::Nothing => {}
                 Turn::Help => self.printer.note(HELP),
                 Turn::Unknown(command) => {
-                    let message = format!("there is no command {}", clean::line(&command));
-                    let next = format!("{HELP}; to say it to the agent, write /{}", clean::line(&command));
+                    let message = format!("there is no command {}", sanitize::line(&command));
+                    let next = format!("{HELP}; to say it to the agent, write /{}", sanitize::line(&command));
                     self.refuse(Failure::usage(message, next))?;
                 }
                 Turn::Quit => return Ok(ExitCode::SUCCESS),
@@ -183,7 +183,7 @@ impl Chat<'_> {
 
     fn tell_place(&self) {
         let Conversation { context_id, task_id } = &self.conversation;
-        let shown = |id: Option<&str>| id.map_or_else(|| "none".to_owned(), clean::line);
+        let shown = |id: Option<&str>| id.map_or_else(|| "none".to_owned(), sanitize::line);
         self.printer.note(&format!("context: {}", shown(context_id.as_ref().map(|id| id.as_str()))));
         self.printer.note(&format!("task: {}", shown(task_id.as_ref().map(|id| id.as_str()))));
     }

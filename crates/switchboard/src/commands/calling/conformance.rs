@@ -11,7 +11,7 @@ use switchboard_host::printer::{Output, Printer};
 
 use crate::cli::CallFlags;
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt};
-use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
+use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize};
 
 /// Where the secrets of the second caller are looked for that no flag names.
 const OTHER_BEARER: &str = "A2ACLI_OTHER_BEARER";
@@ -192,10 +192,10 @@ impl Progress {
 }
 
 fn print(report: &CheckReport, printer: Printer) {
-    printer.line(format!("agent: {}", clean::line(&report.agent)));
-    printer.line(format!("card: {}", clean::line(&report.card_url)));
+    printer.line(format!("agent: {}", sanitize::line(&report.agent)));
+    printer.line(format!("card: {}", sanitize::line(&report.card_url)));
     for interface in &report.interfaces {
-        printer.line(format!("called: {}", clean::line(interface)));
+        printer.line(format!("called: {}", sanitize::line(interface)));
     }
     for group in Group::ALL {
         let mut findings = report.findings.iter().filter(|finding| finding.group == group).peekable();
@@ -217,12 +217,12 @@ fn print_finding(finding: &Finding, printer: Printer) {
     let Finding { id, title, rule, severity, sent, seen, fix, .. } = finding;
     match finding.outcome {
         CheckOutcome::Pass => printer.line(format!("  pass  {id}: {title}")),
-        CheckOutcome::NotApplicable => printer.line(format!("  n/a   {id}: {}", clean::line(seen))),
+        CheckOutcome::NotApplicable => printer.line(format!("  n/a   {id}: {}", sanitize::line(seen))),
         CheckOutcome::Fail => {
             printer.line(format!("  FAIL  {id}: not true that {title}"));
             printer.line(format!("        rule: {rule} ({})", severity.as_str()));
-            printer.line(format!("        sent: {}", clean::line(sent)));
-            printer.line(format!("        seen: {}", clean::line(seen)));
+            printer.line(format!("        sent: {}", sanitize::line(sent)));
+            printer.line(format!("        seen: {}", sanitize::line(seen)));
             printer.line(format!("        fix:  {fix}"));
         }
     }

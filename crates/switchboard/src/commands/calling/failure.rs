@@ -13,7 +13,7 @@ use switchboard_egress::{SendError, TlsError};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::identity::{API_KEY, BEARER, Identity};
-use crate::commands::calling::{Call, WRITE_A_URL, clean};
+use crate::commands::calling::{Call, WRITE_A_URL, sanitize};
 
 const CARD_NOT_FOUND: &str = "A2ACLI_ERR_CARD_NOT_FOUND";
 const FAILED: u8 = 1;
@@ -74,8 +74,8 @@ impl Failure {
 
     /// A token that cannot be renewed.
     pub(super) fn token_is_over(agent: &str) -> Self {
-        let hint = format!("switchboard auth login {}", clean::word(agent));
-        Self::no_credentials(format!("the token for {} has run out", clean::line(agent)), hint)
+        let hint = format!("switchboard auth login {}", sanitize::shell_word(agent));
+        Self::no_credentials(format!("the token for {} has run out", sanitize::line(agent)), hint)
     }
 
     /// Something on this side.
@@ -100,7 +100,7 @@ impl Failure {
 
     /// The same for a task that is known, wherever it stands: it is named, with the command to look after it.
     pub(super) fn about(mut self, task: &TaskId, call: &Call) -> Self {
-        let id = clean::word(task.as_str());
+        let id = sanitize::shell_word(task.as_str());
         if !self.message.contains(task.as_str()) {
             self.message.push_str(&format!("; task {id} may still be at work"));
         }
@@ -152,7 +152,7 @@ impl Failure {
             }
             ClientError::Timeout { task, .. } => {
                 let hint = match task {
-                    Some(task) => call.command("task get", &format!("--wait {}", clean::word(task.as_str()))),
+                    Some(task) => call.command("task get", &format!("--wait {}", sanitize::shell_word(task.as_str()))),
                     None => "give it more time with --timeout".to_owned(),
                 };
                 Self::new(TIMEOUT, "A2ACLI_ERR_TIMEOUT", message, hint)
@@ -171,11 +171,11 @@ impl Failure {
                 Self::new(FAILED, ErrorName(ErrorKind::InvalidAgentResponse).to_string(), message, hint)
             }
             ClientError::Gap(gap) => {
-                let hint = call.command("task get", &clean::word(gap.task.as_str()));
+                let hint = call.command("task get", &sanitize::shell_word(gap.task.as_str()));
                 Self::new(FAILED, "SWITCHBOARD_ERR_GAP", message, hint)
             }
             ClientError::TaskTooLarge { task, .. } => {
-                Self::internal(message).with_hint(call.command("task cancel", &clean::word(task.as_str())))
+                Self::internal(message).with_hint(call.command("task cancel", &sanitize::shell_word(task.as_str())))
             }
             _ => Self::internal(message),
         }
@@ -186,7 +186,7 @@ impl Failure {
             return Self::credentials(message, call, None);
         }
         if let Some(moved) = places.iter().find_map(|place| place.location.as_deref()) {
-            return Self::no_agent(message, format!("it has moved to {}: use that", clean::word(moved)));
+            return Self::no_agent(message, format!("it has moved to {}: use that", sanitize::shell_word(moved)));
         }
         if places.iter().any(|place| place.is_json) {
             let hint = "check the address: what is there is JSON, and not a card that can be read";
@@ -237,13 +237,13 @@ impl Failure {
     #[must_use]
     pub(crate) fn print(&self, printer: Printer) -> ExitCode {
         let Self { code, message, hint, a2a_code, .. } = self;
-        let (message, hint) = (&clean::without_passwords(message), &clean::without_passwords(hint));
+        let (message, hint) = (&sanitize::redact_passwords(message), &sanitize::redact_passwords(hint));
         if printer.is_json() {
             let hint = (!hint.is_empty()).then_some(hint.as_str());
             // One line, so that it can end a stream of lines.
             printer.json_line(&Envelope { error: Told { code, message, hint, a2a_code: *a2a_code } });
         } else {
-            printer.error(&clean::line(message), hint);
+            printer.error(&sanitize::line(message), hint);
         }
         ExitCode::from(self.exit)
     }

@@ -12,7 +12,7 @@ use crate::commands::calling::live::Live;
 use crate::commands::calling::progress::{Progress, TICK};
 use crate::commands::calling::shown::{Page, Written};
 use crate::commands::calling::shown_before::ShownBefore;
-use crate::commands::calling::{Call, Failure, answer, apart, clean, shown};
+use crate::commands::calling::{Call, Failure, answer, apart, sanitize, shown};
 
 const ASKS: &str = "the agent asks and waits for an answer";
 
@@ -140,10 +140,10 @@ fn tell(update: &Update, style: Style, progress: &mut Progress, live: &mut Live,
         Update::Lost { why, attempt } => {
             printer.note(&format!(
                 "the connection was lost ({}); taking it up again, attempt {attempt}",
-                clean::line(why)
+                sanitize::line(why)
             ));
         }
-        Update::Gap(gap) => printer.warning(&clean::line(&gap.to_string())),
+        Update::Gap(gap) => printer.warning(&sanitize::line(&gap.to_string())),
     }
 }
 
@@ -172,7 +172,7 @@ pub(super) fn show(call: &Call, mut response: SendResponse, written: &Written, s
 /// Says on standard error what is not as one expects, and the command to go on with.
 pub(super) fn tell_next(call: &Call, outcome: &Outcome, printer: Printer) {
     let Some(task) = outcome.task() else { return };
-    let id = clean::word(task.id.as_str());
+    let id = sanitize::shell_word(task.id.as_str());
     if let Some(commands) = answer_commands(call, task).filter(|_| !printer.is_json()) {
         printer.warning(ASKS);
         return printer.note(&commands);
@@ -200,11 +200,11 @@ pub(super) fn tell_next(call: &Call, outcome: &Outcome, printer: Printer) {
 /// The command for each answer that the agent offers, if it does.
 fn answer_commands(call: &Call, task: &Task) -> Option<String> {
     let options = answer::options(&task.status);
-    let id = clean::word(task.id.as_str());
+    let id = sanitize::shell_word(task.id.as_str());
     let command = |option: &AnswerOption| {
         // What begins with a dash would be taken for a flag.
         let dashes = if option.id.starts_with('-') { "-- " } else { "" };
-        call.command("send", &format!("--task-id {id} {dashes}{}", clean::word(&option.id)))
+        call.command("send", &format!("--task-id {id} {dashes}{}", sanitize::shell_word(&option.id)))
     };
     let commands: Vec<String> = options.iter().map(command).collect();
     (!commands.is_empty()).then(|| format!("next: one of\n  {}", commands.join("\n  ")))
@@ -214,7 +214,7 @@ fn answer_commands(call: &Call, task: &Task) -> Option<String> {
 pub(super) fn tell_files(call: &Call, task: &Task, printer: Printer) {
     let mut parts = task.artifacts.iter().flat_map(|artifact| &artifact.parts);
     if !printer.is_json() && parts.any(|part| matches!(part.content, PartContent::Raw(_))) {
-        let id = clean::word(task.id.as_str());
+        let id = sanitize::shell_word(task.id.as_str());
         printer.note(&format!("next: {}", call.command("task download", &id)));
     }
 }
@@ -250,7 +250,7 @@ fn tell_text(outcome: &Outcome, written: &Written, printer: Printer) {
         | Outcome::AuthRequired(task) => !written.artifacts || task.status.message.is_some(),
     };
     if says_more {
-        printer.line(clean::text(&outcome.text()).trim_end_matches('\n'));
+        printer.line(sanitize::text(&outcome.text()).trim_end_matches('\n'));
     }
     let options = outcome.task().map(|task| answer::options(&task.status)).unwrap_or_default();
     if !options.is_empty() {

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::cli::CallFlags;
 use crate::cli::settings::{Settings, Source};
-use crate::commands::calling::{Failure, clean};
+use crate::commands::calling::{Failure, sanitize};
 
 /// Says whether an agent's stored credentials may be sent.
 pub(super) struct Guard {
@@ -34,7 +34,7 @@ impl Guard {
         let Some((host, set_by)) = &self.elsewhere else { return Ok(()) };
         let message = format!(
             "{set_by} sends the requests to {}, which is not the agent's host: {whose} is not for it",
-            clean::line(host)
+            sanitize::line(host)
         );
         Err(Failure::usage(message, "if it is meant for that host, type --endpoint with its URL"))
     }

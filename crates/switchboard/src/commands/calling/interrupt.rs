@@ -7,7 +7,7 @@ use switchboard_a2a::Task;
 use switchboard_host::printer::Printer;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::commands::calling::{Call, clean, shown};
+use crate::commands::calling::{Call, sanitize, shown};
 
 /// What a shell says of a program that ended by Ctrl-C.
 pub(super) const INTERRUPTED: u8 = 130;
@@ -36,7 +36,7 @@ impl Interrupt {
             printer.note("stopped; the agent may have got the message");
             return code;
         };
-        let id = clean::word(task.id.as_str());
+        let id = sanitize::shell_word(task.id.as_str());
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && self.wants_cancel(printer).await {
             let canceled = tokio::select! {
                 canceled = call.ask(call.client.cancel(&call.context, &task.id, None)) => canceled,

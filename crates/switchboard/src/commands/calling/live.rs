@@ -8,7 +8,7 @@ use switchboard_client::is_secondary;
 use crate::commands::calling::answer::is_data;
 use crate::commands::calling::follow::{Form, Style};
 use crate::commands::calling::shown::{self, Page, Written};
-use crate::commands::calling::{answer, clean};
+use crate::commands::calling::{answer, sanitize};
 
 /// Writes pieces of artifacts as they come.
 pub(super) struct Live {
@@ -155,11 +155,11 @@ impl Live {
             self.page.printer.line("text:");
             self.is_in_text = true;
         }
-        self.piece(&shown::indented(&clean::text(text), self.is_at_line_start));
+        self.piece(&shown::indented(&sanitize::text(text), self.is_at_line_start));
     }
 
     fn piece(&mut self, text: &str) {
-        let text = clean::text(text);
+        let text = sanitize::text(text);
         if !text.is_empty() {
             self.page.printer.piece(&text);
             self.is_at_line_start = text.ends_with('\n');

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use switchboard_a2a::{StreamResponse, TaskStatus};
 use switchboard_host::printer::{self, Printer};
 
-use crate::commands::calling::{clean, shown};
+use crate::commands::calling::{sanitize, shown};
 
 /// How often the line moves.
 pub(super) const TICK: Duration = Duration::from_millis(120);
@@ -80,7 +80,7 @@ impl Drop for Progress {
 
 fn told(status: &TaskStatus) -> String {
     let word = shown::state(status.state);
-    let said = status.message.as_ref().map(|message| clean::line(&message.joined_text())).unwrap_or_default();
+    let said = status.message.as_ref().map(|message| sanitize::line(&message.joined_text())).unwrap_or_default();
     if said.is_empty() {
         return word.to_owned();
     }

@@ -13,7 +13,7 @@ use crate::commands::calling::follow::{self, End, Form, Style};
 use crate::commands::calling::message::{self, MessageFlags};
 use crate::commands::calling::shown::Written;
 use crate::commands::calling::shown_before::ShownBefore;
-use crate::commands::calling::{Call, Failure, agent_and_rest, clean, run as run_async};
+use crate::commands::calling::{Call, Failure, agent_and_rest, run as run_async, sanitize};
 
 const WAITING: &str = "How to wait for the answer";
 
@@ -130,7 +130,7 @@ fn begun(call: &Call, answer: SendResponse, style: Style) -> ExitCode {
         answer if printer.is_json() => printer.json(&answer),
         SendResponse::Task(task) if !task.status.state.is_terminal() => {
             style.page().ids(&task);
-            let id = clean::word(task.id.as_str());
+            let id = sanitize::shell_word(task.id.as_str());
             printer.note(&format!("next: {}", call.command("task get", &format!("--wait {id}"))));
         }
         answer => drop(follow::show(call, answer, &Written::default(), style)),

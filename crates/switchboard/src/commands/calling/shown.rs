@@ -12,7 +12,7 @@ use switchboard_engine::state_label;
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::answer::AnswerOption;
-use crate::commands::calling::{answer, clean};
+use crate::commands::calling::{answer, sanitize};
 
 /// A state in one word, as version 0.3 writes it.
 pub(super) fn state(state: TaskState) -> String {
@@ -22,8 +22,8 @@ pub(super) fn state(state: TaskState) -> String {
 /// What it takes to go on with a task.
 pub(super) fn fields(task: &Task) -> [String; 3] {
     [
-        format!("task: {}", clean::line(task.id.as_str())),
-        format!("context: {}", clean::line(task.context_id.as_str())),
+        format!("task: {}", sanitize::line(task.id.as_str())),
+        format!("context: {}", sanitize::line(task.context_id.as_str())),
         format!("state: {}", state(task.status.state)),
     ]
 }
@@ -39,13 +39,13 @@ pub(super) struct Page {
 impl Page {
     /// Something that fits on a line.
     pub(super) fn field(self, label: &str, value: &str) {
-        self.printer.line(format!("{label}: {}", clean::line(value)).trim_end());
+        self.printer.line(format!("{label}: {}", sanitize::line(value)).trim_end());
     }
 
     /// Something that does not.
     pub(super) fn block(self, label: &str, content: &str) {
         self.printer.line(format!("{label}:"));
-        let content = indented(&clean::text(content), true);
+        let content = indented(&sanitize::text(content), true);
         if !content.trim_end().is_empty() {
             self.printer.line(content.trim_end_matches('\n'));
         }
@@ -278,9 +278,9 @@ fn joined(parts: &[Part]) -> String {
 /// One part among text.
 pub(super) fn part(part: &Part) -> String {
     match &part.content {
-        PartContent::Text(text) => clean::text(text).into_owned(),
-        PartContent::Data(data) => clean::text(data.as_str()).into_owned(),
-        PartContent::Url(_) | PartContent::Raw(_) => clean::line(&format!("[file {}]", file(part))),
+        PartContent::Text(text) => sanitize::text(text).into_owned(),
+        PartContent::Data(data) => sanitize::text(data.as_str()).into_owned(),
+        PartContent::Url(_) | PartContent::Raw(_) => sanitize::line(&format!("[file {}]", file(part))),
     }
 }
 

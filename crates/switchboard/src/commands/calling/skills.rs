@@ -7,7 +7,7 @@ use switchboard_a2a::card::AgentSkill;
 use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
-use crate::commands::calling::{Call, agent_and_words, clean, run as run_async};
+use crate::commands::calling::{Call, agent_and_words, run as run_async, sanitize};
 
 /// Lists the skills.
 #[must_use]
@@ -31,10 +31,10 @@ pub(super) fn lines(skills: &[AgentSkill]) -> Vec<String> {
     let mut lines = Vec::new();
     for skill in skills {
         let title = if skill.name.is_empty() || skill.name == skill.id { "" } else { &skill.name };
-        let words = [title, &skill.description].map(clean::line);
+        let words = [title, &skill.description].map(sanitize::line);
         let words: Vec<String> = words.into_iter().filter(|words| !words.is_empty()).collect();
-        lines.push(format!("{}: {}", clean::line(&skill.id), words.join(" - ")).trim_end().to_owned());
-        lines.extend(skill.examples.iter().map(|example| format!("  say: {}", clean::line(example))));
+        lines.push(format!("{}: {}", sanitize::line(&skill.id), words.join(" - ")).trim_end().to_owned());
+        lines.extend(skill.examples.iter().map(|example| format!("  say: {}", sanitize::line(example))));
     }
     if lines.is_empty() {
         lines.push("none".to_owned());

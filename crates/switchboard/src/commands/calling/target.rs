@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use url::Url;
 
 use crate::cli::DataFlags;
-use crate::commands::calling::{Failure, clean};
+use crate::commands::calling::{Failure, sanitize};
 use crate::config::FleetConfig;
 use crate::config::remote_agent::RemoteAgent;
 use crate::control_client::{Door, DoorError};
@@ -229,7 +229,8 @@ fn unknown(typed: &str, fleet: &FleetConfig, hosted: &[String], tried: &str) -> 
     fleet.workspace.unread.iter().for_each(|unread| Printer::new(Output::Text).warning(unread));
     let remotes = fleet.remotes.iter().map(|remote| remote.name.as_str());
     let names: Vec<&str> = hosted.iter().map(String::as_str).chain(remotes).collect();
-    let message = format!("this workspace knows no agent {}; it knows {}{tried}", clean::word(typed), names.join(", "));
+    let message =
+        format!("this workspace knows no agent {}; it knows {}{tried}", sanitize::shell_word(typed), names.join(", "));
     let next = match nearest(typed, names.iter().copied()) {
         Some(name) => format!("did you mean {name}? switchboard agents lists all of them"),
         None => "name one of them, or a URL such as https://agent.example".to_owned(),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use switchboard_host::control::Request;
 use switchboard_host::printer::Printer;
-use switchboard_host::serve::Reloaded;
+use switchboard_host::serve::ReloadReport;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
@@ -24,7 +24,7 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
             Err(error) => return refused(&error, printer),
         };
         let running = door.is_server();
-        match door.ask::<Reloaded>(Request::Reload).await {
+        match door.ask::<ReloadReport>(Request::Reload).await {
             Ok(reloaded) => {
                 print(&reloaded, printer);
                 ExitCode::SUCCESS
@@ -37,7 +37,7 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     })
 }
 
-fn print(reloaded: &Reloaded, printer: Printer) {
+fn print(reloaded: &ReloadReport, printer: Printer) {
     if printer.is_json() {
         printer.json(reloaded);
         return;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use switchboard_host::clean::path_word;
-use switchboard_host::control::{BackedUp, Request};
+use switchboard_host::control::{BackupReport, Request};
 use switchboard_host::printer::Printer;
+use switchboard_host::sanitize::shell_path;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
@@ -23,7 +23,7 @@ pub fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
     let file: PathBuf = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     short(printer, async {
         let made = match Door::find(&data_dir, false).await {
-            Ok(door) => door.ask::<BackedUp>(Request::Backup { file }).await,
+            Ok(door) => door.ask::<BackupReport>(Request::Backup { file }).await,
             Err(error) => Err(error),
         };
         match made {
@@ -33,7 +33,7 @@ pub fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
             }
             Ok(made) => {
                 printer.line(format!("{} ({} bytes)", made.file.display(), made.bytes));
-                let (file, flags) = (path_word(&made.file), flags.again());
+                let (file, flags) = (shell_path(&made.file), flags.again());
                 printer.line(format!("switchboard db restore{flags} {file} puts it back, while no server runs"));
                 ExitCode::SUCCESS
             }

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_engine::clock::{Clock, SystemClock};
-use switchboard_host::clean::path_word;
 use switchboard_host::printer::Printer;
+use switchboard_host::sanitize::shell_path;
 use switchboard_host::serve::{create_data_dir, open_problem};
 use switchboard_store::{CheckError, OpenError, RestoreError, Restored};
 
@@ -81,7 +81,7 @@ fn refusal(error: RestoreError, data_dir: &Path, file: &Path) -> (String, String
         }
         RestoreError::Unusable { .. } => "restore an earlier backup; nothing was changed",
         RestoreError::Damaged { .. } => {
-            let check = format!("switchboard db check {}", path_word(file));
+            let check = format!("switchboard db check {}", shell_path(file));
             return (problem, format!("{check} names all of them; restore an earlier backup; nothing was changed"));
         }
         RestoreError::Same(_) => "name a file that db backup has written",

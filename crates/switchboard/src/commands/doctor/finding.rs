@@ -1,7 +1,7 @@
 //! One thing that was found out, and what to do about it.
 
 use serde::Serialize;
-use switchboard_host::clean;
+use switchboard_host::sanitize;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -45,7 +45,7 @@ impl Level {
 impl Finding {
     /// Of that level. What programs have said may be part of it, so it is made one line that no terminal obeys.
     pub(super) fn new(level: Level, text: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
-        Self { level, text: clean::line(text.as_ref()), fix: clean::line(fix.as_ref()) }
+        Self { level, text: sanitize::line(text.as_ref()), fix: sanitize::line(fix.as_ref()) }
     }
 
     /// Problems in the words of whoever refuses something, one on each line.

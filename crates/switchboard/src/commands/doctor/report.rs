@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use switchboard_host::clean;
 use switchboard_host::printer::Printer;
+use switchboard_host::sanitize;
 
 use super::agent::AgentReport;
 use super::finding::{Finding, Level};
@@ -53,7 +53,7 @@ impl Report {
             }));
             return;
         }
-        printer.line(format!("workspace {}", clean::line(&self.folder.display().to_string())));
+        printer.line(format!("workspace {}", sanitize::line(&self.folder.display().to_string())));
         section(self.configuration.iter().map(|finding| ("configuration", finding)), printer);
         printer.line("");
         printer.line("programs");

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use switchboard_host::control::{Retried, WebhookRequest};
+use switchboard_host::control::{RetryReport, WebhookRequest};
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
@@ -32,7 +32,7 @@ pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
         Some(delivery) => WebhookRequest::Retry { delivery },
         None => WebhookRequest::RetryDead { task: wishes.task },
     };
-    ask(flags, request, printer, |answer: Retried| {
+    ask(flags, request, printer, |answer: RetryReport| {
         if printer.is_json() {
             printer.json(&answer);
             return;

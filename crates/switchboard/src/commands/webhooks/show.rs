@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use switchboard_host::control::{ShownWebhook, WebhookRequest};
+use switchboard_host::control::{WebhookDetails, WebhookRequest};
 use switchboard_host::printer::Printer;
 use switchboard_webhooks::{DeliveryView, WebhookView};
 
@@ -13,7 +13,7 @@ use crate::commands::webhooks::{ask, outcome, time};
 #[must_use]
 pub fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
     let request = WebhookRequest::Show { webhook };
-    ask(flags, request, printer, |answer: ShownWebhook| {
+    ask(flags, request, printer, |answer: WebhookDetails| {
         if printer.is_json() {
             printer.json(&answer);
             return;

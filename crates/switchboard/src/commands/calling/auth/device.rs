@@ -8,7 +8,7 @@ use switchboard_host::printer::Printer;
 use tokio::time::Instant;
 
 use super::token_server::{self, Granted, TokenServer, safe};
-use crate::commands::calling::{Failure, clean};
+use crate::commands::calling::{Failure, sanitize};
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Between two questions, where the server does not say and at least.
@@ -49,11 +49,11 @@ pub(super) async fn ask(
     let codes: Codes = token_server::ask(egress, &url, &form, None).await?.map_err(|denied| denied.failure(&url))?;
     printer.note(&format!(
         "open {} and type in {}",
-        clean::line(&codes.verification_uri),
-        clean::line(&codes.user_code)
+        sanitize::line(&codes.verification_uri),
+        sanitize::line(&codes.user_code)
     ));
     if let Some(complete) = &codes.verification_uri_complete {
-        printer.note(&format!("or open {}", clean::line(complete)));
+        printer.note(&format!("or open {}", sanitize::line(complete)));
     }
     let form =
         [("grant_type", GRANT.to_owned()), ("device_code", codes.device_code), ("client_id", server.client_id.clone())];

@@ -13,7 +13,7 @@ use switchboard_egress::{BodyEnd, Egress};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use crate::commands::calling::{Failure, clean};
+use crate::commands::calling::{Failure, sanitize};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const LARGEST_ANSWER: usize = 64 << 10;
@@ -80,8 +80,8 @@ impl TokenServer {
 
 impl Denied {
     pub(super) fn failure(&self, url: &str) -> Failure {
-        let why = self.error_description.as_ref().map_or_else(String::new, |why| format!(": {}", clean::line(why)));
-        let message = format!("{url} gives no token: {}{why}", clean::line(&self.error));
+        let why = self.error_description.as_ref().map_or_else(String::new, |why| format!(": {}", sanitize::line(why)));
+        let message = format!("{url} gives no token: {}{why}", sanitize::line(&self.error));
         Failure::refused_credentials(message, "check --client-id, the secret and --scope")
     }
 }
@@ -91,7 +91,8 @@ pub(super) fn safe(url: &str) -> Result<String, Failure> {
     match Url::parse(url).is_ok() && is_private(url) {
         true => Ok(url.to_owned()),
         false => {
-            let message = format!("the agent's card names {} to get tokens from, which is not https", clean::line(url));
+            let message =
+                format!("the agent's card names {} to get tokens from, which is not https", sanitize::line(url));
             Err(Failure::card(message, "ask whoever runs the agent to correct it"))
         }
     }

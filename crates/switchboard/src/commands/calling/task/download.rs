@@ -12,7 +12,7 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
+use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize};
 
 /// Where to.
 #[derive(Debug, Clone, clap::Args)]
@@ -86,7 +86,7 @@ fn save(task: &Task, wishes: &Wishes) -> Result<Vec<PathBuf>, Failure> {
 fn name(part: &Part) -> String {
     let given = part.filename.as_deref().unwrap_or_default();
     let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
-    let kept = clean::line(last).replace([':', '\0'], "_");
+    let kept = sanitize::line(last).replace([':', '\0'], "_");
     // Neither a folder, nor hidden, nor an option of whatever is typed next.
     let kept = kept.trim_start_matches(['.', '-', '~', ' ']);
     // Most file systems take 255 bytes at most, and a number may be added.

@@ -9,7 +9,7 @@ use switchboard_host::printer::Printer;
 use super::list_server;
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, shown};
+use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize, shown};
 use crate::commands::live_tasks::{self, Filter};
 
 /// How many tasks are shown at once where nobody says.
@@ -146,7 +146,7 @@ fn print(call: &Call, page: &ListResponse, wishes: &Wishes, printer: Printer) {
         }
     }
     if !next_page_token.is_empty() && !printer.is_json() {
-        let more = format!("{}--page-token {}", filters(wishes), clean::word(next_page_token));
+        let more = format!("{}--page-token {}", filters(wishes), sanitize::shell_word(next_page_token));
         printer.note(&format!("next: {}", call.command("task list", &more)));
     }
 }
@@ -155,7 +155,7 @@ fn print(call: &Call, page: &ListResponse, wishes: &Wishes, printer: Printer) {
 fn filters(wishes: &Wishes) -> String {
     let mut filters = String::new();
     if let Some(context_id) = &wishes.context_id {
-        filters.push_str(&format!("--context-id {} ", clean::word(context_id)));
+        filters.push_str(&format!("--context-id {} ", sanitize::shell_word(context_id)));
     }
     if let Some(status) = wishes.status {
         filters.push_str(&format!("--status {} ", shown::state(status)));

@@ -8,7 +8,7 @@ use switchboard_host::printer::Printer;
 
 use super::list::{self, Wishes};
 use crate::cli::CallFlags;
-use crate::commands::calling::{Call, Failure, clean, shown, target};
+use crate::commands::calling::{Call, Failure, sanitize, shown, target};
 
 /// So much of a task's first message is shown.
 const WORDS: usize = 50;
@@ -47,7 +47,7 @@ pub(super) async fn run(wishes: &Wishes, flags: &CallFlags, printer: Printer) ->
     }
     // A server elsewhere need not have all agents of this workspace; a key need not be good for all of them.
     for (agent, failure) in failures.iter().filter(|(_, failure)| !failure.is_no_agent()) {
-        printer.warning(&format!("the tasks of {agent} are not listed: {}", clean::line(failure.message())));
+        printer.warning(&format!("the tasks of {agent} are not listed: {}", sanitize::line(failure.message())));
     }
     tasks.sort_by_key(|listed| std::cmp::Reverse(listed.task.status.timestamp.map(|Timestamp(time)| time)));
     if !wishes.is_all() {
@@ -75,7 +75,7 @@ fn print(tasks: &[Listed], total: u64, wishes: &Wishes, printer: Printer) {
     let mut rows = vec![["TIME", "STATE", "AGENT", "TASK", "FIRST WORDS"].map(str::to_owned)];
     rows.extend(tasks.iter().map(|Listed { agent, task }| {
         let time = task.status.timestamp.map(|time| seconds(&time.to_string())).unwrap_or_default();
-        [time, shown::state(task.status.state), agent.clone(), clean::line(task.id.as_str()), first_words(task)]
+        [time, shown::state(task.status.state), agent.clone(), sanitize::line(task.id.as_str()), first_words(task)]
     }));
     printer.table(&rows);
     if u64::try_from(tasks.len()).is_ok_and(|listed| listed < total) {
@@ -95,7 +95,7 @@ fn as_json(Listed { agent, task }: &Listed) -> Value {
 /// How the task began, as far as it fits on a line.
 fn first_words(task: &Task) -> String {
     let asked = task.history.iter().find(|message| message.role == Role::User);
-    let said = asked.or(task.status.message.as_ref()).map(|message| clean::line(&message.joined_text()));
+    let said = asked.or(task.status.message.as_ref()).map(|message| sanitize::line(&message.joined_text()));
     let said = said.unwrap_or_default();
     match said.char_indices().nth(WORDS) {
         Some((end, _)) => format!("{}…", &said[..end]),

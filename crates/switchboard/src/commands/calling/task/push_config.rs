@@ -8,7 +8,7 @@ use switchboard_client::Secret;
 use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
-use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
+use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize};
 
 const TASK: &str = "the id of the task";
 const WEBHOOK: &str = "the id of the webhook";
@@ -110,8 +110,8 @@ pub fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCo
         match printer.is_json() {
             true => printer.json(&json!({})),
             false => {
-                printer.line(format!("removed: {}", clean::line(&id)));
-                printer.line(format!("task: {}", clean::line(&task)));
+                printer.line(format!("removed: {}", sanitize::line(&id)));
+                printer.line(format!("task: {}", sanitize::line(&task)));
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -121,7 +121,7 @@ pub fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCo
 /// Agents say the same of a task and of a webhook that they do not have; the list tells which.
 fn not_there(failure: Failure, task: &str, call: &Call) -> Failure {
     match failure.is_not_found() {
-        true => failure.with_hint(call.command("task push-config list", &clean::word(task))),
+        true => failure.with_hint(call.command("task push-config list", &sanitize::shell_word(task))),
         false => failure,
     }
 }
@@ -132,12 +132,12 @@ fn print(config: &PushConfig, printer: Printer) {
         return;
     }
     printer.line(format!("webhook: {}", shown_id(config)));
-    printer.line(format!("task: {}", clean::line(config.task_id.as_deref().unwrap_or("-"))));
-    printer.line(format!("url: {}", clean::line(&config.url)));
+    printer.line(format!("task: {}", sanitize::line(config.task_id.as_deref().unwrap_or("-"))));
+    printer.line(format!("url: {}", sanitize::line(&config.url)));
 }
 
 fn shown_id(config: &PushConfig) -> String {
-    clean::line(config.id.as_deref().unwrap_or("-"))
+    sanitize::line(config.id.as_deref().unwrap_or("-"))
 }
 
 /// Agents may give back what they were given; it is not for a terminal or a log.

@@ -10,16 +10,16 @@ use rustls::server::ParsedCertificate;
 use serde::Serialize;
 use switchboard_engine::Hosted;
 
-use crate::clean::path_word;
 use crate::config::server::Server;
 use crate::config::store::Durability;
 use crate::config::{Origin, Workspace};
 use crate::printer::Printer;
+use crate::sanitize::shell_path;
 
 /// What a server says of itself.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Greeting {
+pub struct StartupBanner {
     /// Where it listens.
     pub address: String,
     /// The same, as the beginning of a web address.
@@ -27,7 +27,7 @@ pub struct Greeting {
     /// What stands in front of every path on its cards.
     pub base_url: String,
     /// Who is served.
-    pub agents: Vec<Served>,
+    pub agents: Vec<ServedAgent>,
     /// The card of the agent at the root address, if one answers there.
     pub root_card: Option<String>,
     /// Where the data is.
@@ -54,7 +54,7 @@ pub struct Greeting {
 
 /// An agent and where its card is.
 #[derive(Debug, Clone, Serialize)]
-pub struct Served {
+pub struct ServedAgent {
     /// Its name.
     pub name: String,
     /// What it is good for.
@@ -63,7 +63,7 @@ pub struct Served {
     pub card: String,
 }
 
-impl Greeting {
+impl StartupBanner {
     pub(super) fn new(
         workspace: &Workspace,
         address: SocketAddr,
@@ -74,7 +74,7 @@ impl Greeting {
     ) -> Self {
         let config = &workspace.config;
         let base_url = config.server.base_url(address).as_str().to_owned();
-        let served = |hosted: &Hosted| Served {
+        let served = |hosted: &Hosted| ServedAgent {
             name: hosted.name.to_string(),
             description: hosted.manifest.description.clone(),
             card: format!("{base_url}/a2a/{}/.well-known/agent-card.json", hosted.name),
@@ -161,7 +161,7 @@ impl Near {
     fn new(workspace: &Workspace, address: SocketAddr, data_dir: &Path, keys_required: bool) -> Self {
         let server = &workspace.config.server;
         // The certificate may be one that no authority of this machine has signed.
-        let trust = server.tls.files().map(|(certificate, _)| format!(" --cacert {}", path_word(&full(certificate))));
+        let trust = server.tls.files().map(|(certificate, _)| format!(" --cacert {}", shell_path(&full(certificate))));
         let key = if keys_required { " -H \"Authorization: Bearer $A2A_KEY\"" } else { "" };
         let flags = flags(workspace, data_dir);
         Self { base: local_url(server, address), trust: trust.unwrap_or_default(), key, flags }
@@ -201,11 +201,11 @@ fn flags(workspace: &Workspace, data_dir: &Path) -> String {
     let mut flags = String::new();
     let folder = full(&workspace.folder);
     if std::env::current_dir().ok().as_ref() != Some(&folder) {
-        flags.push_str(&format!(" --workspace {}", path_word(&folder)));
+        flags.push_str(&format!(" --workspace {}", shell_path(&folder)));
     }
     let chosen = workspace.settings.iter().find(|setting| setting.key == "store.dataDir");
     if chosen.is_some_and(|chosen| matches!(chosen.origin, Origin::Flag { .. } | Origin::Environment { .. })) {
-        flags.push_str(&format!(" --data-dir {}", path_word(data_dir)));
+        flags.push_str(&format!(" --data-dir {}", shell_path(data_dir)));
     }
     flags
 }

@@ -106,13 +106,13 @@ impl KeyView {
 }
 
 /// Makes, lists and revokes keys.
-pub struct KeyDesk {
+pub struct KeyService {
     store: Arc<SqliteStore>,
     clock: Arc<dyn Clock>,
     ring: Option<Arc<KeyRing>>,
 }
 
-impl KeyDesk {
+impl KeyService {
     /// A desk over a store; with the ring of the server that runs on it, if one does.
     #[must_use]
     pub fn new(store: Arc<SqliteStore>, clock: Arc<dyn Clock>, ring: Option<Arc<KeyRing>>) -> Self {

@@ -3,22 +3,22 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::printer::is_obeyed;
+use crate::printer::is_terminal_control;
 
 /// Text without control characters, line breaks and tabs aside.
 pub fn text(text: &str) -> Cow<'_, str> {
-    let is_bad = |character: char| is_obeyed(character) && !matches!(character, '\n' | '\t');
+    let is_bad = |character: char| is_terminal_control(character) && !matches!(character, '\n' | '\t');
     if text.contains(is_bad) { Cow::Owned(text.replace(is_bad, "")) } else { Cow::Borrowed(text) }
 }
 
 /// Text on one line.
 pub fn line(text: &str) -> String {
-    let words = text.split(|character: char| character.is_whitespace() || is_obeyed(character));
+    let words = text.split(|character: char| character.is_whitespace() || is_terminal_control(character));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Text without what stands before the host of an address: whoever has typed a password there must not find it in a log.
-pub fn without_passwords(text: &str) -> String {
+pub fn redact_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("://") {
@@ -38,15 +38,15 @@ pub fn without_passwords(text: &str) -> String {
 }
 
 /// One word of a shell, for commands that are shown to be copied.
-pub fn word(text: &str) -> String {
+pub fn shell_word(text: &str) -> String {
     quoted(&line(text))
 }
 
-/// A path as one word of a shell. Unlike in [`word`], spaces that follow each other stay: they are part of the name.
-pub fn path_word(path: &Path) -> String {
+/// A path as one word of a shell. Unlike in [`shell_word`], spaces that follow each other stay: they are part of the name.
+pub fn shell_path(path: &Path) -> String {
     let text = path.to_string_lossy();
-    match text.contains(is_obeyed) {
-        true => word(&text),
+    match text.contains(is_terminal_control) {
+        true => shell_word(&text),
         false => quoted(&text),
     }
 }
@@ -72,16 +72,16 @@ mod tests {
 
     #[test]
     fn passwords_are_not_repeated() {
-        let shown = without_passwords("http://u:p@host/a@b cannot be called; 'https://p@q@x:1' and http://y/z@w");
+        let shown = redact_passwords("http://u:p@host/a@b cannot be called; 'https://p@q@x:1' and http://y/z@w");
         assert_eq!(shown, "http://***@host/a@b cannot be called; 'https://***@x:1' and http://y/z@w");
     }
 
     #[test]
     fn a_word_stays_one_word() {
-        assert_eq!(word("https://agent.example/a2a?x"), "'https://agent.example/a2a?x'");
-        assert_eq!(word("0198-ab_C"), "0198-ab_C");
-        assert_eq!(word("$(rm -rf ~)'"), r"'$(rm -rf ~)'\'''");
-        assert_eq!(word(""), "''");
-        assert_eq!(path_word(Path::new("/srv/a  b/it's")), r"'/srv/a  b/it'\''s'");
+        assert_eq!(shell_word("https://agent.example/a2a?x"), "'https://agent.example/a2a?x'");
+        assert_eq!(shell_word("0198-ab_C"), "0198-ab_C");
+        assert_eq!(shell_word("$(rm -rf ~)'"), r"'$(rm -rf ~)'\'''");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_path(Path::new("/srv/a  b/it's")), r"'/srv/a  b/it'\''s'");
     }
 }
