@@ -1,5 +1,5 @@
-//! The settings of a server: what `switchboard.yaml`, the environment and the flags say together.
-//! A section of `switchboard.yaml` is a file here; its `Default` is the one place its defaults are written down.
+//! The settings of a server: `switchboard.yaml` under the environment and the flags.
+//! A section of `switchboard.yaml` is a file here; its `Default` implementation holds its defaults.
 
 pub mod address;
 pub mod agent_name;
@@ -66,7 +66,7 @@ impl Config {
         root.section("webhooks", |section| self.webhooks.read(section));
         root.section("log", |section| self.log.read(section));
         if root.is_in_file("agents") {
-            root.asked("agents");
+            root.mark_known("agents");
             root.refuse("agents", "unknown key", "list the agents in agents.yaml, or in a file in agents.d/");
         }
     }

@@ -1,5 +1,5 @@
-//! How a command reaches the server that holds its data directory: a socket in that directory, one line of JSON each
-//! way. Where no server runs, the command answers the same requests from the file.
+//! The control socket: commands reach the server through a Unix socket in its data directory, one line of JSON each way.
+//! Without a running server, the command handles the same request itself, on the database file.
 
 mod handler;
 mod listener;

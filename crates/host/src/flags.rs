@@ -1,4 +1,4 @@
-//! The flags of every program that hosts agents. They stand above the environment and the files.
+//! The flags of every program that hosts agents. They override the environment and the files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ impl ConfigFlags {
         Ok(workspace)
     }
 
-    /// What stands above the files of the workspace: these flags and this process's environment.
+    /// What overrides the files of the workspace: these flags and this process's environment.
     #[must_use]
     pub fn overrides(&self) -> Overrides {
         Overrides { environment: environment(), flags: self.flags() }
@@ -47,7 +47,7 @@ impl ConfigFlags {
             flags.push(Flag { flag: "--bind", key: "server.bind", value: bind.clone() });
         }
         if let Some(data_dir) = &self.data_dir {
-            // A path on the command line starts where the person stands, not in the workspace folder.
+            // A path on the command line is relative to the current folder, not to the workspace folder.
             let absolute = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.clone());
             flags.push(Flag { flag: "--data-dir", key: "store.dataDir", value: absolute.display().to_string() });
         }
@@ -55,8 +55,8 @@ impl ConfigFlags {
     }
 }
 
-/// The environment as text. A name or value that is not Unicode is shown with replacement characters and will then
-/// be refused by whoever reads it, with its name.
+/// The environment as text. A name or value that is not Unicode gets replacement characters; the setting that reads it
+/// then refuses it by name.
 fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))

@@ -1,4 +1,4 @@
-//! Agents of your own behind A2A in one call, with everything `switchboard serve` does around them.
+//! Hosts agents of your own in one call, with everything `switchboard serve` offers.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::serve::{Fleet, Plan, Serving, Signals, StartError, stop_signal};
 /// Hosts agents behind A2A, with durable tasks.
 #[derive(Debug, Parser)]
 #[command(name = "switchboard")]
-struct HostLine {
+struct HostArguments {
     #[command(flatten)]
     flags: ConfigFlags,
 }
@@ -24,7 +24,7 @@ struct HostLine {
 ///
 /// The settings are those of `switchboard.yaml` in the current folder and of the environment, if there are any: without
 /// them it listens on `127.0.0.1:41242` and keeps its tasks in `.switchboard`. A file of agents is not read. The
-/// arguments of the program stand above both: `--bind`, `--data-dir` and `--workspace` as `switchboard serve` takes
+/// arguments of the program override both: `--bind`, `--data-dir` and `--workspace` as `switchboard serve` takes
 /// them. SIGHUP and `switchboard config reload` have it read its settings again. On `--help`, and on an argument that is
 /// none of these, it says so and ends the process.
 ///
@@ -123,7 +123,7 @@ impl Host {
 }
 
 async fn run(agents: Vec<Hosted>) -> Result<(), StartError> {
-    let flags = HostLine::parse().flags;
+    let flags = HostArguments::parse().flags;
     let signals = Signals::take().map_err(StartError::Signals)?;
     let serving = start(agents, flags).await?;
     let printer = Printer::new(Output::Text);
@@ -183,7 +183,7 @@ mod tests {
         let workspace = folder.path().to_str().unwrap();
         let line = ["x", "--bind", "127.0.0.1:0", "--data-dir", data.to_str().unwrap(), "--workspace", workspace];
         let agents = Host::new().agent("ann", Named("Ann")).agent("bob", Named("Bob")).checked().unwrap();
-        let serving = start(agents, HostLine::parse_from(line).flags).await.unwrap();
+        let serving = start(agents, HostArguments::parse_from(line).flags).await.unwrap();
         let address = serving.banner.address.clone();
         let stop = CancellationToken::new();
         let served = tokio::spawn(serving.run(stop.clone()));

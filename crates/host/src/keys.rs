@@ -1,5 +1,5 @@
-//! API keys: how they are made, what they allow, and who a request is from.
-//! The store keeps digests; the secret is shown once, to whoever made the key.
+//! API keys: creation, scopes and authentication.
+//! The store keeps digests; the secret is shown once, when the key is created.
 
 mod ring;
 mod scopes;

@@ -16,7 +16,7 @@ use crate::printer;
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
-    /// Somebody in this process logs already.
+    /// This process already has a subscriber.
     #[error("the log of this process is already set up: start it once only")]
     AlreadyStarted,
 }
@@ -27,7 +27,7 @@ pub enum LoggingError {
 /// If it was started before.
 pub fn start(log: &Log) -> Result<(), LoggingError> {
     subscriber(log, io::stderr, printer::colors_on_stderr()).try_init().map_err(|_| LoggingError::AlreadyStarted)?;
-    // A panic is a line of the log like any other: whoever reads the log as JSON must not find anything else in it.
+    // A panic is a log event too: a JSON log must hold nothing but JSON.
     std::panic::set_hook(Box::new(log_panic));
     Ok(())
 }
@@ -51,7 +51,7 @@ where
         .with_writer(writer)
         .with_ansi(colors)
         // A line that cannot be written would otherwise be reported to the same standard error, by a macro that panics
-        // if that fails too: a full disk below the log would end the turn or the thread that said something.
+        // if that fails too: a full disk below the log would end the turn or the thread that logged.
         .log_internal_errors(false);
     let filtered = tracing_subscriber::registry().with(filter(log.level));
     match log.format {
@@ -60,7 +60,7 @@ where
     }
 }
 
-/// Only our own crates go into detail: what the libraries below say at `debug` would bury it.
+/// Only the crates of Switchboard log at `debug`: the events of libraries at that level would bury theirs.
 fn filter(level: LogLevel) -> Targets {
     let (own, libraries) = match level {
         LogLevel::Error => (LevelFilter::ERROR, LevelFilter::ERROR),

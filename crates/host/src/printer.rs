@@ -1,5 +1,5 @@
-//! The only place that writes to the terminal: text for people or JSON for programs, answers to standard output,
-//! errors with their next step to standard error. Colour only for a terminal, and never under `NO_COLOR`.
+//! Terminal output, for all commands: text or JSON answers to standard output, errors with their next step to standard
+//! error. Colour only for a terminal, and never under `NO_COLOR`.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -32,18 +32,18 @@ impl Printer {
         Self { output }
     }
 
-    /// Whether programs read the answer.
+    /// Whether the output is JSON.
     #[must_use]
     pub fn is_json(&self) -> bool {
         self.output == Output::Json
     }
 
-    /// Writes a line of an answer for people.
+    /// Writes a line of text output.
     pub fn line(&self, text: impl AsRef<str>) {
         answer_line(text.as_ref());
     }
 
-    /// Writes an answer for programs.
+    /// Writes a value as indented JSON.
     pub fn json(&self, value: &impl Serialize) {
         match serde_json::to_string_pretty(value) {
             Ok(text) => answer_line(&escape_terminal_controls(&text)),
@@ -53,7 +53,7 @@ impl Printer {
         }
     }
 
-    /// Writes an answer for programs on one line, as part of a stream of lines.
+    /// Writes a value as one line of a JSON stream.
     pub fn json_line<T: Serialize + ?Sized>(&self, value: &T) {
         match serde_json::to_string(value) {
             Ok(text) => answer_line(&escape_terminal_controls(&text)),
@@ -66,7 +66,7 @@ impl Printer {
         answer(&[bytes, b"\n"].concat());
     }
 
-    /// Writes somebody else's JSON and a line break: each byte of it, unless it goes to a terminal.
+    /// Writes foreign JSON and a line break: unchanged, unless it goes to a terminal.
     pub fn raw_json(&self, json: &[u8]) {
         match std::str::from_utf8(json) {
             Ok(text) if std::io::stdout().is_terminal() => answer_line(&escape_terminal_controls(text)),
@@ -135,7 +135,7 @@ pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
 }
 
-/// An empty `NO_COLOR` forbids nothing; that is how its convention has it.
+/// By convention an empty `NO_COLOR` counts as unset.
 fn colors(no_color: Option<&OsStr>, terminal: bool) -> bool {
     terminal && no_color.is_none_or(OsStr::is_empty)
 }
@@ -147,13 +147,12 @@ fn emphasized(word: &str, color: &str) -> String {
 /// Whether a part of the answer could not be written.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether the answer is not where it was to go, so that whoever started us must not believe it is.
+/// Whether a part of the answer could not be written; the exit code must say so.
 pub fn has_lost_output() -> bool {
     IS_LOST.load(Ordering::Relaxed)
 }
 
-/// Takes note of what became of a part of the answer. A reader that has seen enough (`| head`) is no failure; any other loss
-/// is told, once.
+/// Records a failed write to standard output and reports the first one. A closed pipe (`| head`) is no failure.
 pub fn record_result(result: std::io::Result<()>) {
     let Err(error) = result else { return };
     if error.kind() != ErrorKind::BrokenPipe && !IS_LOST.swap(true, Ordering::Relaxed) {
@@ -161,8 +160,7 @@ pub fn record_result(result: std::io::Result<()>) {
     }
 }
 
-/// JSON in which nothing is left that a terminal would obey: outside of strings there is no such thing, and inside them it
-/// can be written by its number.
+/// Escapes terminal control characters in JSON. They occur only inside strings, where `\u` escapes mean the same.
 fn escape_terminal_controls(json: &str) -> Cow<'_, str> {
     let is_kept = |character: char| matches!(character, '\n' | '\t') || !is_terminal_control(character);
     if json.chars().all(is_kept) {
@@ -171,7 +169,7 @@ fn escape_terminal_controls(json: &str) -> Cow<'_, str> {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {
         match character {
-            // It stands between two lines, or it would be no JSON.
+            // Outside of strings it is part of a line break.
             '\r' => {}
             kept if is_kept(kept) => escaped.push(kept),
             other => escaped.push_str(&format!("\\u{:04x}", u32::from(other))),
@@ -180,7 +178,7 @@ fn escape_terminal_controls(json: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Control characters, and those that make text be read in another order than it is written.
+/// Control characters and bidirectional overrides, which reorder the displayed text.
 pub fn is_terminal_control(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -200,7 +198,7 @@ fn write_line(target: impl Write, text: &str) {
     write(target, format!("{text}\n").as_bytes());
 }
 
-/// If standard error is gone there is nobody left to tell.
+/// A failure to write to standard error cannot be reported.
 fn write(mut target: impl Write, bytes: &[u8]) {
     let _ = target.write_all(bytes).and_then(|()| target.flush());
 }

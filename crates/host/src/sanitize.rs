@@ -1,23 +1,23 @@
-//! What agents say is shown without anything that a terminal would obey or a shell would run.
+//! Sanitizes text from agents for the terminal and for shell commands that are shown to be copied.
 
 use std::borrow::Cow;
 use std::path::Path;
 
 use crate::printer::is_terminal_control;
 
-/// Text without control characters, line breaks and tabs aside.
+/// Removes control characters, except line breaks and tabs.
 pub fn text(text: &str) -> Cow<'_, str> {
     let is_bad = |character: char| is_terminal_control(character) && !matches!(character, '\n' | '\t');
     if text.contains(is_bad) { Cow::Owned(text.replace(is_bad, "")) } else { Cow::Borrowed(text) }
 }
 
-/// Text on one line.
+/// Sanitized text on one line.
 pub fn line(text: &str) -> String {
     let words = text.split(|character: char| character.is_whitespace() || is_terminal_control(character));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Text without what stands before the host of an address: whoever has typed a password there must not find it in a log.
+/// Redacts the user part of every URL in a text, because a password typed there must not reach a log.
 pub fn redact_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -37,12 +37,12 @@ pub fn redact_passwords(text: &str) -> String {
     shown + rest
 }
 
-/// One word of a shell, for commands that are shown to be copied.
+/// Quotes a text as one shell word.
 pub fn shell_word(text: &str) -> String {
     quoted(&line(text))
 }
 
-/// A path as one word of a shell. Unlike in [`shell_word`], spaces that follow each other stay: they are part of the name.
+/// Quotes a path as one shell word. Unlike [`shell_word`] it keeps repeated spaces, which are part of the name.
 pub fn shell_path(path: &Path) -> String {
     let text = path.to_string_lossy();
     match text.contains(is_terminal_control) {

@@ -1,6 +1,6 @@
-//! From a configuration to a server that answers: listener, store, kernel, front door and control socket.
+//! Starts a server from a configuration: listener, store, engine, HTTP server and control socket.
 //!
-//! [`Serving::start`] opens everything and serves nothing yet, so that whoever starts it can say where it is;
+//! [`Serving::start`] opens everything and serves nothing yet, so that the program can print the start-up banner first;
 //! [`Serving::run`] serves until the stop signal and then drains.
 
 mod banner;
@@ -40,9 +40,9 @@ use crate::serve::outbound::Outbound;
 
 /// What to serve.
 pub struct Plan {
-    /// The settings, and where the data is.
+    /// The settings and the data directory.
     pub workspace: Workspace,
-    /// Makes who is served, once the data directory is open.
+    /// Makes the agents, once the data directory is open.
     pub fleet: FleetFactory,
     /// Reads the workspace again while the server runs.
     pub read_again: WorkspaceReader,
@@ -59,18 +59,18 @@ pub struct Serving {
     control: ControlListener,
     handler: Arc<ControlHandler>,
     reloader: Arc<Reloader>,
-    /// What to tell people.
+    /// The start-up banner.
     pub banner: StartupBanner,
     /// What is not wrong but probably not meant.
     pub warnings: Vec<String>,
 }
 
 impl Serving {
-    /// Opens everything a server needs. The listener comes first: whoever connects from now on is answered as soon as
-    /// the rest is open, long before an earlier process's tasks are recovered.
+    /// Opens everything a server needs. The listener comes first: clients that connect from now on wait in its backlog
+    /// and are served as soon as the rest is open, long before recovery is done.
     ///
     /// # Errors
-    /// Whatever is in the way, in plain words.
+    /// Whatever prevents the start.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
         let Plan { workspace, fleet, read_again } = plan;
         let (config, data_dir) = (&workspace.config, workspace.data_dir());
@@ -78,7 +78,7 @@ impl Serving {
         let (listener, address) = listen::listen(config.server.bind.0, &data_dir)?;
         let data_dir = data_dir::create(&data_dir)?;
         let store = open_store(config, &data_dir, address)?;
-        let damaged = look_for_damage(&data_dir)?;
+        let damaged = quick_check(&data_dir)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let loopback = address.ip().is_loopback();
         let keys = store.list_keys().await.map_err(StartError::Store)?;
@@ -113,7 +113,7 @@ impl Serving {
         let control = ControlListener::open(&data_dir).map_err(StartError::Control)?;
         let key_service = KeyService::new(store, clock, Some(Arc::clone(&ring)));
         let reloader = Arc::new(Reloader::new(&workspace, read_again, outbound.egress.clone()));
-        let asked = Arc::clone(&ring);
+        let status_ring = Arc::clone(&ring);
         let is_tls = tls.is_some();
         let url = banner.local_url.clone();
         let certificate = config.server.tls.files().and_then(|(certificate, _)| std::path::absolute(certificate).ok());
@@ -125,7 +125,7 @@ impl Serving {
             url: url.clone(),
             certificate: certificate.clone(),
             agents: names.clone(),
-            keys_required: !asked.is_open(),
+            keys_required: !status_ring.is_open(),
         };
         let warned = warnings(config, address, &data_dir);
         let options = settings::server(config, address, tls);
@@ -155,7 +155,7 @@ impl Serving {
         self.listener.local_addr()
     }
 
-    /// Reads the configuration again, for whoever hears the signal for it.
+    /// The reloader, for the handler of SIGHUP.
     #[must_use]
     pub fn reloader(&self) -> Arc<Reloader> {
         Arc::clone(&self.reloader)
@@ -187,7 +187,7 @@ impl Serving {
                 Ok(listener) => server.run(listener, stop.clone().cancelled_owned()).await,
                 Err(error) => Err(error),
             };
-            // A listener that failed is the end of the kernel too.
+            // A failed listener stops the engine too.
             stop.cancel();
             served
         };
@@ -219,9 +219,9 @@ fn open_store(
     Ok(Arc::new(store))
 }
 
-/// Runs the part of `db check` that costs the same for any file. A file that is damaged as such is not served, because every
-/// write could make it worse; a task that is damaged hurts no other.
-fn look_for_damage(data_dir: &std::path::Path) -> Result<Option<String>, StartError> {
+/// Runs the quick check, whose cost does not grow with the file. A damaged file is not served, because every write could
+/// make it worse; a damaged task affects no other.
+fn quick_check(data_dir: &std::path::Path) -> Result<Option<String>, StartError> {
     let problems = switchboard_store::quick_check(data_dir).map_err(|error| StartError::DataUnusable {
         directory: data_dir.to_owned(),
         problem: error.to_string(),
@@ -242,10 +242,10 @@ fn warnings(config: &Config, address: SocketAddr, data_dir: &std::path::Path) ->
             config.server.url_at(address).as_str()
         ));
     }
-    let said = config.server.public_base_url.as_ref().map(|url| url.as_str());
-    if let Some(said) = said.filter(|said| config.server.tls.files().is_some() && said.starts_with("http://")) {
+    let public_url = config.server.public_base_url.as_ref().map(|url| url.as_str());
+    if let Some(url) = public_url.filter(|url| config.server.tls.files().is_some() && url.starts_with("http://")) {
         warnings.push(format!(
-            "agent cards say {said}, and this server speaks nothing but TLS: write https:// in server.publicBaseUrl, \
+            "agent cards say {url}, and this server speaks nothing but TLS: write https:// in server.publicBaseUrl, \
              unless something in front of it takes plain HTTP"
         ));
     }

@@ -1,5 +1,4 @@
-//! Addresses as settings: where to listen, what the world calls us, which web pages, hosts and networks are trusted, whom
-//! to ask for names.
+//! Addresses as settings: bind address, public base URL, web origins, networks, allowed hosts and nameservers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -43,7 +42,7 @@ impl BaseUrl {
         &self.0
     }
 
-    /// A socket's address, for when nobody said what the world calls it.
+    /// The URL of a socket address, for a server without `server.publicBaseUrl`.
     #[must_use]
     pub fn of_address(tls: bool, address: SocketAddr) -> Self {
         let scheme = if tls { "https" } else { "http" };
@@ -120,7 +119,7 @@ impl Scalar for Network {
             return Ok(Self(address.into()));
         }
         let network: IpNet = text.parse().map_err(|_| wrong())?;
-        // Whether a whole network or one machine is meant is not to be guessed where it says who may be reached.
+        // An allowlist must not guess whether the whole network or one machine is meant.
         if network.trunc() != network {
             let (whole, one) = (network.trunc(), IpNet::from(network.addr()));
             return Err(Mismatch::new(

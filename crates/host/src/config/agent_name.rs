@@ -1,5 +1,4 @@
-//! Names of agents. They stand in addresses (`/a2a/{agent}/…`), so they are plain and may not be a word that
-//! already means something there.
+//! Names of agents. They are path segments (`/a2a/{agent}/…`), so they are plain and may not be a reserved segment.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +9,7 @@ use serde::Serialize;
 use crate::config::problem::Mismatch;
 use crate::config::value::Scalar;
 
-/// Words that mean something else at the place of an agent's name.
+/// Path segments with another meaning where an agent's name is expected.
 const RESERVED: [&str; 8] =
     ["v1", "tasks", "jsonrpc", "message:send", "message:stream", "extendedAgentCard", ".well-known", "agents"];
 

@@ -1,6 +1,6 @@
-//! A YAML file as a tree in which every node knows its line.
+//! A YAML file as a tree of nodes with line numbers.
 //! The sections read from this tree instead of letting serde fill them, because serde stops at the first error and
-//! an operator wants to see all of them, each with its place.
+//! an operator wants to see all of them, each with its line.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use serde_saphyr::{Location, Spanned, UserMessageFormatter};
 
 use crate::config::problem::{Mismatch, Origin, Problem};
 
-/// A value of the file and the place it stands at.
+/// A value of the file and its location.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
     /// What it holds.
     pub content: Content,
@@ -24,7 +24,7 @@ pub struct Node {
 pub enum Content {
     /// Nothing.
     Empty,
-    /// A value whose problem is already known, so that nobody complains about it again.
+    /// A value whose problem is already reported, so that it is not reported twice.
     Reported,
     /// A scalar.
     Text(String),
@@ -39,7 +39,7 @@ pub enum Content {
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// The location of the key.
     pub origin: Origin,
     /// Its value.
     pub value: Node,
@@ -62,7 +62,7 @@ pub fn parse(file: &Arc<str>, source: &str) -> Result<Node, Problem> {
     let options = serde_saphyr::options! { with_snippet: false };
     let read: Result<Spanned<Raw>, _> = serde_saphyr::from_str_with_options(source, options);
     match read {
-        Ok(raw) => Ok(Placer { file, source }.node(raw)),
+        Ok(raw) => Ok(NodeBuilder { file, source }.node(raw)),
         Err(error) => {
             let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
             let reason = error.render_with_formatter(&UserMessageFormatter);
@@ -79,13 +79,13 @@ pub fn parse(file: &Arc<str>, source: &str) -> Result<Node, Problem> {
     }
 }
 
-/// Turns what serde hands over into nodes with places.
-struct Placer<'a> {
+/// Turns the parser's tree into nodes with locations.
+struct NodeBuilder<'a> {
     file: &'a Arc<str>,
     source: &'a str,
 }
 
-impl Placer<'_> {
+impl NodeBuilder<'_> {
     fn node(&self, raw: Spanned<Raw>) -> Node {
         let origin = self.origin(raw.referenced);
         let content = match raw.value {
@@ -112,7 +112,7 @@ impl Placer<'_> {
         Origin::File { file: self.file.clone(), line }
     }
 
-    /// A number or truth value exactly as it stands in the file, so that `1.10` does not become `1.1`.
+    /// A number or truth value exactly as written in the file, so that `1.10` does not become `1.1`.
     fn written(&self, location: Location) -> Option<String> {
         let start = usize::try_from(location.span().byte_offset()?).ok()?;
         let length = usize::try_from(location.span().byte_len()?).ok()?;

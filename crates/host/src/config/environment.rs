@@ -1,4 +1,4 @@
-//! Tells a mistyped `SWITCHBOARD_…` variable. It is no error: orchestrators put variables of their own making, named
+//! Warns of a mistyped `SWITCHBOARD_…` variable. It is no error: orchestrators put variables of their own making, named
 //! after services, into every environment.
 
 use std::collections::BTreeSet;

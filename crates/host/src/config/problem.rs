@@ -1,5 +1,5 @@
 //! What is wrong with a configuration, and where a setting came from.
-//! A person fixes one file at a time, so problems are collected, never thrown one by one; each names the place,
+//! An operator fixes one file at a time, so all problems are collected before they are reported; each names its location,
 //! the key, what is wrong and what would be right.
 
 use std::fmt;
@@ -19,7 +19,7 @@ impl Problems {
     }
 }
 
-/// One thing that is wrong.
+/// One configuration error with its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{}", self.sentence())]
 pub struct Problem {
@@ -52,11 +52,11 @@ impl Problem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "from")]
 pub enum Origin {
-    /// Nobody set it.
+    /// The built-in default.
     Default,
     /// A file of the workspace.
     File {
-        /// The file, as a person would name it from where they stand.
+        /// The file, relative to the current folder.
         file: Arc<str>,
         /// The line, counted from 1; absent when the file as a whole is meant.
         line: Option<u64>,
@@ -85,7 +85,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value that does not fit its key: a [`Problem`] that does not know its place yet.
+/// A value that does not fit its key: a [`Problem`] without its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     /// What is wrong, with the value.

@@ -14,7 +14,7 @@ use crate::config::webhooks::Webhooks;
 const HOSTS: &str = "PUSH_NOTIFICATION_ALLOWED_HOSTS";
 const CIDRS: &str = "PUSH_NOTIFICATION_ALLOWED_CIDRS";
 
-/// Adds what the environment allows, to the settings and to what is told of them; returns the warnings.
+/// Adds the entries of the environment to the section and to the list of settings; returns the warnings.
 pub(super) fn add(
     environment: &BTreeMap<String, String>,
     webhooks: &mut Webhooks,
@@ -25,11 +25,11 @@ pub(super) fn add(
     let networks: Vec<Network> = entries(environment, CIDRS, Network::from_text, &mut warnings);
     if !hosts.is_empty() {
         webhooks.allowed_hosts.extend(hosts);
-        tell(settings, "webhooks.allowedHosts", HOSTS, serde_json::to_value(&webhooks.allowed_hosts));
+        update_setting(settings, "webhooks.allowedHosts", HOSTS, serde_json::to_value(&webhooks.allowed_hosts));
     }
     if !networks.is_empty() {
         webhooks.allowed_cidrs.extend(networks);
-        tell(settings, "webhooks.allowedCidrs", CIDRS, serde_json::to_value(&webhooks.allowed_cidrs));
+        update_setting(settings, "webhooks.allowedCidrs", CIDRS, serde_json::to_value(&webhooks.allowed_cidrs));
     }
     warnings
 }
@@ -54,8 +54,8 @@ fn entries<T>(
     entries
 }
 
-/// The value in force is the sum; who else had a say is kept.
-fn tell(settings: &mut [Setting], key: &str, variable: &str, value: Result<Value, serde_json::Error>) {
+/// The effective value is the sum; the origin of a value that was set elsewhere is kept.
+fn update_setting(settings: &mut [Setting], key: &str, variable: &str, value: Result<Value, serde_json::Error>) {
     let Some(setting) = settings.iter_mut().find(|setting| setting.key == key) else { return };
     setting.value = value.unwrap_or_default();
     if setting.origin == Origin::Default {

@@ -1,5 +1,5 @@
 //! The one way a setting gets its value: flag, else environment, else file, else what the field already holds.
-//! Each section asks for its keys by name; whatever the file holds that nobody asked for is an unknown key.
+//! Each section reads its keys by name; any other key of the file is reported as unknown.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::config::suggestion;
 use crate::config::time_span::TimeSpan;
 use crate::config::value::{Scalar, Value};
 
-/// What stands above the files.
+/// Environment and flags, which override the files.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     /// Environment variables, for `SWITCHBOARD_…` and for `${VAR}` in files.
@@ -31,32 +31,32 @@ pub struct Flag {
     pub value: String,
 }
 
-/// One setting as it was decided.
+/// One effective setting and its origin.
 #[derive(Debug, Clone, Serialize)]
 pub struct Setting {
     /// The full key.
     pub key: String,
     /// The value in force.
     pub value: serde_json::Value,
-    /// Who decided it.
+    /// Where it was set.
     pub origin: Origin,
 }
 
-/// Collects what reading the sections brings to light.
+/// Collects the settings and problems of all sections.
 #[derive(Debug, Default)]
 pub struct Reader<'a> {
     /// Absent for the agent files, which are lists and have no names in the environment.
     pub overrides: Option<&'a Overrides>,
     /// What is wrong.
     pub problems: Vec<Problem>,
-    /// Every setting with who decided it.
+    /// Every setting with its origin.
     pub settings: Vec<Setting>,
 }
 
 impl<'a> Reader<'a> {
     /// Reads a whole mapping. `node` is what the file says, if there is a file.
     pub fn read(&mut self, path: &str, node: Option<&Node>, read: impl FnOnce(&mut Section<'a, '_>)) {
-        let mut section = Section { reader: self, path: path.to_owned(), node, asked: Vec::new() };
+        let mut section = Section { reader: self, path: path.to_owned(), node, known_keys: Vec::new() };
         read(&mut section);
         section.finish();
     }
@@ -67,13 +67,13 @@ pub struct Section<'a, 'r> {
     reader: &'r mut Reader<'a>,
     path: String,
     node: Option<&'r Node>,
-    asked: Vec<&'static str>,
+    known_keys: Vec<&'static str>,
 }
 
 impl<'a, 'r> Section<'a, 'r> {
     /// Reads one key into `field`, which holds the default.
     pub fn read<T: Value>(&mut self, key: &'static str, field: &mut T) {
-        self.asked.push(key);
+        self.known_keys.push(key);
         let path = self.path_of(key);
         let (content, mut origin) = match self.found(key) {
             Some((content, origin)) => (Some(content), origin),
@@ -103,7 +103,7 @@ impl<'a, 'r> Section<'a, 'r> {
 
     /// Reads a mapping inside this one.
     pub fn section(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'a, '_>)) {
-        self.asked.push(key);
+        self.known_keys.push(key);
         let path = self.path_of(key);
         let node = self.entry(key).map(|entry| &entry.value);
         self.reader.read(&path, node, read);
@@ -111,7 +111,7 @@ impl<'a, 'r> Section<'a, 'r> {
 
     /// The items of a list of mappings, each read by `read` with its index.
     pub fn each(&mut self, key: &'static str, mut read: impl FnMut(&mut Section<'a, '_>, Origin)) {
-        self.asked.push(key);
+        self.known_keys.push(key);
         let path = self.path_of(key);
         let Some(entry) = self.entry(key) else { return };
         match &entry.value.content {
@@ -129,7 +129,7 @@ impl<'a, 'r> Section<'a, 'r> {
         }
     }
 
-    /// Whether anybody set this key, or a key inside it.
+    /// Whether a flag, a variable or the file sets this key, or a key inside it.
     pub fn is_set(&self, key: &str) -> bool {
         self.origin_of(key) != Origin::Default
     }
@@ -139,9 +139,9 @@ impl<'a, 'r> Section<'a, 'r> {
         self.entry(key).is_some()
     }
 
-    /// Takes a key as known that the section reads in a way of its own.
-    pub fn asked(&mut self, key: &'static str) {
-        self.asked.push(key);
+    /// Marks a key as known that the section does not read with `read`.
+    pub fn mark_known(&mut self, key: &'static str) {
+        self.known_keys.push(key);
     }
 
     /// Refuses a time of zero where it would mean never, or without end.
@@ -151,7 +151,7 @@ impl<'a, 'r> Section<'a, 'r> {
         }
     }
 
-    /// Adds a problem of a key that was read well but must not be what it is.
+    /// Adds a problem of a key whose value was parsed but is not allowed.
     pub fn refuse(&mut self, key: &str, wrong: impl Into<String>, right: impl Into<String>) {
         let problem = Problem::new(self.origin_of(key), self.path_of(key), Mismatch::new(wrong, right));
         self.reader.problems.push(problem);
@@ -163,7 +163,7 @@ impl<'a, 'r> Section<'a, 'r> {
         self.reader.problems.push(Problem::new(origin, self.path.clone(), Mismatch::new(wrong, right)));
     }
 
-    /// Where a key, or the first thing inside it, was set.
+    /// Where a key, or the first key inside it, was set.
     pub fn origin_of(&self, key: &str) -> Origin {
         if let Some((_, origin)) = self.found(key) {
             return origin;
@@ -205,13 +205,13 @@ impl<'a, 'r> Section<'a, 'r> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Reports what nobody asked for.
+    /// Reports the keys of the file that were not read.
     fn finish(self) {
         let Some(node) = self.node else { return };
         match &node.content {
             Content::Mapping(entries) => {
-                for entry in entries.iter().filter(|entry| !self.asked.contains(&entry.key.as_str())) {
-                    let right = suggestion::did_you_mean(&entry.key, &self.asked, "the keys here are");
+                for entry in entries.iter().filter(|entry| !self.known_keys.contains(&entry.key.as_str())) {
+                    let right = suggestion::did_you_mean(&entry.key, &self.known_keys, "the keys here are");
                     let problem = Problem::new(
                         entry.origin.clone(),
                         self.path_of(&entry.key),
@@ -224,7 +224,7 @@ impl<'a, 'r> Section<'a, 'r> {
             other => {
                 let mismatch = Mismatch::new(
                     other.kind(),
-                    format!("write a mapping with any of the keys {}", self.asked.join(", ")),
+                    format!("write a mapping with any of the keys {}", self.known_keys.join(", ")),
                 );
                 self.reader.problems.push(Problem::new(node.origin.clone(), self.path, mismatch));
             }
@@ -232,7 +232,7 @@ impl<'a, 'r> Section<'a, 'r> {
     }
 }
 
-/// A value that is not there yet. Unlike an `Option`, it takes no empty value for an answer.
+/// A key without a default. Unlike an `Option`, it refuses an empty value.
 #[derive(Serialize)]
 struct Required<T>(Option<T>);
 

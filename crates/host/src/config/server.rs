@@ -102,7 +102,7 @@ impl Server {
         self.public_base_url.clone().unwrap_or_else(|| self.url_at(listener))
     }
 
-    /// What stands in front of every path for whoever calls an address of ours directly.
+    /// The base URL for clients that call a socket address directly.
     #[must_use]
     pub fn url_at(&self, address: SocketAddr) -> BaseUrl {
         BaseUrl::of_address(self.tls.files().is_some(), address)

@@ -78,7 +78,7 @@ impl Default for Retention {
 impl Store {
     pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
         section.read("dataDir", &mut self.data_dir);
-        section.asked("url");
+        section.mark_known("url");
         if section.is_set("url") {
             // The value is not repeated: it may hold a password.
             section.refuse(

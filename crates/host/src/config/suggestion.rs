@@ -1,7 +1,7 @@
 //! Guesses what a mistyped key, value or variable was meant to be.
 //! Case, `-` and `_` do not count, because `max_age` for `maxAge` is the commonest slip of all.
 
-/// The candidate that `word` was most likely meant to be, if one is near enough to be worth saying.
+/// The candidate that `word` was most likely meant to be, if one is near enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = plain(word);
     let allowed = (word.len() / 3).max(1);
@@ -13,7 +13,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// What to say after a wrong word: the likely one, or all there are.
+/// The hint after a wrong word: the likely candidate, or all of them.
 pub fn did_you_mean(word: &str, candidates: &[&str], all: &str) -> String {
     match nearest(word, candidates.iter().copied()) {
         Some(candidate) => format!("did you mean {candidate}?"),

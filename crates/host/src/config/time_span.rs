@@ -1,5 +1,5 @@
 //! Lengths of time as people write them: `250ms`, `30s`, `10m`, `12h`, `7d`, and `none` where a limit may be absent.
-//! A bare number is refused, because nobody can tell seconds from milliseconds by looking.
+//! A bare number is refused, because it does not show whether seconds or milliseconds are meant.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -23,12 +23,12 @@ pub struct Workspace {
     pub folder: PathBuf,
     /// The settings in force.
     pub config: Config,
-    /// The agents of its files without their places, for a reload to find out whether they have changed. Empty for a
+    /// The agents of its files without their locations, for a reload to see whether they have changed. Empty for a
     /// program that brings its own.
     pub agents: Vec<Value>,
     /// The files that were read, in order.
     pub files: Vec<String>,
-    /// Every setting with who decided it.
+    /// Every setting with its origin.
     pub settings: Vec<Setting>,
     /// What is not wrong but probably not meant.
     pub warnings: Vec<String>,
@@ -45,8 +45,8 @@ impl Workspace {
         Loader::open(folder, overrides)?.finish(Vec::new())
     }
 
-    /// The data directory in full, so that whoever reads it in a message need not know where the command was typed.
-    /// From the workspace folder if it is relative.
+    /// The absolute data directory, so that messages do not depend on the current folder. A relative one starts at the
+    /// workspace folder.
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         let data_dir = self.folder.join(&self.config.store.data_dir);
@@ -93,7 +93,7 @@ pub struct Loader<'a> {
     files: Vec<String>,
     /// The settings in force.
     pub config: Config,
-    /// Every setting with who decided it.
+    /// Every setting with its origin.
     pub settings: Vec<Setting>,
     /// What is wrong.
     pub problems: Vec<Problem>,
@@ -197,7 +197,7 @@ impl<'a> Loader<'a> {
         self.problems.push(Problem::new(origin, "", Mismatch::new(format!("cannot be read ({error})"), right)));
     }
 
-    /// A path as a person would type it from where they stand.
+    /// A path relative to the current folder, as a person would type it.
     #[must_use]
     pub fn shown(&self, path: &Path) -> Arc<str> {
         let full = self.folder.join(path);
@@ -205,7 +205,7 @@ impl<'a> Loader<'a> {
         Arc::from(short.display().to_string())
     }
 
-    /// Names that are meant for a file of ours and are not its name.
+    /// Warns of files whose name is close to the expected one, which are not read.
     pub fn warn_of_unread_files(&mut self, name: &str, others: &[&str]) {
         for other in others.iter().filter(|other| self.folder.join(other).is_file()) {
             self.unread.push(format!("{} is not read: rename it to {name}", self.shown(Path::new(other))));
@@ -231,7 +231,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Who decided a setting.
+/// The origin of a setting.
 #[must_use]
 pub fn origin_of(settings: &[Setting], key: &str) -> Origin {
     let setting = settings.iter().find(|setting| setting.key == key);

@@ -1,5 +1,5 @@
-//! Answers the requests of commands. A server does it for whoever comes through its socket; a command that finds no
-//! server does it for itself.
+//! Handles the requests of commands: in a server for the clients of its socket, in a command without a server for the
+//! command itself.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -17,31 +17,31 @@ use crate::serve::{ReloadReport, Reloader};
 
 type StatusReader = Box<dyn Fn() -> Status + Send + Sync>;
 
-/// Answers requests.
+/// Handles control requests.
 pub struct ControlHandler {
     keys: KeyService,
     webhooks: WebhookService,
     /// Why nothing is delivered, if nothing is.
     waits: Option<DeliveryHold>,
     data_dir: PathBuf,
-    server: Option<Running>,
+    server: Option<ServerState>,
 }
 
-/// What only a server has.
-struct Running {
+/// What only a running server has.
+struct ServerState {
     status: StatusReader,
     reloader: Arc<Reloader>,
     engine: Engine,
 }
 
 impl ControlHandler {
-    /// A room over a data directory that this process holds.
+    /// A handler for a data directory that this process has locked.
     #[must_use]
     pub fn new(keys: KeyService, webhooks: WebhookService, data_dir: PathBuf) -> Self {
         Self { keys, webhooks, waits: Some(DeliveryHold::NoServer), data_dir, server: None }
     }
 
-    /// The same for a server, which can say how it is, read its configuration again and see to its tasks.
+    /// Adds what only a running server offers: status, reload and tasks.
     #[must_use]
     pub fn with_server(
         mut self,
@@ -49,24 +49,24 @@ impl ControlHandler {
         reloader: Arc<Reloader>,
         engine: Engine,
     ) -> Self {
-        self.server = Some(Running { status: Box::new(status), reloader, engine });
+        self.server = Some(ServerState { status: Box::new(status), reloader, engine });
         self
     }
 
-    /// The same where deliveries wait for this, or for nothing.
+    /// Sets why deliveries wait, if they do.
     #[must_use]
     pub fn with_delivery_hold(self, waits: Option<DeliveryHold>) -> Self {
         Self { waits, ..self }
     }
 
-    /// Does what is asked.
+    /// Handles a request.
     pub async fn handle(&self, request: Request) -> Reply {
-        let answer = match request {
+        let result = match request {
             Request::CreateKey(new) => self.keys.create(new).await.map_err(ControlError::new).and_then(value),
             Request::ListKeys => self.keys.list().await.map_err(ControlError::new).and_then(value),
             Request::RevokeKey { id } => self.keys.revoke(&id).await.map_err(ControlError::new).and_then(value),
             Request::Backup { file } => backup(self.data_dir.clone(), file).await.and_then(value),
-            Request::Webhooks(request) => webhooks::answer(&self.webhooks, &self.keys, self.waits, request).await,
+            Request::Webhooks(request) => webhooks::handle(&self.webhooks, &self.keys, self.waits, request).await,
             Request::Reload => match &self.server {
                 Some(server) => reload(Arc::clone(&server.reloader)).await.and_then(value),
                 None => Err(self.no_server()),
@@ -76,11 +76,11 @@ impl ControlHandler {
                 None => Err(self.no_server()),
             },
             Request::Tasks(request) => match &self.server {
-                Some(server) => tasks::answer(&server.engine, request).await,
+                Some(server) => tasks::handle(&server.engine, request).await,
                 None => Err(self.no_server()),
             },
         };
-        answer.map_or_else(Reply::Refused, Reply::Done)
+        result.map_or_else(Reply::Refused, Reply::Done)
     }
 
     fn no_server(&self) -> ControlError {
@@ -88,7 +88,7 @@ impl ControlHandler {
     }
 }
 
-/// Reads files, so it has a thread of its own.
+/// Reads files, so it runs on a blocking thread.
 async fn reload(reloader: Arc<Reloader>) -> Result<ReloadReport, ControlError> {
     let reloaded = tokio::task::spawn_blocking(move || reloader.reload()).await.map_err(ControlError::new)?;
     reloaded.map_err(|problems| {
@@ -96,7 +96,7 @@ async fn reload(reloader: Arc<Reloader>) -> Result<ReloadReport, ControlError> {
     })
 }
 
-/// Copies on a thread of its own: a large file takes a while.
+/// Copies on a blocking thread: a large file takes a while.
 async fn backup(data_dir: PathBuf, file: PathBuf) -> Result<BackupReport, ControlError> {
     let copying = tokio::task::spawn_blocking(move || copy(&data_dir, &file));
     copying.await.map_err(ControlError::new)?
@@ -106,13 +106,13 @@ fn copy(data_dir: &Path, file: &Path) -> Result<BackupReport, ControlError> {
     if !file.is_absolute() {
         return Err(ControlError::new(format!("{} is not an absolute path", file.display())));
     }
-    switchboard_store::backup(data_dir, file).map_err(no_backup)?;
+    switchboard_store::backup(data_dir, file).map_err(backup_error)?;
     let bytes = std::fs::metadata(file).map_err(ControlError::new)?.len();
     Ok(BackupReport { file: file.to_owned(), bytes })
 }
 
-fn no_backup(error: BackupError) -> ControlError {
+fn backup_error(error: BackupError) -> ControlError {
     let exists = matches!(&error, BackupError::Destination { source, .. } if source.kind() == ErrorKind::AlreadyExists);
-    let refusal = ControlError::new(error);
-    if exists { refusal.with_next("name a file that does not exist") } else { refusal }
+    let failure = ControlError::new(error);
+    if exists { failure.with_next("name a file that does not exist") } else { failure }
 }

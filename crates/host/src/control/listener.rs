@@ -1,5 +1,4 @@
-//! The server's end of the socket. Only the user that runs the server gets an answer, and root, who could read the
-//! file anyway.
+//! The control listener. It serves only the user that runs the server, and root, who could read the database anyway.
 
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -15,12 +14,12 @@ use crate::control::handler::ControlHandler;
 use crate::control::protocol::{ControlError, Reply, Request};
 use crate::control::socket::{FILE_NAME, SocketPath};
 
-/// Requests are short; whoever sends more is not one of our commands.
-const LONGEST_LINE: u64 = 64 << 10;
-/// A command writes its request at once.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// After a failure to accept, which is a lack of file handles as a rule.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The longest request. The commands of this program send far less.
+const MAX_REQUEST: u64 = 64 << 10;
+/// Timeout of a request; a command writes it at once.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause after a failed accept, which as a rule is a lack of file handles.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The socket in the data directory.
 pub struct ControlListener {
@@ -31,7 +30,7 @@ pub struct ControlListener {
 }
 
 impl ControlListener {
-    /// Opens the socket. The caller holds the data directory, so a socket that is already there is left over.
+    /// Opens the socket. The caller has locked the data directory, so an existing socket is stale.
     ///
     /// # Errors
     /// If the socket cannot be made.
@@ -48,7 +47,7 @@ impl ControlListener {
         Ok(Self { listener, path, owner })
     }
 
-    /// Answers until it is stopped.
+    /// Serves until it is stopped.
     pub async fn run(self, handler: Arc<ControlHandler>, stop: CancellationToken) {
         loop {
             let accepted = tokio::select! {
@@ -62,13 +61,13 @@ impl ControlListener {
                 Ok(_) => tracing::warn!("somebody else's process was refused at the control socket"),
                 Err(error) => {
                     tracing::warn!(%error, "the control socket could not accept a connection");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
     }
 
-    /// The mode of the file says the same, but it is set a moment after the socket is made.
+    /// The file mode restricts the same, but it is set only after the socket exists.
     fn trusts(&self, stream: &UnixStream) -> bool {
         stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner || peer.uid() == 0)
     }
@@ -82,16 +81,16 @@ impl Drop for ControlListener {
 }
 
 async fn serve(stream: UnixStream, handler: Arc<ControlHandler>) {
-    if let Err(error) = converse(stream, &handler).await {
+    if let Err(error) = handle_connection(stream, &handler).await {
         tracing::debug!(%error, "a command left its connection early");
     }
 }
 
-async fn converse(mut stream: UnixStream, handler: &ControlHandler) -> io::Result<()> {
+async fn handle_connection(mut stream: UnixStream, handler: &ControlHandler) -> io::Result<()> {
     let (reading, mut writing) = stream.split();
-    let mut reading = BufReader::new(reading.take(LONGEST_LINE));
+    let mut reading = BufReader::new(reading.take(MAX_REQUEST));
     let mut line = String::new();
-    tokio::time::timeout(PATIENCE, reading.read_line(&mut line)).await??;
+    tokio::time::timeout(READ_TIMEOUT, reading.read_line(&mut line)).await??;
     let reply = match serde_json::from_str::<Request>(&line) {
         Ok(request) => handler.handle(request).await,
         Err(error) => Reply::Refused(ControlError::new(format!(

@@ -1,4 +1,4 @@
-//! What is said over the socket: one request and one reply, each one line of JSON.
+//! The protocol of the control socket: one request and one reply, each one line of JSON.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::control::tasks::TaskRequest;
 use crate::control::webhooks::WebhookRequest;
 use crate::keys::NewKey;
 
-/// What a command asks for.
+/// The request of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command")]
 pub enum Request {
@@ -31,51 +31,51 @@ pub enum Request {
         /// Where to; an absolute path that does not exist yet.
         file: PathBuf,
     },
-    /// Look after the tasks of all callers.
+    /// Manage the tasks of all callers.
     #[serde(rename = "tasks")]
     Tasks(TaskRequest),
-    /// Look after webhooks.
+    /// Manage webhooks.
     #[serde(rename = "webhooks")]
     Webhooks(WebhookRequest),
-    /// Read the configuration again.
+    /// Reload the configuration.
     #[serde(rename = "config.reload")]
     Reload,
-    /// Say who you are.
+    /// Report the status of the server.
     #[serde(rename = "status")]
     Status,
 }
 
-/// What a command is told.
+/// The reply to a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reply {
-    /// It was done.
+    /// The result.
     Done(Value),
-    /// It was not.
+    /// The error.
     Refused(ControlError),
 }
 
-/// Why something was not done.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{problem}")]
 pub struct ControlError {
     /// What is wrong.
     pub problem: String,
-    /// What to do about it; empty if that is said already.
+    /// What to do about it; empty if the problem says so already.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub next: String,
-    /// What programs know it by; empty if they need not tell it from others.
+    /// Error code for programs; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub code: String,
 }
 
 impl ControlError {
-    /// A refusal in the words of an error.
+    /// An error with this message.
     pub fn new(problem: impl ToString) -> Self {
         Self { problem: problem.to_string(), next: String::new(), code: String::new() }
     }
 
-    /// The same, with what programs know it by.
+    /// The same, with an error code.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.code = code.into();
@@ -90,7 +90,7 @@ impl ControlError {
     }
 }
 
-/// An answer as it is sent.
+/// The JSON of a result.
 pub(super) fn value(answer: impl Serialize) -> Result<Value, ControlError> {
     serde_json::to_value(answer).map_err(ControlError::new)
 }
@@ -105,7 +105,7 @@ pub struct BackupReport {
     pub bytes: u64,
 }
 
-/// What a running server says of itself.
+/// The status of a running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
@@ -118,13 +118,13 @@ pub struct Status {
     /// Whether it speaks TLS there.
     #[serde(default)]
     pub tls: bool,
-    /// What stands in front of every path for callers on this machine.
+    /// The base URL for clients on this machine.
     #[serde(default)]
     pub url: String,
-    /// The certificate it shows, which may be self-signed.
+    /// Its certificate, which may be self-signed.
     #[serde(default)]
     pub certificate: Option<PathBuf>,
-    /// Who is served.
+    /// The hosted agents.
     pub agents: Vec<String>,
     /// Whether requests need a key.
     pub keys_required: bool,

@@ -1,5 +1,5 @@
-//! Where the socket is. The system takes only about a hundred bytes as the path of a socket, and data directories can
-//! have longer ones, so a long path goes through a handle of the directory.
+//! The path of the control socket. A socket address holds only about a hundred bytes, so a longer path goes through an
+//! open handle of the directory.
 
 use std::fs::File;
 use std::io;

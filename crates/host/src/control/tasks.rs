@@ -1,4 +1,4 @@
-//! What operators ask about the tasks of all callers: which are alive, what blocks them, and the end of one.
+//! Task commands of operators, across all callers: list the live tasks with what blocks them, and cancel one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::control::protocol::{ControlError, value};
 /// The most tasks in one reply.
 const PAGE: usize = 500;
 
-/// What a command asks about tasks.
+/// A task command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase")]
 pub enum TaskRequest {
@@ -27,10 +27,10 @@ pub enum TaskRequest {
     },
 }
 
-/// Some of the live tasks.
+/// A page of live tasks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LiveTaskPage {
-    /// They, oldest first.
+    /// Oldest first.
     pub tasks: Vec<LiveTask>,
     /// After which number the next page begins, if there is one.
     pub next: Option<i64>,
@@ -42,9 +42,9 @@ pub struct LiveTaskPage {
 pub struct LiveTask {
     /// Its id.
     pub id: String,
-    /// Who serves it.
+    /// Its agent.
     pub agent: String,
-    /// Whose it is: the id of a key, or `local`.
+    /// Its owner: the id of a key, or `local`.
     pub caller: String,
     /// Its conversation.
     pub context_id: String,
@@ -55,7 +55,7 @@ pub struct LiveTask {
     /// When its first message came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_at: Option<Timestamp>,
-    /// Its place in the queue, if it waits for a slot; 1 is next.
+    /// Its position in the queue, if it waits for a slot; 1 is next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_position: Option<usize>,
     /// The task that it waits for, if it does.
@@ -86,8 +86,8 @@ pub struct CanceledTask {
     pub state: String,
 }
 
-/// Answers.
-pub(super) async fn answer(engine: &Engine, request: TaskRequest) -> Result<Value, ControlError> {
+/// Handles a request.
+pub(super) async fn handle(engine: &Engine, request: TaskRequest) -> Result<Value, ControlError> {
     match request {
         TaskRequest::List { after } => list(engine, after).await.and_then(value),
         TaskRequest::Cancel { id } => cancel(engine, &TaskId::from(id)).await.and_then(value),

@@ -1,4 +1,4 @@
-//! What operators ask about webhooks, and the answers: the service's, with its silences put into words.
+//! Webhook commands of operators: requests, replies and their handler.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::keys::KeyService;
 /// The caller of a server that runs without keys.
 pub const LOCAL_CALLER: &str = "local";
 
-/// What a command asks about webhooks.
+/// A webhook command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum WebhookRequest {
@@ -61,7 +61,7 @@ pub enum WebhookRequest {
         /// How many at most.
         limit: usize,
     },
-    /// Tell a caller's secrets.
+    /// Show a caller's secrets.
     Secret {
         /// Whose.
         caller: String,
@@ -73,10 +73,10 @@ pub enum WebhookRequest {
     },
 }
 
-/// Some of the webhooks.
+/// A page of webhooks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WebhookPage {
-    /// They, oldest first.
+    /// Oldest first.
     pub webhooks: Vec<WebhookView>,
     /// After which one the next page begins, if there is one.
     pub next: Option<i64>,
@@ -105,16 +105,16 @@ pub struct ChangedWebhook {
 /// Why nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryHold {
-    /// Nobody is there to do it.
+    /// No server runs.
     #[serde(rename = "no server runs on this data")]
     NoServer,
-    /// It is switched off.
+    /// Webhooks are disabled.
     #[serde(rename = "webhooks.enabled is false")]
     Disabled,
 }
 
 impl DeliveryHold {
-    /// What must come for deliveries to go on, after `as soon as`.
+    /// When deliveries go on, as the end of a sentence after `as soon as`.
     #[must_use]
     pub fn until(self) -> &'static str {
         match self {
@@ -124,11 +124,11 @@ impl DeliveryHold {
     }
 }
 
-/// Some of the dead letters.
+/// A page of dead letters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetterPage {
-    /// They, oldest first.
+    /// Oldest first.
     pub dead_letters: Vec<DeliveryView>,
     /// After which one the next page begins, if there is one.
     pub next: Option<i64>,
@@ -152,8 +152,8 @@ pub struct RotatedSecret {
     pub previous_until: Timestamp,
 }
 
-/// Does what is asked.
-pub(super) async fn answer(
+/// Handles a request.
+pub(super) async fn handle(
     service: &WebhookService,
     keys: &KeyService,
     waits: Option<DeliveryHold>,
@@ -172,12 +172,12 @@ pub(super) async fn answer(
         }
         WebhookRequest::Pause { webhook } => {
             let changed = service.pause(webhook).await.map_err(ControlError::new)?;
-            let webhook = changed_one(service, webhook, changed, "paused").await?;
+            let webhook = changed_webhook(service, webhook, changed, "paused").await?;
             value(ChangedWebhook { webhook, waits: None })
         }
         WebhookRequest::Resume { webhook } => {
             let changed = service.resume(webhook).await.map_err(ControlError::new)?;
-            let webhook = changed_one(service, webhook, changed, "active").await?;
+            let webhook = changed_webhook(service, webhook, changed, "active").await?;
             value(ChangedWebhook { webhook, waits })
         }
         WebhookRequest::DeadLetters { after, limit } => {
@@ -215,7 +215,7 @@ async fn list(
     Ok(WebhookPage { webhooks, next })
 }
 
-/// Cuts a page to its length; says where the next one begins.
+/// Cuts a page to its length; returns the cursor of the next one.
 fn next_page<T>(rows: &mut Vec<T>, limit: usize, number: impl Fn(&T) -> i64) -> Option<i64> {
     if rows.len() <= limit {
         return None;
@@ -245,8 +245,8 @@ async fn retry(
     }
 }
 
-/// A webhook after it was to change, or why it did not.
-async fn changed_one(
+/// The webhook after a change, or why it did not change.
+async fn changed_webhook(
     service: &WebhookService,
     number: i64,
     changed: bool,
@@ -265,7 +265,7 @@ async fn changed_one(
     Err(ControlError::new(format!("webhook {number} is {}: {because}", webhook.state)))
 }
 
-/// Every name has secrets; those of a mistyped one would fit no delivery.
+/// Secrets are derived for any name, so a mistyped caller has to be refused here.
 async fn check_caller(keys: &KeyService, caller: &str) -> Result<(), ControlError> {
     let keys = keys.list().await.map_err(ControlError::new)?;
     if caller == LOCAL_CALLER || keys.iter().any(|key| key.id == caller) {

@@ -1,4 +1,4 @@
-//! Says back what it is told: the first thing to talk to when nothing else is set up.
+//! The echo agent: the first agent to call when nothing else is configured.
 
 use switchboard_a2a::Artifact;
 use switchboard_engine::{Agent, AgentError, Manifest, Skill, Start, TaskHandle, Turn};

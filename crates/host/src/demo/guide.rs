@@ -1,4 +1,4 @@
-//! A conversation that asks and waits: shows what input-required is, and how it survives a restart.
+//! The guide agent: a conversation that shows INPUT_REQUIRED, and how it survives a restart.
 
 use serde::{Deserialize, Serialize};
 use switchboard_engine::{Agent, AgentError, Cause, Manifest, Recovery, Skill, Start, TaskHandle, TaskView, Turn};
@@ -7,7 +7,7 @@ use switchboard_engine::{Agent, AgentError, Cause, Manifest, Recovery, Skill, St
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Guide;
 
-/// What has been learnt so far; saved before each question, so that any run can go on from it.
+/// The saved state, written before each question, so that any turn can continue from it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Notes {
     name: Option<String>,

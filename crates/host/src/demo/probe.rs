@@ -1,4 +1,4 @@
-//! Does what its text says: for testing clients, proxies and ourselves.
+//! The probe agent: runs the command in its message, for testing clients, proxies and servers.
 
 use std::num::IntErrorKind;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use switchboard_engine::{
     ToolCall, Turn,
 };
 
-/// A command: how it is written, how it could be said, and what it does.
+/// A command: its syntax, an example and its effect.
 struct Command {
     usage: &'static str,
     example: &'static str,
@@ -21,7 +21,7 @@ const fn command(usage: &'static str, example: &'static str, effect: &'static st
     Command { usage, example, effect }
 }
 
-/// The commands; unknown ones are answered with this. Each is a skill on the card.
+/// The commands, which are the reply to an unknown one. Each is a skill on the card.
 const COMMANDS: [Command; 18] = [
     command("hello", "hello", "working, one artifact, completed"),
     command("stream:N", "stream:100", "N chunks as fast as possible"),
@@ -62,9 +62,9 @@ impl Command {
     }
 }
 
-/// A command and its argument. A skill that is a command stands for it, and the text is its argument then, unless the
-/// text says the command once more.
-fn understand<'a>(text: &'a str, skill: Option<&'a str>) -> (&'a str, &'a str) {
+/// Parses the command and its argument. If the skill names a command, the text is its argument, unless the text repeats
+/// the command.
+fn parse_command<'a>(text: &'a str, skill: Option<&'a str>) -> (&'a str, &'a str) {
     let text = text.trim();
     let (name, argument) = text.split_once(':').unwrap_or((text, ""));
     match skill.filter(|skill| COMMANDS.iter().any(|command| command.name() == *skill)) {
@@ -110,7 +110,7 @@ impl Agent for Probe {
             return Ok(task.complete_with(format!("you said: {}", turn.text())).await?);
         }
         let text = turn.text();
-        let (name, argument) = understand(&text, turn.skill());
+        let (name, argument) = parse_command(&text, turn.skill());
         let number = match number(argument) {
             Some(number) => number,
             None if COMMANDS.iter().any(|command| command.name() == name && command.takes_number()) => {
@@ -177,14 +177,14 @@ impl Agent for Probe {
 
     async fn recover(&self, task: &TaskView) -> Recovery {
         // Waiting can simply go on; chunks already sent must not be sent again.
-        match understand(&task.message.joined_text(), task.hints.skill.as_deref()).0 {
+        match parse_command(&task.message.joined_text(), task.hints.skill.as_deref()).0 {
             "hold" | "ask" | "auth" => Recovery::Resume,
             _ => Recovery::Fail("the server stopped while the probe was at work".to_owned()),
         }
     }
 }
 
-/// A text, or every byte there is: what no text is.
+/// A text file, or one with every byte value.
 fn file(every_byte: bool) -> Part {
     let (name, media_type, content) = match every_byte {
         true => ("every-byte.bin", "application/octet-stream", (0..=255).collect()),
@@ -197,7 +197,7 @@ fn file(every_byte: bool) -> Part {
     }
 }
 
-/// One line for each file that came with its bytes: what has arrived, whichever way it was encoded.
+/// Size and digest of each file that came inline, after decoding.
 fn digests(parts: &[Part]) -> String {
     let lines = parts.iter().filter_map(|part| match &part.content {
         PartContent::Raw(bytes) => {
@@ -210,27 +210,27 @@ fn digests(parts: &[Part]) -> String {
     if lines.is_empty() { "there is no file with its bytes".to_owned() } else { lines.join("\n") }
 }
 
-/// Everything that could be said.
+/// Completes with the list of commands.
 async fn list(task: &TaskHandle) -> Result<(), AgentError> {
     let lines = COMMANDS.map(|command| format!("{}: {}", command.usage, command.effect));
     Ok(task.complete_with(format!("Send me one of these:\n{}", lines.join("\n"))).await?)
 }
 
-/// One artifact in `count` chunks, then the end.
-async fn chunks(task: &TaskHandle, count: u64, polite: bool) -> Result<(), AgentError> {
+/// One artifact in `count` chunks, then the terminal event.
+async fn chunks(task: &TaskHandle, count: u64, yielding: bool) -> Result<(), AgentError> {
     let artifact_id = ArtifactId::generate();
     task.working().await?;
     for number in 1..=count {
         let artifact = Artifact { artifact_id: artifact_id.clone(), ..Artifact::text(format!("chunk {number}\n")) };
         task.chunk(artifact, number > 1, number == count).await?;
-        if polite {
+        if yielding {
             tokio::task::yield_now().await;
         }
     }
     Ok(task.complete().await?)
 }
 
-/// A number of steps, each told of, then the end.
+/// Progress updates for a number of steps, then the terminal event.
 async fn steps(task: &TaskHandle, count: u64) -> Result<(), AgentError> {
     for step in 1..=count {
         let percent = u32::try_from(step * 100 / count).unwrap_or(100);
@@ -259,20 +259,20 @@ mod tests {
 
     #[test]
     fn a_skill_stands_for_its_command() {
-        assert_eq!(understand(" stream: 7 ", None), ("stream", "7"));
-        assert_eq!(understand("7", Some("stream")), ("stream", "7"));
-        assert_eq!(understand("stream:7", Some("stream")), ("stream", "7"));
-        assert_eq!(understand("hello", Some("probe")), ("hello", ""));
-        assert_eq!(understand("whatever", Some("hello")), ("hello", "whatever"));
+        assert_eq!(parse_command(" stream: 7 ", None), ("stream", "7"));
+        assert_eq!(parse_command("7", Some("stream")), ("stream", "7"));
+        assert_eq!(parse_command("stream:7", Some("stream")), ("stream", "7"));
+        assert_eq!(parse_command("hello", Some("probe")), ("hello", ""));
+        assert_eq!(parse_command("whatever", Some("hello")), ("hello", "whatever"));
     }
 
     #[test]
     fn every_example_on_the_card_is_a_command_as_it_stands() {
         let manifest = Probe.manifest();
         for command in &COMMANDS {
-            assert_eq!(understand(command.example, None).0, command.name());
+            assert_eq!(parse_command(command.example, None).0, command.name());
             assert_eq!(command.usage.contains(':'), command.example.contains(':'), "{}", command.usage);
-            let argument = understand(command.example, None).1;
+            let argument = parse_command(command.example, None).1;
             assert!(argument.is_empty() || argument.parse::<u64>().is_ok(), "{}", command.example);
             let skill = manifest.skills.iter().find(|skill| skill.id == command.name()).unwrap();
             assert_eq!(skill.examples, [command.example]);

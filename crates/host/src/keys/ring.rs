@@ -1,7 +1,7 @@
-//! The keys of a running server, in memory, so that a request waits for nothing to know who it is from.
+//! The key ring: all usable keys of a running server in memory, so that authentication reads no database.
 //!
-//! A server on loopback that never had a key runs open: whoever reaches it is the caller `local`. Once a key exists,
-//! revoked and expired ones included, every request needs one; taking the last key away must not open the door.
+//! A server on loopback that never had a key is open: every request is from the caller `local`. Once a key exists,
+//! revoked and expired ones included, every request needs one; revoking the last key must not open the server again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::keys::scopes::KeyScopes;
 use crate::keys::secret::digest;
 
-/// Knows who a key belongs to.
+/// Authenticates keys.
 pub struct KeyRing {
     loopback: bool,
     clock: Arc<dyn Clock>,
@@ -27,14 +27,14 @@ pub struct KeyRing {
 
 #[derive(Default)]
 struct State {
-    /// Keys by the beginning of their digest. What is learnt from the time a lookup takes is at most that beginning,
-    /// and nobody can choose a key by it; the rest is compared in constant time.
-    keys: HashMap<[u8; 8], Vec<Held>>,
+    /// Keys by the prefix of their digest. The timing of a lookup reveals at most that prefix, from which no key can be
+    /// derived; the rest is compared in constant time.
+    keys: HashMap<[u8; 8], Vec<KeyEntry>>,
     /// Cancelled once there is, or ever was, a key.
     closed: CancellationToken,
 }
 
-struct Held {
+struct KeyEntry {
     id: String,
     digest: [u8; 32],
     expires_at: Option<Timestamp>,
@@ -53,7 +53,7 @@ impl KeyRing {
         ring
     }
 
-    /// Takes a key in; from now on requests need one.
+    /// Adds a key; from now on requests need one.
     pub fn add(&self, row: &KeyRow) {
         if self.is_open() {
             tracing::info!("the first key exists: from now on every request needs one");
@@ -79,7 +79,7 @@ impl KeyRing {
             tokio::spawn(end_at(expires_at, revoked.clone(), Arc::clone(&self.clock)));
         }
         let caller = Caller { id: CallerId::from(row.id.as_str()), scopes: scopes.into() };
-        state.keys.entry(beginning(&row.digest)).or_default().push(Held {
+        state.keys.entry(prefix(&row.digest)).or_default().push(KeyEntry {
             id: row.id.clone(),
             digest: row.digest,
             expires_at: row.expires_at,
@@ -87,18 +87,18 @@ impl KeyRing {
         });
     }
 
-    /// Takes a key out and ends what is open under it.
+    /// Removes a key and ends its open requests.
     pub fn revoke(&self, id: &str) {
         let mut state = self.state.write();
-        for held in state.keys.values_mut() {
-            held.retain(|key| {
+        for entries in state.keys.values_mut() {
+            entries.retain(|key| {
                 if key.id == id {
                     key.identity.revoked.cancel();
                 }
                 key.id != id
             });
         }
-        state.keys.retain(|_, held| !held.is_empty());
+        state.keys.retain(|_, entries| !entries.is_empty());
     }
 
     /// Whether requests are served without a key.
@@ -116,8 +116,8 @@ impl KeyRing {
     fn find(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         let digest = digest(token);
         let state = self.state.read();
-        let held = state.keys.get(&beginning(&digest))?;
-        let key = held.iter().find(|key| bool::from(key.digest.ct_eq(&digest)))?;
+        let entries = state.keys.get(&prefix(&digest))?;
+        let key = entries.iter().find(|key| bool::from(key.digest.ct_eq(&digest)))?;
         let expired = key.expires_at.is_some_and(|at| at <= self.clock.now());
         (!expired).then(|| Arc::clone(&key.identity))
     }
@@ -129,13 +129,13 @@ impl Authenticator for KeyRing {
     }
 }
 
-fn beginning(digest: &[u8; 32]) -> [u8; 8] {
-    let mut beginning = [0; 8];
-    beginning.copy_from_slice(&digest[..8]);
-    beginning
+fn prefix(digest: &[u8; 32]) -> [u8; 8] {
+    let mut prefix = [0; 8];
+    prefix.copy_from_slice(&digest[..8]);
+    prefix
 }
 
-/// Ends what is open under a key when its time is over. A key that is revoked first needs no watching any more.
+/// Ends the open requests of a key when it expires, unless it is revoked first.
 async fn end_at(expires_at: Timestamp, revoked: CancellationToken, clock: Arc<dyn Clock>) {
     tokio::select! {
         () = clock.sleep_until(expires_at) => revoked.cancel(),
@@ -166,13 +166,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_key_closes_the_door_for_good() {
+    async fn the_first_key_ends_open_access_for_good() {
         let clock = Arc::new(SimulatedClock::at(Timestamp(1_000)));
         let ring = KeyRing::new(true, Arc::clone(&clock) as _, &[]);
         assert!(ring.is_open() && !KeyRing::new(false, Arc::clone(&clock) as _, &[]).is_open());
         assert!(ring.authenticate("one").is_none());
         ring.add(&key("key_1", "one", None));
-        assert!(ring.keyed().is_cancelled(), "what is open without a key must hear of it");
+        assert!(ring.keyed().is_cancelled(), "requests without a key must end");
         let identity = ring.authenticate("one").unwrap();
         assert_eq!(identity.caller.id.as_str(), "key_1");
         let scopes = &identity.caller.scopes;
@@ -181,9 +181,9 @@ mod tests {
         assert!(ring.authenticate("two").is_none() && ring.authenticate("").is_none());
 
         ring.revoke("key_1");
-        assert!(identity.revoked.is_cancelled(), "open streams must hear of it");
+        assert!(identity.revoked.is_cancelled(), "open streams must end");
         assert!(ring.authenticate("one").is_none());
-        assert!(!ring.is_open(), "revoking the last key must not open the door");
+        assert!(!ring.is_open(), "revoking the last key must not open the server");
         let old = KeyRow { revoked_at: Some(Timestamp(5)), ..key("key_1", "one", None) };
         let restarted = KeyRing::new(true, clock as _, &[old]);
         assert!(!restarted.is_open() && restarted.authenticate("one").is_none());

@@ -8,7 +8,7 @@ use switchboard_engine::{AgentName, AgentScope, Scopes};
 pub struct KeyScopes {
     /// Which agents it may call.
     pub agents: KeyAgents,
-    /// Whether it may use the operator's doors.
+    /// Whether it may use the operator API.
     pub admin: bool,
 }
 

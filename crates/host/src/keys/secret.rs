@@ -1,13 +1,13 @@
-//! The key itself: 256 random bits, written so that people and scanners recognise it.
+//! The secret of a key: 256 random bits with a prefix that people and secret scanners recognise.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// What every key begins with.
-const BEGINNING: &str = "a2a_";
-/// How much of a key is shown in lists, so that people can tell theirs apart: 36 of its 256 bits.
-const SHOWN: usize = BEGINNING.len() + 6;
+/// The prefix of every key.
+const KEY_PREFIX: &str = "a2a_";
+/// Length of the part that lists show, to tell keys apart: 36 of the 256 bits.
+const SHOWN_LENGTH: usize = KEY_PREFIX.len() + 6;
 
 /// A key, in the clear.
 pub struct Secret(String);
@@ -20,7 +20,7 @@ impl Secret {
     pub fn generate() -> Result<Self, getrandom::Error> {
         let mut bits = [0; 32];
         getrandom::fill(&mut bits)?;
-        Ok(Self(format!("{BEGINNING}{}", URL_SAFE_NO_PAD.encode(bits))))
+        Ok(Self(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(bits))))
     }
 
     /// The key, to be shown once.
@@ -32,11 +32,11 @@ impl Secret {
     /// Its beginning, for lists.
     #[must_use]
     pub fn prefix(&self) -> &str {
-        self.0.get(..SHOWN).unwrap_or(BEGINNING)
+        self.0.get(..SHOWN_LENGTH).unwrap_or(KEY_PREFIX)
     }
 }
 
-/// What is stored of a key. A plain digest is enough: there is nothing to guess in 256 random bits.
+/// The stored digest of a key. A fast hash is enough: 256 random bits cannot be guessed.
 pub(crate) fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }

@@ -1,4 +1,4 @@
-//! Where keys are made, listed and revoked: in the store, and at once in the ring of the server if one is running.
+//! The key service: creates, lists and revokes keys, in the store and at once in the key ring of a running server.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub struct NewKey {
 pub struct CreatedKey {
     /// The key itself, never to be seen again.
     pub secret: String,
-    /// What is known of it from now on.
+    /// The key as lists show it.
     #[serde(flatten)]
     pub key: KeyView,
     /// Whether it is the first, so that callers need a key from now on.
@@ -105,7 +105,7 @@ impl KeyView {
     }
 }
 
-/// Makes, lists and revokes keys.
+/// Creates, lists and revokes keys.
 pub struct KeyService {
     store: Arc<SqliteStore>,
     clock: Arc<dyn Clock>,
@@ -113,7 +113,7 @@ pub struct KeyService {
 }
 
 impl KeyService {
-    /// A desk over a store; with the ring of the server that runs on it, if one does.
+    /// A service over a store, with the key ring of the running server, if there is one.
     #[must_use]
     pub fn new(store: Arc<SqliteStore>, clock: Arc<dyn Clock>, ring: Option<Arc<KeyRing>>) -> Self {
         Self { store, clock, ring }
@@ -160,7 +160,7 @@ impl KeyService {
         Ok(rows.into_iter().map(|row| KeyView::of(row, now)).collect())
     }
 
-    /// Revokes a key, and ends what is open under it.
+    /// Revokes a key, and ends its open requests.
     ///
     /// # Errors
     /// If there is no such key, or it was revoked before.

@@ -1,4 +1,4 @@
-//! What `serve` says when it is ready: who is served and where, where the data is, and lines to copy.
+//! The start-up banner: agents and their cards, data directory, authentication, and example commands to copy.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use crate::config::{Origin, Workspace};
 use crate::printer::Printer;
 use crate::sanitize::shell_path;
 
-/// What a server says of itself.
+/// The start-up banner, as text or JSON.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StartupBanner {
-    /// Where it listens.
+    /// The socket address.
     pub address: String,
-    /// The same, as the beginning of a web address.
+    /// The URL of that address.
     pub url: String,
-    /// What stands in front of every path on its cards.
+    /// The base URL on agent cards.
     pub base_url: String,
-    /// Who is served.
+    /// The hosted agents.
     pub agents: Vec<ServedAgent>,
     /// The card of the agent at the root address, if one answers there.
     pub root_card: Option<String>,
@@ -38,16 +38,16 @@ pub struct StartupBanner {
     pub keys_required: bool,
     /// How many keys are good.
     pub usable_keys: usize,
-    /// A command of ours that sends a message, from the folder in which the server was started.
+    /// A `switchboard send` command, for the folder in which the server was started.
     pub call: String,
-    /// A command that sends a message.
+    /// A `curl` command that sends a message.
     pub send: String,
-    /// A command that streams.
+    /// A `curl` command that streams.
     pub stream: String,
-    /// The flags with which our commands find this server, each with a space in front.
+    /// The flags with which `switchboard` commands find this server, each with a leading space.
     #[serde(skip)]
     flags: String,
-    /// What stands in front of every path for callers on this machine.
+    /// The base URL for clients on this machine.
     #[serde(skip)]
     pub(super) local_url: String,
 }
@@ -79,7 +79,7 @@ impl StartupBanner {
             description: hosted.manifest.description.clone(),
             card: format!("{base_url}/a2a/{}/.well-known/agent-card.json", hosted.name),
         };
-        let near = Near::new(workspace, address, data_dir, !open);
+        let examples = ExampleCommands::new(workspace, address, data_dir, !open);
         Self {
             address: address.to_string(),
             url: config.server.url_at(address).as_str().to_owned(),
@@ -89,12 +89,12 @@ impl StartupBanner {
             durability: config.store.durability,
             keys_required: !open,
             usable_keys,
-            call: near.call(agents, &[("echo", "hi")]),
-            send: near.curl("-s", agents, &[("echo", "hello")], "send"),
-            stream: near.curl("-sN", agents, &[("probe", "stream:3"), ("guide", "streams")], "stream"),
+            call: examples.call(agents, &[("echo", "hi")]),
+            send: examples.curl("-s", agents, &[("echo", "hello")], "send"),
+            stream: examples.curl("-sN", agents, &[("probe", "stream:3"), ("guide", "streams")], "stream"),
             base_url,
-            flags: near.flags,
-            local_url: near.base,
+            flags: examples.flags,
+            local_url: examples.base,
         }
     }
 
@@ -104,7 +104,7 @@ impl StartupBanner {
         self
     }
 
-    /// Says it to people.
+    /// Prints it as text.
     pub fn print(&self, printer: Printer) {
         printer.line(format!("Switchboard {} on {}", env!("CARGO_PKG_VERSION"), self.url));
         printer.line("");
@@ -148,16 +148,16 @@ impl StartupBanner {
     }
 }
 
-/// How somebody on this machine calls the server.
-struct Near {
+/// Builds the example commands for clients on this machine.
+struct ExampleCommands {
     base: String,
-    /// What curl needs beside that, each word with a space in front of it.
+    /// Arguments of curl to trust the certificate, each with a leading space.
     trust: String,
     key: &'static str,
     flags: String,
 }
 
-impl Near {
+impl ExampleCommands {
     fn new(workspace: &Workspace, address: SocketAddr, data_dir: &Path, keys_required: bool) -> Self {
         let server = &workspace.config.server;
         // The certificate may be one that no authority of this machine has signed.
@@ -167,17 +167,17 @@ impl Near {
         Self { base: local_url(server, address), trust: trust.unwrap_or_default(), key, flags }
     }
 
-    /// A line to copy with which this program calls one.
-    fn call(&self, agents: &[Hosted], wishes: &[(&str, &str)]) -> String {
-        let (agent, text) = wished(agents, wishes);
+    /// A `switchboard send` command.
+    fn call(&self, agents: &[Hosted], preferred: &[(&str, &str)]) -> String {
+        let (agent, text) = choose_agent(agents, preferred);
         let key = if self.key.is_empty() { "" } else { "A2ACLI_BEARER=\"$A2A_KEY\" " };
         format!("{key}switchboard send{} {agent} \"{text}\"", self.flags)
     }
 
-    /// A line to copy that calls the first of the wished agents that is served, or simply the first one.
-    fn curl(&self, flags: &str, agents: &[Hosted], wishes: &[(&str, &str)], operation: &str) -> String {
+    /// A `curl` command.
+    fn curl(&self, flags: &str, agents: &[Hosted], preferred: &[(&str, &str)], operation: &str) -> String {
         let Self { base, trust, key, .. } = self;
-        let (agent, text) = wished(agents, wishes);
+        let (agent, text) = choose_agent(agents, preferred);
         let message = format!(r#"{{"message":{{"messageId":"m1","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#);
         format!(
             "curl {flags}{trust} {base}/a2a/{agent}/message:{operation}{key} -H 'A2A-Version: 1.0' -H 'Content-Type: \
@@ -186,17 +186,17 @@ impl Near {
     }
 }
 
-/// The first of the wished agents that is served and what to say to it, or simply the first one.
-fn wished<'a>(agents: &'a [Hosted], wishes: &[(&'a str, &'a str)]) -> (&'a str, &'a str) {
+/// The first preferred agent that is hosted and the message for it, else the first hosted one.
+fn choose_agent<'a>(agents: &'a [Hosted], preferred: &[(&'a str, &'a str)]) -> (&'a str, &'a str) {
     let is_served = |(name, _): &&(&str, &str)| agents.iter().any(|hosted| hosted.name.as_str() == *name);
-    match wishes.iter().find(is_served) {
+    match preferred.iter().find(is_served) {
         Some((name, text)) => (*name, *text),
         None => (agents.first().map_or("", |hosted| hosted.name.as_str()), "hello"),
     }
 }
 
-/// The flags with which a command in another shell, in the same folder, finds this server. What files and defaults decide
-/// they decide there too; what a flag or a variable of this process decided has to be said again.
+/// The flags with which a command in another shell, in the same folder, finds this server. Files and defaults apply there
+/// too; what a flag or a variable of this process set has to be repeated.
 fn flags(workspace: &Workspace, data_dir: &Path) -> String {
     let mut flags = String::new();
     let folder = full(&workspace.folder);
@@ -210,8 +210,8 @@ fn flags(workspace: &Workspace, data_dir: &Path) -> String {
     flags
 }
 
-/// What stands in front of every path for callers on this machine. A certificate is for names: the public one if it is
-/// configured, else the address or `localhost`, whichever it is valid for.
+/// The base URL for clients on this machine. With TLS it must match the certificate: the public base URL if configured,
+/// else the address or `localhost`, whichever the certificate is valid for.
 fn local_url(server: &Server, address: SocketAddr) -> String {
     let address = reachable(address);
     let by_address = server.url_at(address).as_str().to_owned();

@@ -1,4 +1,4 @@
-//! The data directory: made for this user only, and in plain words what is wrong with it.
+//! Creates the data directory, and explains why one cannot be used.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -10,14 +10,14 @@ use switchboard_store::OpenError;
 
 use crate::serve::error::StartError;
 
-/// Makes the directory if it is not there, and returns its full path. Messages are nobody else's business, so others
-/// may not look into a directory that we make.
+/// Creates the directory if it does not exist, and returns its full path. Only this user may read it, because it holds
+/// messages.
 pub fn create(directory: &Path) -> Result<PathBuf, StartError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
     made.and_then(|()| directory.canonicalize()).map_err(|error| unusable(directory, &error))
 }
 
-/// Why a store could not be opened, in plain words.
+/// Why a store could not be opened, and what to do.
 pub fn open_problem(directory: &Path, error: OpenError) -> StartError {
     let problem = error.to_string();
     let (problem, next) = match error {
@@ -25,7 +25,7 @@ pub fn open_problem(directory: &Path, error: OpenError) -> StartError {
         OpenError::File { source, .. } => return unusable(directory, &source),
         OpenError::Database(error) => match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => ("the disk is full".to_owned(), FREE_SPACE),
-            // A disk that is full at the wrong moment shows like this as well.
+            // A full disk can show as this code as well.
             Some(ErrorCode::SystemIoFailure) => (format!("the disk is full or broken ({error})"), FREE_SPACE),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
                 ("the database file cannot be written".to_owned(), WRITABLE)
@@ -40,13 +40,13 @@ pub fn open_problem(directory: &Path, error: OpenError) -> StartError {
             _ => (error.to_string(), "switchboard db check looks for damage"),
         },
         OpenError::NewerSchema { .. } => (problem, "use the switchboard program that wrote it, or a later one"),
-        // It says itself what would be right.
+        // The message says what to do.
         OpenError::ForeignDatabase => (problem, ""),
     };
     StartError::DataUnusable { directory: directory.to_owned(), problem, next }
 }
 
-/// What is left to do about a file that cannot be read any more.
+/// What to do about a damaged database file.
 pub const RESTORE: &str = "restore a backup with switchboard db restore FILE (switchboard db backup makes them), \
                                   or use another directory with --data-dir DIR";
 const FREE_SPACE: &str = "free some space, or use a directory on another disk with --data-dir DIR";

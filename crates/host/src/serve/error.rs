@@ -23,12 +23,12 @@ pub enum StartError {
     /// The certificate or its key cannot be used.
     #[error("{}", sentences(.0))]
     Tls(Vec<TlsError>),
-    /// Somebody else listens there.
+    /// Another process listens on the address.
     #[error("the address {address} is taken{}", by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
     AddressTaken {
         /// The address.
         address: SocketAddr,
-        /// Who, if it can be known.
+        /// The process, if it could be found.
         by: Option<PortHolder>,
     },
     /// The address cannot be listened on.
@@ -36,10 +36,10 @@ pub enum StartError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Everybody could call, and nobody has a key.
+    /// The address is public, and no key exists.
     #[error("{address} can be reached from other machines, and there is no key that callers would need")]
     NoKeys {
         /// The address.
@@ -52,7 +52,7 @@ pub enum StartError {
     DataHeld {
         /// The directory.
         directory: PathBuf,
-        /// Who has it.
+        /// That process.
         holder: LockHolder,
     },
     /// The data directory or the database in it cannot be used.
@@ -97,7 +97,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// What to do about it; empty if that is said already.
+    /// What to do about it; empty if the message says so already.
     #[must_use]
     pub fn next_step(&self) -> String {
         match self {

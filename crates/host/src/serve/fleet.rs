@@ -1,4 +1,4 @@
-//! The agents of a server, and what some of them need beside the kernel for as long as it runs.
+//! The agents of a server, and what starts and stops with them.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -26,11 +26,11 @@ pub trait Lifecycle: Send + Sync {
     fn stop(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-/// Makes the fleet of a server once its data directory is its own.
+/// Makes the fleet of a server once its data directory is locked.
 pub type FleetFactory = Box<dyn FnOnce(&Path, &Arc<dyn Clock>) -> Result<Fleet, StartError> + Send>;
 
 impl Fleet {
-    /// These agents, and nothing beside them.
+    /// These agents, without a lifecycle.
     #[must_use]
     pub fn of(hosted: Vec<Hosted>) -> FleetFactory {
         Box::new(move |_, _| Ok(Self { hosted, lifecycle: None }))

@@ -1,4 +1,4 @@
-//! Opens the listener, or says who has the address.
+//! Opens the listener, or finds the process that has the address.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -12,7 +12,7 @@ use crate::serve::port_holder;
 /// Connections that may wait for the accept loop; a burst of clients after a restart is larger than the usual 128.
 const BACKLOG: u32 = 1_024;
 
-/// The listener and the address it really has, which port 0 leaves open.
+/// The listener and its actual address, which differs for port 0.
 pub(super) fn listen(address: SocketAddr, data_dir: &Path) -> Result<(TcpListener, SocketAddr), StartError> {
     let opened = open(address).and_then(|listener| Ok((listener.local_addr()?, listener)));
     match opened {
@@ -33,7 +33,7 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?.into_std()
 }
 
-/// If it is a server on the same data, that is what the person has to know.
+/// A server on the same data is the likelier cause, so it is reported first.
 fn taken(address: SocketAddr, data_dir: &Path) -> StartError {
     if let Ok(Some(holder)) = switchboard_store::lock_holder(data_dir) {
         return StartError::DataHeld { directory: data_dir.to_owned(), holder };

@@ -26,7 +26,7 @@ const KINDS: [&str; 19] = [
     "smbfs",
 ];
 
-/// The kind of network file system a directory is on; nothing if it is a local one or the system does not tell.
+/// The kind of network file system a directory is on; none if it is local or unknown.
 pub(super) fn kind_of(directory: &Path) -> Option<String> {
     let directory = directory.canonicalize().ok()?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -34,7 +34,7 @@ pub(super) fn kind_of(directory: &Path) -> Option<String> {
     KINDS.contains(&kind.as_str()).then_some(kind)
 }
 
-/// The kind of the mount a directory is under: the deepest, and of several on one place the last.
+/// The kind of the mount a directory is under: the deepest, and of several on one mount point the last.
 fn kind_in(mounts: &str, directory: &Path) -> Option<String> {
     let mut best: Option<(usize, &str)> = None;
     for line in mounts.lines() {

@@ -1,22 +1,21 @@
-//! How many files and connections the system lets this process have open. Many systems start a process with room for
-//! far fewer than it may ask for.
+//! Raises the limit of open files (`RLIMIT_NOFILE`). Many systems start a process with a soft limit far below the hard one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard_egress as egress;
 
-/// What is open besides connections, in and out: the database, the log, the control socket and those who talk to it.
-const BESIDES: u64 = 64;
+/// Open files besides connections: the database, the log, the control socket and its clients.
+const OTHER_FILES: u64 = 64;
 
-/// What a connection to a webhook may have open: two questions to nameservers, and then itself. Deliveries in excess of
-/// these connections wait, so there is nothing else to count of them.
-const PER_WAY_OUT: u64 = 2;
+/// Open files of a connection to a webhook: two DNS queries, and then itself. Deliveries beyond the connections wait, so
+/// they need none.
+const PER_OUTBOUND_CONNECTION: u64 = 2;
 
-/// Asks for as many open files as this process may have. If that is not enough for so many connections: the warning.
+/// Raises the soft limit to the hard limit. Returns a warning if that is not enough for so many connections.
 pub(super) fn raise(connections: usize) -> Option<String> {
-    let ways_out = egress::Options::default().connections as u64;
-    let needed = (connections as u64).saturating_add(ways_out * PER_WAY_OUT).saturating_add(BESIDES);
+    let outbound = egress::Options::default().connections as u64;
+    let needed = (connections as u64).saturating_add(outbound * PER_OUTBOUND_CONNECTION).saturating_add(OTHER_FILES);
     let before = getrlimit(Resource::Nofile);
-    // Some systems name no highest number and refuse one that is too high; then what is needed will do.
+    // Some systems have no hard limit and refuse a number that is too high; then ask for what is needed.
     for wanted in [before.maximum, Some(needed)] {
         let raises = before.current.is_some_and(|current| wanted.is_none_or(|wanted| wanted > current));
         let asked = Rlimit { current: wanted, maximum: before.maximum };

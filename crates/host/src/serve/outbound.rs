@@ -1,5 +1,4 @@
-//! What goes out to addresses that callers chose, and what comes back from there: the guarded client, webhooks,
-//! callbacks.
+//! Outbound requests to addresses that callers chose, and their callbacks: egress client, webhooks, callback receiver.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use crate::config::Config;
 use crate::serve::StartError;
 use crate::serve::settings;
 
-/// Everything for the way out.
+/// The egress client and its users.
 pub(super) struct Outbound {
     pub(super) egress: Egress,
     pub(super) webhooks: Webhooks,
@@ -21,7 +20,7 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    /// Sets it up; nothing goes out before the webhooks are started.
+    /// Sets them up; nothing is sent before the webhooks are started.
     pub(super) async fn open(
         config: &Config,
         engine: &Engine,

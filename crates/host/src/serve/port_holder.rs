@@ -1,4 +1,4 @@
-//! Who listens on a port, from what the system shows of sockets and of the processes this user may look at.
+//! Finds the process that listens on a port in `/proc`, as far as this user may read it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ impl fmt::Display for PortHolder {
     }
 }
 
-/// The process that listens on the port of an address; nothing if it is another user's or the system does not tell.
+/// The process that listens on the port of an address; none if it is another user's or there is no `/proc`.
 pub(super) fn find(address: SocketAddr) -> Option<PortHolder> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     let inodes: Vec<String> = tables

@@ -1,5 +1,5 @@
-//! Reads the configuration again while the server runs, and applies what can change under it: whom webhooks may reach,
-//! and whom to ask for names. Everything else is named, so that nobody takes it for done.
+//! Reloads the configuration of a running server and applies what can change: the allowlist of webhooks and the
+//! nameservers. Every other changed key is reported as needing a restart.
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ const APPLIED: [&str; 3] = ["webhooks.allowedHosts", "webhooks.allowedCidrs", "w
 /// Reads a workspace as it is now.
 pub type WorkspaceReader = Box<dyn Fn() -> Result<Workspace, Problems> + Send + Sync>;
 
-/// What reading the configuration again came to.
+/// The result of a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReloadReport {
@@ -26,15 +26,15 @@ pub struct ReloadReport {
     pub warnings: Vec<String>,
 }
 
-/// Reads the configuration again.
+/// Reloads the configuration.
 pub struct Reloader {
     read: WorkspaceReader,
     egress: Egress,
-    /// What is in force: one reload at a time.
-    in_force: Mutex<InForce>,
+    /// The lock allows one reload at a time.
+    active: Mutex<ActiveConfig>,
 }
 
-struct InForce {
+struct ActiveConfig {
     settings: Vec<Setting>,
     agents: Vec<Value>,
 }
@@ -42,23 +42,23 @@ struct InForce {
 impl Reloader {
     /// One for a server that was started with a workspace.
     pub(super) fn new(started_with: &Workspace, read: WorkspaceReader, egress: Egress) -> Self {
-        let in_force = InForce { settings: started_with.settings.clone(), agents: started_with.agents.clone() };
-        Self { read, egress, in_force: Mutex::new(in_force) }
+        let active = ActiveConfig { settings: started_with.settings.clone(), agents: started_with.agents.clone() };
+        Self { read, egress, active: Mutex::new(active) }
     }
 
-    /// Reads it. If anything is wrong, nothing changes.
+    /// Reloads it. If anything is wrong, nothing changes.
     ///
     /// # Errors
     /// Everything that is wrong.
     pub fn reload(&self) -> Result<ReloadReport, Problems> {
-        let mut in_force = self.in_force.lock();
+        let mut active = self.active.lock();
         let workspace = (self.read)()?;
         let webhooks = &workspace.config.webhooks;
         // Even without a change: the system's own nameservers may be others now.
         self.egress.reload(webhooks.allowlist(), &webhooks.nameserver_addresses());
         let (mut applied, mut needs_restart) = (Vec::new(), Vec::new());
         for new in workspace.settings {
-            let Some(old) = in_force.settings.iter_mut().find(|old| old.key == new.key) else { continue };
+            let Some(old) = active.settings.iter_mut().find(|old| old.key == new.key) else { continue };
             if old.value == new.value {
                 continue;
             }
@@ -69,13 +69,13 @@ impl Reloader {
                 needs_restart.push(new.key);
             }
         }
-        if in_force.agents != workspace.agents {
+        if active.agents != workspace.agents {
             needs_restart.push("agents".to_owned());
         }
         Ok(ReloadReport { applied, needs_restart, warnings: workspace.warnings })
     }
 
-    /// The same for a signal, whose sender reads the log.
+    /// Reloads on a signal, with the result in the log.
     pub(crate) fn reload_and_log(&self) {
         match self.reload() {
             Ok(ReloadReport { applied, needs_restart, warnings }) => {

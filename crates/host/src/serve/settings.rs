@@ -1,4 +1,4 @@
-//! The configuration in the words of the other crates.
+//! Maps the configuration to the options of the other crates.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::config::Config;
 use crate::config::cards::CardForm;
 use crate::config::store::Durability;
 
-/// What open requests get beyond the drain time of tasks, so that blocked senders hear how their task stands.
+/// Time open requests get beyond the drain time of tasks, so that blocked senders get the state of their task.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
-/// For the kernel.
+/// Settings of the engine.
 pub(super) fn engine(config: &Config) -> Settings {
     let (limits, tasks, retention) = (&config.limits, &config.tasks, &config.store.retention);
     Settings {
@@ -48,7 +48,7 @@ pub(super) fn engine(config: &Config) -> Settings {
     }
 }
 
-/// For the front door; whether it is open is not the configuration's to say.
+/// Options of the HTTP server; `open` depends on the stored keys and is set later.
 pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>) -> Options {
     let (server, limits) = (&config.server, &config.limits);
     Options {
@@ -86,7 +86,7 @@ pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>
     }
 }
 
-/// Collects the metrics of this process; a process that already does so in its own way keeps that, and has none here.
+/// Installs the metrics recorder; a program that has installed its own keeps it, and has no `/metrics`.
 fn metrics() -> Option<PrometheusHandle> {
     match switchboard_server::install_metrics() {
         Ok(handle) => {
@@ -100,7 +100,7 @@ fn metrics() -> Option<PrometheusHandle> {
     }
 }
 
-/// For the store. The note is what a second server on the same data reads.
+/// Options of the store. A second server on the same data reads the note.
 pub(super) fn store(config: &Config, address: SocketAddr) -> store::Options {
     store::Options {
         durability: match config.store.durability {
@@ -113,7 +113,7 @@ pub(super) fn store(config: &Config, address: SocketAddr) -> store::Options {
     }
 }
 
-/// For the way out.
+/// Options of the egress client.
 pub(super) fn egress(config: &Config) -> egress::Options {
     egress::Options {
         allowlist: config.webhooks.allowlist(),
@@ -123,7 +123,7 @@ pub(super) fn egress(config: &Config) -> egress::Options {
     }
 }
 
-/// For webhooks.
+/// Options of webhooks.
 pub(super) fn webhooks(config: &Config) -> webhooks::Options {
     let webhooks = &config.webhooks;
     webhooks::Options {

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks the server to stop in order, the second ends it at once. SIGHUP: the configuration
-//! is read again. And the signal of a file that may not grow any more, which would end it without a word.
+//! Signals: the first Ctrl-C or SIGTERM starts a graceful shutdown, the second ends the process. SIGHUP reloads the
+//! configuration. SIGXFSZ (file size limit) is caught, because its default would end the process without a log line.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::serve::Reloader;
 
-/// What a shell expects of a program that was ended by a signal.
+/// Exit codes after a signal: 128 and its number.
 const HUNG_UP: i32 = 129;
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
@@ -19,22 +19,22 @@ pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
-    /// Somebody watches it at a terminal.
+    /// Whether the server was started at a terminal.
     at_terminal: bool,
 }
 
-/// What a signal asks for.
-enum Asked {
-    /// An end, with the exit code it stands for.
+/// What to do on a signal.
+enum SignalAction {
+    /// Stop, with this exit code.
     Stop(i32),
     Reload,
 }
 
 impl Signals {
-    /// Takes them over from the system, which would end the process.
+    /// Installs the handlers.
     pub fn take() -> io::Result<Self> {
-        // With a handler in place the write fails instead, and whoever wrote deals with it: the log goes on without the
-        // line, the store refuses the append. The handler stays for as long as the process lives.
+        // With a handler installed the write fails instead: the log loses the line, the store refuses the append. The
+        // handler outlives the stream that is dropped here.
         drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -44,24 +44,24 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> SignalAction {
         tokio::select! {
-            _ = self.interrupt.recv() => Asked::Stop(INTERRUPTED),
-            _ = self.terminate.recv() => Asked::Stop(TERMINATED),
-            // A window that was closed sends the same signal, and whoever closed it expects the program to end.
+            _ = self.interrupt.recv() => SignalAction::Stop(INTERRUPTED),
+            _ = self.terminate.recv() => SignalAction::Stop(TERMINATED),
+            // A closed terminal window sends SIGHUP too, and there the program is expected to end.
             _ = self.hangup.recv() => match self.at_terminal && !is_at_terminal() {
-                true => Asked::Stop(HUNG_UP),
-                false => Asked::Reload,
+                true => SignalAction::Stop(HUNG_UP),
+                false => SignalAction::Reload,
             },
         }
     }
 
-    /// The next one that asks for an end, as its exit code; the configuration is read again for others.
+    /// Waits for the next stop signal and returns its exit code; reloads the configuration on SIGHUP.
     async fn stop(&mut self, reloader: &Arc<Reloader>) -> i32 {
         loop {
             match self.next().await {
-                Asked::Stop(code) => return code,
-                Asked::Reload => {
+                SignalAction::Stop(code) => return code,
+                SignalAction::Reload => {
                     let reloader = Arc::clone(reloader);
                     // It reads files.
                     drop(tokio::task::spawn_blocking(move || reloader.reload_and_log()));
@@ -71,7 +71,7 @@ impl Signals {
     }
 }
 
-/// A token that the first signal for it cancels, after `first` was told; a second signal ends the process.
+/// A token that the first stop signal cancels, after calling `first`; a second one ends the process.
 pub fn stop_signal(
     mut signals: Signals,
     reloader: Arc<Reloader>,

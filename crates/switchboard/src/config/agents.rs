@@ -259,7 +259,7 @@ impl Kind {
         if section.is_set("cli") {
             for key in ["builtin", "url"] {
                 if section.is_set(key) {
-                    section.asked(key);
+                    section.mark_known(key);
                     section.refuse(key, "cli says already which agent it is", "keep one of the two");
                 }
             }
@@ -338,11 +338,11 @@ impl Skill {
         kind: Option<&mut Kind>,
     ) -> Option<SkillPermissions> {
         if !section.is_set("permissions") {
-            section.asked("permissions");
+            section.mark_known("permissions");
             return None;
         }
         let Some(Kind::Cli(agent)) = kind else {
-            section.asked("permissions");
+            section.mark_known("permissions");
             if kind.is_some() {
                 section.refuse(
                     "permissions",

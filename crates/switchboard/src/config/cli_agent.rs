@@ -255,7 +255,7 @@ impl CliAgent {
         section.read("context", &mut agent.context);
         if cli.is_none() {
             // What a profile may hold depends on the kind.
-            section.asked("profiles");
+            section.mark_known("profiles");
             section.section("permissions", |section| agent.permissions.read(section));
             return None;
         }
@@ -280,7 +280,7 @@ impl CliAgent {
         if section.is_set("approval") {
             section.section("approval", |section| self.approval = Approval::read(section));
         } else {
-            section.asked("approval");
+            section.mark_known("approval");
         }
     }
 

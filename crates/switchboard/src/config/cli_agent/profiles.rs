@@ -119,14 +119,14 @@ impl Profiles {
     /// Reads all three, if there are any; nothing when one is missing, which is then reported.
     pub(super) fn read(section: &mut Section<'_, '_>, agent: &CliAgent) -> Option<Self> {
         if !section.is_set("profiles") {
-            section.asked("profiles");
+            section.mark_known("profiles");
             return None;
         }
         let (mut read, mut missing) = (Vec::new(), Vec::new());
         section.section("profiles", |section| {
             for (small, capital, _) in ProfileName::NAMES {
                 if section.is_set(small) && section.is_set(capital) {
-                    section.asked(capital);
+                    section.mark_known(capital);
                     section.refuse(capital, format!("{small} is the same profile"), "keep one of the two");
                 }
                 let key = if section.is_set(capital) && !section.is_set(small) { capital } else { small };
