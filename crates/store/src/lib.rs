@@ -6,6 +6,7 @@ pub mod metric_definitions;
 mod sqlite;
 
 pub use metric_definitions::describe_metrics;
+pub use rusqlite::ErrorCode;
 pub use sqlite::backup::{BackupError, backup};
 pub use sqlite::check::quick::quick_check;
 pub use sqlite::check::{CheckError, IntegrityReport, check, check_file};

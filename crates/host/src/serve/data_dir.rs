@@ -5,8 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::ErrorCode;
-use switchboard_store::OpenError;
+use switchboard_store::{ErrorCode, OpenError};
 
 use crate::serve::error::StartError;
 

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics_exporter_prometheus::PrometheusHandle;
 use switchboard_egress as egress;
 use switchboard_engine::Settings;
 use switchboard_server::{CardDefault, Options, Tls};
@@ -82,21 +81,11 @@ pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>
         max_depth: limits.nesting.get(),
         page: limits.page.length(),
         ping: config.streams.ping.duration(),
-        metrics: metrics(),
-    }
-}
-
-/// Installs the metrics recorder; a program that has installed its own keeps it, and has no `/metrics`.
-fn metrics() -> Option<PrometheusHandle> {
-    match switchboard_server::install_metrics() {
-        Ok(handle) => {
-            store::describe_metrics();
-            Some(handle)
-        }
-        Err(error) => {
-            tracing::warn!(%error, "/metrics is off");
-            None
-        }
+        // A program that has installed its own recorder keeps it, and has no `/metrics`.
+        metrics: switchboard_server::install_metrics()
+            .inspect(|_| store::describe_metrics())
+            .inspect_err(|error| tracing::warn!(%error, "/metrics is off"))
+            .ok(),
     }
 }
 
