@@ -45,19 +45,18 @@ impl Printer {
 
     /// Writes a value as indented JSON.
     pub fn json(&self, value: &impl Serialize) {
-        match serde_json::to_string_pretty(value) {
-            Ok(text) => answer_line(&escape_terminal_controls(&text)),
-            Err(error) => {
-                self.error(&format!("the answer cannot be written as JSON: {error}"), "run it without -o json")
-            }
-        }
+        self.json_text(serde_json::to_string_pretty(value), "run it without -o json");
     }
 
     /// Writes a value as one line of a JSON stream.
     pub fn json_line<T: Serialize + ?Sized>(&self, value: &T) {
-        match serde_json::to_string(value) {
+        self.json_text(serde_json::to_string(value), "");
+    }
+
+    fn json_text(&self, json: serde_json::Result<String>, next_step: &str) {
+        match json {
             Ok(text) => answer_line(&escape_terminal_controls(&text)),
-            Err(error) => self.error(&format!("the answer cannot be written as JSON: {error}"), ""),
+            Err(error) => self.error(&format!("the answer cannot be written as JSON: {error}"), next_step),
         }
     }
 

@@ -147,14 +147,6 @@ impl Serving {
         })
     }
 
-    /// The address it listens on.
-    ///
-    /// # Errors
-    /// If the system has lost the socket.
-    pub fn address(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
     /// The reloader, for the handler of SIGHUP.
     #[must_use]
     pub fn reloader(&self) -> Arc<Reloader> {

@@ -24,12 +24,6 @@ impl TimeSpan {
     /// No time at all.
     pub const ZERO: Self = Self { milliseconds: 0 };
 
-    /// So many milliseconds.
-    #[must_use]
-    pub const fn from_milliseconds(milliseconds: u64) -> Self {
-        Self { milliseconds }
-    }
-
     /// So many seconds.
     #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {

@@ -112,20 +112,16 @@ impl KeyRing {
     pub fn keyed(&self) -> CancellationToken {
         self.state.read().closed.clone()
     }
+}
 
-    fn find(&self, token: &str) -> Option<Arc<CallerIdentity>> {
+impl Authenticator for KeyRing {
+    fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         let digest = digest(token);
         let state = self.state.read();
         let entries = state.keys.get(&prefix(&digest))?;
         let key = entries.iter().find(|key| bool::from(key.digest.ct_eq(&digest)))?;
         let expired = key.expires_at.is_some_and(|at| at <= self.clock.now());
         (!expired).then(|| Arc::clone(&key.identity))
-    }
-}
-
-impl Authenticator for KeyRing {
-    fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>> {
-        self.find(token)
     }
 }
 
