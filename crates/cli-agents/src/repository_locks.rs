@@ -8,7 +8,7 @@ use std::sync::Arc;
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_admission::ExclusiveQueue;
 use switchboard_engine::clock::Clock;
-use switchboard_engine::{AgentName, BlockingTask, CallerId, ShownBlocker, TaskHandle};
+use switchboard_engine::{AgentName, BlockingTask, BlockingTaskView, CallerId, TaskHandle};
 
 use super::process_bound_position::ProcessBoundPosition;
 
@@ -58,7 +58,7 @@ pub(super) struct TasksAhead {
 
 impl TasksAhead {
     /// The status of the waiting task, for a reader who may see this of the blocker.
-    pub(super) fn text(&self, shown: &ShownBlocker) -> String {
+    pub(super) fn text(&self, shown: &BlockingTaskView) -> String {
         let (agent, since, count) = (&shown.agent, shown.since, self.count);
         let doing = match (shown.asks_since, self.holds) {
             (Some(asks), _) => {

@@ -5,10 +5,10 @@ mod call;
 #[macro_use]
 mod exit_codes;
 mod calling;
-mod mistakes;
 mod origins;
 pub(crate) mod settings;
 mod task;
+mod usage_errors;
 mod webhooks;
 
 pub(crate) use call::{API_KEY_HEADER, boolean, time};
@@ -140,7 +140,7 @@ enum KeysCommand {
     /// Make a key and show it, once
     Create {
         #[command(flatten)]
-        wishes: commands::keys::create::Wishes,
+        options: commands::keys::create::CreateKeyOptions,
         #[command(flatten)]
         flags: DataFlags,
     },
@@ -234,7 +234,7 @@ fn run_typed() -> ExitCode {
     };
     let output = match form(&command_line, settings.as_ref()) {
         Ok(output) => output,
-        Err(failure) => return failure.print(Printer::new(mistakes::typed_output())),
+        Err(failure) => return failure.print(Printer::new(usage_errors::typed_output())),
     };
     let printer = Printer::new(output);
     for warning in settings.iter().flat_map(|settings| settings.warnings(&CommandLine::command())) {
@@ -249,7 +249,7 @@ fn run_typed() -> ExitCode {
         Command::Config(ConfigCommand::Schema { file }) => commands::config::schema::run(file, printer),
         Command::Doctor { flags } => commands::doctor::run(&flags, printer),
         Command::Serve { flags } => commands::serve::run(&flags, printer),
-        Command::Keys(KeysCommand::Create { wishes, flags }) => commands::keys::create::run(&flags, wishes, printer),
+        Command::Keys(KeysCommand::Create { options, flags }) => commands::keys::create::run(&flags, options, printer),
         Command::Keys(KeysCommand::List { flags }) => commands::keys::list::run(&flags, printer),
         Command::Keys(KeysCommand::Revoke { id, flags }) => commands::keys::revoke::run(&flags, &id, printer),
         Command::Webhooks(command) => command.run(printer),
@@ -279,13 +279,13 @@ fn form(command_line: &CommandLine, settings: Option<&Settings>) -> Result<Outpu
 
 /// What was typed, with what files say where nothing was; the exit code where that is all there is to do.
 fn parsed() -> Result<(CommandLine, Option<Settings>), ExitCode> {
-    let words = mistakes::words();
+    let words = usage_errors::words();
     let matches = CommandLine::command().try_get_matches_from(&words).map_err(not_run)?;
-    let told = |failure: commands::calling::Failure| failure.print(Printer::new(mistakes::typed_output()));
-    let Some(settings) = Settings::of(&matches).map_err(told)? else {
+    let printed = |failure: commands::calling::Failure| failure.print(Printer::new(usage_errors::typed_output()));
+    let Some(settings) = Settings::of(&matches).map_err(printed)? else {
         return command_line(&matches).map(|command_line| (command_line, None));
     };
-    let command = settings.apply(CommandLine::command()).map_err(told)?;
+    let command = settings.apply(CommandLine::command()).map_err(printed)?;
     let matches = command.try_get_matches_from(&words).map_err(not_run)?;
     command_line(&matches).map(|command_line| (command_line, Some(settings)))
 }
@@ -299,7 +299,7 @@ fn not_run(message: clap::Error) -> ExitCode {
     match message.kind() {
         // In the words of the command, which knows more than the number.
         ErrorKind::DisplayVersion => commands::version::run(Printer::new(Output::Text)),
-        _ if message.use_stderr() => mistakes::tell(message, &CommandLine::command()),
+        _ if message.use_stderr() => usage_errors::print(message, &CommandLine::command()),
         _ => {
             printer::record_result(message.print().and_then(|()| std::io::stdout().flush()));
             ExitCode::SUCCESS

@@ -19,9 +19,9 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::config::FleetConfig;
-use crate::control_client::DoorError;
+use crate::control_client::ControlClientError;
 
-/// The workspace and its agents, or the exit code once its problems are told.
+/// The workspace and its agents, or the exit code after its problems are printed.
 fn loaded(fleet: Result<FleetConfig, Problems>, printer: Printer) -> Result<FleetConfig, ExitCode> {
     fleet.map_err(|problems| {
         config::check::report(&problems, printer);
@@ -29,7 +29,7 @@ fn loaded(fleet: Result<FleetConfig, Problems>, printer: Printer) -> Result<Flee
     })
 }
 
-/// The workspace for a command that needs its data; what looks like a setting of it and is none is told.
+/// The workspace for a command that needs its data. Prints a warning for each configuration file that is not read.
 fn loaded_data(flags: &DataFlags, printer: Printer) -> Result<Workspace, ExitCode> {
     Ok(loaded_fleet(flags, printer)?.workspace)
 }
@@ -41,7 +41,7 @@ fn loaded_fleet(flags: &DataFlags, printer: Printer) -> Result<FleetConfig, Exit
     Ok(fleet)
 }
 
-/// Runs a short command's async part; a single thread is plenty for one question and its answer.
+/// Runs a short command's async part; one thread is enough for one request.
 fn short(printer: Printer, work: impl Future<Output = ExitCode>) -> ExitCode {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(work),
@@ -49,21 +49,21 @@ fn short(printer: Printer, work: impl Future<Output = ExitCode>) -> ExitCode {
     }
 }
 
-/// Says why a command could not do its work.
-fn refused(error: &DoorError, printer: Printer) -> ExitCode {
+/// Prints why a request to the control socket failed.
+fn refused(error: &ControlClientError, printer: Printer) -> ExitCode {
     printer.failure(&error.to_string(), &next_step(error))
 }
 
-/// What to do about it.
-fn next_step(error: &DoorError) -> String {
+/// What the operator can do about it.
+fn next_step(error: &ControlClientError) -> String {
     match error {
-        DoorError::NoData(_) => {
+        ControlClientError::NoData(_) => {
             "name the workspace of the server with --workspace, or its data with --data-dir".to_owned()
         }
-        DoorError::Silent { .. } => "try again, and stop that process if it stays silent".to_owned(),
-        DoorError::Open(error) => error.next_step(),
-        DoorError::Directory { .. } => "run it as the user that runs the server".to_owned(),
-        DoorError::Refused(refusal) => refusal.next.clone(),
-        DoorError::Answer(_) => String::new(),
+        ControlClientError::Silent { .. } => "try again, and stop that process if it stays silent".to_owned(),
+        ControlClientError::Open(error) => error.next_step(),
+        ControlClientError::Directory { .. } => "run it as the user that runs the server".to_owned(),
+        ControlClientError::Refused(refusal) => refusal.next.clone(),
+        ControlClientError::Answer(_) => String::new(),
     }
 }

@@ -3,9 +3,9 @@
 pub mod agents;
 pub mod cli_agent;
 pub mod fleet;
+mod path_text;
 pub mod remote_access;
 pub mod remote_agent;
 pub mod rest_files;
-mod shown_path;
 
 pub use fleet::FleetConfig;

@@ -12,7 +12,7 @@ use crate::programs::Programs;
 /// The agents of a workspace, in the order of their configuration.
 pub(crate) fn configured(agents: Vec<Agent>) -> FleetFactory {
     Box::new(move |data_dir, clock| {
-        // Even if nobody starts programs any more: an earlier server may have left some.
+        // Even if no agent starts programs any more: an earlier server may have left orphans.
         let mut programs = Programs::open(data_dir, clock.clone())?;
         let hosted = agents.iter().map(|agent| host(agent, &mut programs)).collect::<Result<_, StartError>>()?;
         Ok(Fleet { hosted, lifecycle: Some(Box::new(programs)) })

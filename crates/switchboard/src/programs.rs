@@ -50,7 +50,8 @@ impl Programs {
 
     /// One more agent.
     pub(crate) fn add(&mut self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
-        let problem = |refusal: Refusal| StartError::Agent { name: name.to_owned(), problem: refusal.to_string() };
+        let problem =
+            |error: AgentSettingsError| StartError::Agent { name: name.to_owned(), problem: error.to_string() };
         let settings = settings(name, agent).map_err(problem)?;
         let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.copies.join(name)));
         self.agents.push(agent.clone());
@@ -94,7 +95,7 @@ impl Lifecycle for Programs {
 
 /// Why an agent cannot be what its configuration says.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum AgentSettingsError {
     /// The file that describes its program is no description.
     #[error(transparent)]
     Declaration(#[from] DeclaredError),
@@ -103,8 +104,8 @@ pub(crate) enum Refusal {
     Other(String),
 }
 
-impl Refusal {
-    /// Each thing that is wrong, with what would be right.
+impl AgentSettingsError {
+    /// Each problem, with its fix.
     pub(crate) fn each(&self) -> Vec<(String, &str)> {
         let of_field = |file: &str, problem: &FieldError| match problem.field.is_empty() {
             true => format!("{file}: {}", problem.wrong),
@@ -122,7 +123,7 @@ impl Refusal {
     }
 }
 
-impl From<String> for Refusal {
+impl From<String> for AgentSettingsError {
     fn from(text: String) -> Self {
         Self::Other(text)
     }
@@ -138,7 +139,7 @@ pub(crate) fn children_options(ledger: PathBuf) -> ChildrenOptions {
 ///
 /// # Errors
 /// What is wrong and how to mend it.
-pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, Refusal> {
+pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, AgentSettingsError> {
     let (workers, skills) = (workers(agent)?, skills(agent)?);
     let user = agent.user.as_deref().map(User::find).transpose().map_err(|error| error.to_string())?;
     Ok(Settings {
@@ -173,7 +174,7 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
 ///
 /// # Errors
 /// What is wrong and how to mend it.
-pub(crate) fn workers(agent: &cli_agent::CliAgent) -> Result<Workers, Refusal> {
+pub(crate) fn workers(agent: &cli_agent::CliAgent) -> Result<Workers, AgentSettingsError> {
     permitted_workers(agent, &agent.permissions.rules())
 }
 
@@ -181,7 +182,7 @@ pub(crate) fn workers(agent: &cli_agent::CliAgent) -> Result<Workers, Refusal> {
 ///
 /// # Errors
 /// What is wrong and how to mend it.
-pub(crate) fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, SkillSettings>, Refusal> {
+pub(crate) fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, SkillSettings>, AgentSettingsError> {
     let skill = |(name, permissions): (&String, &cli_agent::permissions::Permissions)| {
         let permissions = permissions.rules();
         let workers = permitted_workers(agent, &permissions)?;
@@ -190,7 +191,7 @@ pub(crate) fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, Ski
     agent.skill_permissions.iter().map(skill).collect()
 }
 
-fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Workers, Refusal> {
+fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Workers, AgentSettingsError> {
     let worker = |profile| worker(agent, &agent.selected(profile), permissions);
     Ok(match &agent.profiles {
         None => Workers::One(worker(None)?),
@@ -203,7 +204,11 @@ fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> 
     })
 }
 
-fn worker(agent: &cli_agent::CliAgent, selected: &Selected<'_>, permissions: &Permissions) -> Result<Worker, Refusal> {
+fn worker(
+    agent: &cli_agent::CliAgent,
+    selected: &Selected<'_>,
+    permissions: &Permissions,
+) -> Result<Worker, AgentSettingsError> {
     let adapter: Arc<dyn Adapter> = match selected.cli.adapter(permissions.may_ask()) {
         Some(known) => known,
         None if selected.cli == Cli::Acp => Arc::new(acp(agent)?),
@@ -229,7 +234,7 @@ fn generic(
     agent: &cli_agent::CliAgent,
     selected: &Selected<'_>,
     permissions: &Permissions,
-) -> Result<Arc<dyn Adapter>, Refusal> {
+) -> Result<Arc<dyn Adapter>, AgentSettingsError> {
     if let Some(file) = &agent.adapter {
         let shown = file.display().to_string();
         let unreadable =
@@ -239,7 +244,7 @@ fn generic(
         let name = &declared.about().name;
         if Cli::named(name).is_some() {
             // Tasks remember whose session they hold by this name.
-            return Err(Refusal::Other(format!(
+            return Err(AgentSettingsError::Other(format!(
                 "adapter: {shown}: name: \"{name}\" is the name of a kind that is known: choose another one"
             )));
         }
@@ -250,7 +255,7 @@ fn generic(
             permissions.lists().into_iter().flat_map(|(_, rules)| rules).find(|rule| !can_fit(rule, &names))
         {
             let names = names.join(", ");
-            return Err(Refusal::Other(format!(
+            return Err(AgentSettingsError::Other(format!(
                 "permissions: \"{rule}\" can be about nothing that {name} asks: the names here are {names}"
             )));
         }
@@ -263,7 +268,7 @@ fn generic(
         ] {
             if is_set && !is_told {
                 let right = format!("remove {key}, or write {{{word}}} in start.args of {shown}");
-                return Err(Refusal::Other(format!("{key}: {name} has no argument for it: {right}")));
+                return Err(AgentSettingsError::Other(format!("{key}: {name} has no argument for it: {right}")));
             }
         }
         return Ok(Arc::new(declared));
@@ -331,7 +336,7 @@ mod tests {
         std::fs::write(folder.path().join("agents.yaml"), format!("agents:\n  - {{ name: a, {keys} }}\n")).unwrap();
         let workspace = FleetConfig::load(folder.path(), &Overrides::default()).unwrap();
         let Kind::Cli(agent) = &workspace.agents[0].kind else { panic!("{:?}", workspace.agents) };
-        let settings = settings("a", agent).map_err(|refusal| refusal.to_string())?;
+        let settings = settings("a", agent).map_err(|error| error.to_string())?;
         Ok(settings.workers.all()[0].clone())
     }
 

@@ -13,9 +13,9 @@ use switchboard_host::sanitize::shell_word;
 
 use crate::cli::DataFlags;
 use crate::cli::origins::Origins;
-use crate::commands::calling::key_place;
+use crate::commands::calling::api_key_location;
 
-/// The header of an API key where nobody names another.
+/// The default header of an API key.
 pub(crate) const API_KEY_HEADER: &str = "X-API-Key";
 
 /// Flags with a value that decide which agent is called and how, and that hold no secrets.
@@ -169,7 +169,7 @@ impl CallFlags {
 
 fn key_header(text: &str) -> Result<HeaderName, String> {
     let name = HeaderName::try_from(text).map_err(|_| "it cannot be the name of a header".to_owned())?;
-    match key_place::frames(&name) {
+    match api_key_location::frames(&name) {
         true => Err("it is for the connection to say; write a name such as X-API-Key".to_owned()),
         false => Ok(name),
     }

@@ -82,7 +82,7 @@ pub(super) enum CallingCommand {
         /// What to say; - reads it from standard input
         text: Vec<String>,
         #[command(flatten)]
-        wishes: calling::send::Wishes,
+        options: calling::send::SendOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -92,7 +92,7 @@ pub(super) enum CallingCommand {
         #[command(flatten)]
         agent: AgentWord,
         #[command(flatten)]
-        wishes: calling::chat::Wishes,
+        options: calling::chat::ChatOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -127,7 +127,7 @@ pub(super) enum CallingCommand {
         #[command(flatten)]
         agent: AgentWord,
         #[command(flatten)]
-        wishes: calling::conformance::Wishes,
+        options: calling::conformance::ConformanceOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -162,7 +162,7 @@ pub(super) enum AuthCommand {
         #[command(flatten)]
         agent: AgentWord,
         #[command(flatten)]
-        wishes: calling::auth::Wishes,
+        options: calling::auth::LoginOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -194,7 +194,7 @@ pub(super) struct CardArguments {
     #[command(flatten)]
     agent: AgentWord,
     #[command(flatten)]
-    wishes: calling::card::Wishes,
+    options: calling::card::CardOptions,
     #[command(flatten)]
     flags: Box<CallFlags>,
 }
@@ -202,29 +202,29 @@ pub(super) struct CardArguments {
 impl CallingCommand {
     /// Whether nothing but the text of the answer is wanted.
     pub(super) fn is_quiet(&self) -> bool {
-        matches!(self, Self::Send { wishes, .. } if wishes.is_quiet())
+        matches!(self, Self::Send { options, .. } if options.is_quiet())
     }
 
     pub(super) fn run(self, printer: Printer) -> ExitCode {
         match self {
-            Self::Send { agent, text, wishes, flags } => {
-                calling::send::run(agent.into_iter().chain(text).collect(), &wishes, &flags, printer)
+            Self::Send { agent, text, options, flags } => {
+                calling::send::run(agent.into_iter().chain(text).collect(), &options, &flags, printer)
             }
-            Self::Chat { agent, wishes, flags } => calling::chat::run(agent.words(), &wishes, &flags, printer),
+            Self::Chat { agent, options, flags } => calling::chat::run(agent.words(), &options, &flags, printer),
             Self::Card { command: Some(CardCommand::Get { arguments }), .. }
             | Self::Card { command: None, arguments } => {
-                let CardArguments { agent, wishes, flags } = arguments;
-                calling::card::run(agent.words(), &wishes, &flags, printer)
+                let CardArguments { agent, options, flags } = arguments;
+                calling::card::run(agent.words(), &options, &flags, printer)
             }
             Self::Skills { agent, flags } => calling::skills::run(agent.words(), &flags, printer),
-            Self::Conformance { agent, wishes, mut flags } => {
+            Self::Conformance { agent, options, mut flags } => {
                 flags.is_pinned = true;
-                calling::conformance::run(agent.words(), &wishes, &flags, printer)
+                calling::conformance::run(agent.words(), &options, &flags, printer)
             }
             Self::Task(command) => command.run(printer),
             Self::Agents { flags } => calling::agents::run(&flags, printer),
-            Self::Auth(AuthCommand::Login { agent, wishes, flags }) => {
-                calling::auth::login(agent.words(), &wishes, &flags, printer)
+            Self::Auth(AuthCommand::Login { agent, options, flags }) => {
+                calling::auth::login(agent.words(), &options, &flags, printer)
             }
             Self::Auth(AuthCommand::Logout { agent, flags }) => calling::auth::logout(agent.words(), &flags, printer),
         }

@@ -1,5 +1,5 @@
 //! Where the settings of a call come from: a flag wins over a variable of the environment, that over a file, and that over
-//! what is usual. Who decides matters, because a flag is meant for this agent and a variable for any.
+//! the default. The source matters, because a flag is meant for this agent and a variable for any.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::cli::CallFlags;
 
-/// What each setting was given, and by whom.
+/// The value of each setting and its source.
 #[derive(Debug, Clone, Default)]
 pub struct Origins(BTreeMap<String, Given>);
 
-/// One setting as it was given.
+/// One setting.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     pub(crate) source: ValueSource,
@@ -21,13 +21,13 @@ pub(crate) struct Given {
 }
 
 impl Origins {
-    /// Whether a flag says it.
+    /// Whether a flag sets it.
     #[must_use]
     pub fn is_typed(&self, id: &str) -> bool {
         self.0.get(id).is_some_and(|given| given.source == ValueSource::CommandLine)
     }
 
-    /// Whether anybody says anything but what is usual. What a file says is a default to the parser, so the value decides.
+    /// Whether the value differs from the default. The parser takes values of a file for defaults too, so the text decides.
     #[must_use]
     pub fn differs(&self, id: &str, usual: &str) -> bool {
         let is_usual = |given: &Given| given.source == ValueSource::DefaultValue && given.text == usual;

@@ -33,18 +33,18 @@ pub(crate) struct Settings {
     unread: Option<PathBuf>,
 }
 
-/// Who has said something.
+/// The source of a setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Flag,
     Variable,
     File(&'a File),
-    /// Nobody.
+    /// The default.
     Usual,
 }
 
 impl Settings {
-    /// The files that count for what was typed; none for commands that call nobody.
+    /// The files of the typed command; none for commands that call no agent.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Option<Self>, Failure> {
         let mut leaf = matches;
         while let Some((_, below)) = leaf.subcommand() {
@@ -65,26 +65,26 @@ impl Settings {
         Ok(Self { files, unread })
     }
 
-    /// What the files say of a setting, and which one.
+    /// The value of a setting in the files, and its file.
     pub(crate) fn get(&self, name: &str) -> Option<(&str, &File)> {
         let name = Some(name).filter(|name| *name != CONFIG)?;
         self.files.iter().find_map(|file| Some((file.value(name)?, file)))
     }
 
-    /// The same, after the environment: what is said, and by whom.
+    /// The value and its source, the environment before the files.
     pub(crate) fn value(&self, name: &str) -> Option<(String, String)> {
         let variable = std::env::var(name).ok().filter(|value| !value.is_empty());
         let variable = variable.map(|value| (value, name.to_owned()));
         variable.or_else(|| self.get(name).map(|(value, file)| (value.to_owned(), file.path.display().to_string())))
     }
 
-    /// The same for yes or no.
+    /// The same for a boolean.
     pub(crate) fn is_set(&self, name: &str) -> Result<bool, Failure> {
         let Some((value, source)) = self.value(name) else { return Ok(false) };
         boolean(&value).map_err(|right| wrong_value(name, &value, &source, &right))
     }
 
-    /// Who has said what a flag is set to.
+    /// The source of a flag's value.
     pub(crate) fn source(&self, origins: &Origins, id: &str, name: &str) -> Source<'_> {
         match origins.given(id).map(|given| given.source) {
             Some(ValueSource::CommandLine) => Source::Flag,
@@ -94,7 +94,7 @@ impl Settings {
         }
     }
 
-    /// What is probably not meant: secrets that others can read, lines and names that say nothing.
+    /// Probable mistakes: secrets that other users can read, malformed lines and unknown names.
     pub(crate) fn warnings(&self, command: &Command) -> Vec<String> {
         let mut known: Vec<&str> = WITHOUT_FLAG.to_vec();
         known.extend(all_arguments(command).into_iter().filter_map(|argument| argument.get_env()?.to_str()));
@@ -125,7 +125,7 @@ impl Settings {
         warnings
     }
 
-    /// The command line with what the files say as what is usual.
+    /// The command line with the values of the files as its defaults.
     pub(crate) fn apply(&self, command: Command) -> Result<Command, Failure> {
         for argument in all_arguments(&command) {
             if let Some((value, file)) = self.said_of(argument) {
@@ -152,7 +152,7 @@ impl Settings {
     }
 }
 
-/// A setting that says something it cannot say.
+/// The failure for an invalid value.
 pub(crate) fn wrong_value(name: &str, value: &str, source: &str, right: &str) -> Failure {
     let place = if source == name { name.to_owned() } else { format!("{source}: {name}") };
     Failure::usage(format!("{place} is {value:?}"), right)

@@ -59,7 +59,7 @@ pub(super) enum TaskCommand {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
-        wishes: task::get::Wishes,
+        options: task::get::GetOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -69,7 +69,7 @@ pub(super) enum TaskCommand {
         /// The agent: a URL, a file with its card, or a name of the workspace
         agent: Option<String>,
         #[command(flatten)]
-        wishes: task::list::Wishes,
+        options: task::list::ListOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -79,7 +79,7 @@ pub(super) enum TaskCommand {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
-        wishes: task::cancel::Wishes,
+        options: task::cancel::CancelOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -89,7 +89,7 @@ pub(super) enum TaskCommand {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
-        wishes: task::subscribe::Wishes,
+        options: task::subscribe::SubscribeOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -99,7 +99,7 @@ pub(super) enum TaskCommand {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
-        wishes: task::download::Wishes,
+        options: task::download::DownloadOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -117,7 +117,7 @@ pub(super) enum PushConfigCommand {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
-        wishes: task::push_config::Wishes,
+        options: task::push_config::PushConfigOptions,
         #[command(flatten)]
         flags: Box<CallFlags>,
     },
@@ -180,13 +180,13 @@ impl WebhookWords {
 impl TaskCommand {
     pub(super) fn run(self, printer: Printer) -> ExitCode {
         match self {
-            Self::Get { words, wishes, flags } => task::get::run(words.words(), wishes, &flags, printer),
-            Self::List { agent, wishes, flags } => {
-                task::list::run(agent.into_iter().collect(), wishes, &flags, printer)
+            Self::Get { words, options, flags } => task::get::run(words.words(), options, &flags, printer),
+            Self::List { agent, options, flags } => {
+                task::list::run(agent.into_iter().collect(), options, &flags, printer)
             }
-            Self::Cancel { words, wishes, flags } => task::cancel::run(words.words(), &wishes, &flags, printer),
-            Self::Subscribe { words, wishes, flags } => task::subscribe::run(words.words(), &wishes, &flags, printer),
-            Self::Download { words, wishes, flags } => task::download::run(words.words(), &wishes, &flags, printer),
+            Self::Cancel { words, options, flags } => task::cancel::run(words.words(), &options, &flags, printer),
+            Self::Subscribe { words, options, flags } => task::subscribe::run(words.words(), &options, &flags, printer),
+            Self::Download { words, options, flags } => task::download::run(words.words(), &options, &flags, printer),
             Self::PushConfig(command) => command.run(printer),
         }
     }
@@ -195,7 +195,7 @@ impl TaskCommand {
 impl PushConfigCommand {
     fn run(self, printer: Printer) -> ExitCode {
         match self {
-            Self::Set { words, wishes, flags } => task::push_config::set(words.words(), wishes, &flags, printer),
+            Self::Set { words, options, flags } => task::push_config::set(words.words(), options, &flags, printer),
             Self::Get { words, flags } => task::push_config::get(words.words(), &flags, printer),
             Self::List { words, flags } => task::push_config::list(words.words(), &flags, printer),
             Self::Delete { words, flags } => task::push_config::delete(words.words(), &flags, printer),

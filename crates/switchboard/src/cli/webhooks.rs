@@ -17,7 +17,7 @@ pub(super) enum WebhooksCommand {
     /// List webhooks and how far they have come
     List {
         #[command(flatten)]
-        wishes: webhooks::list::Wishes,
+        options: webhooks::list::WebhookListOptions,
         #[command(flatten)]
         flags: DataFlags,
     },
@@ -31,7 +31,7 @@ pub(super) enum WebhooksCommand {
     /// Send a delivery once more, or all that were given up
     Retry {
         #[command(flatten)]
-        wishes: webhooks::retry::Wishes,
+        options: webhooks::retry::RetryOptions,
         #[command(flatten)]
         flags: DataFlags,
     },
@@ -97,9 +97,9 @@ pub struct PageFlags {
 impl WebhooksCommand {
     pub(super) fn run(self, printer: Printer) -> ExitCode {
         match self {
-            Self::List { wishes, flags } => webhooks::list::run(&flags, wishes, printer),
+            Self::List { options, flags } => webhooks::list::run(&flags, options, printer),
             Self::Show { number, flags } => webhooks::show::run(&flags, number, printer),
-            Self::Retry { wishes, flags } => webhooks::retry::run(&flags, wishes, printer),
+            Self::Retry { options, flags } => webhooks::retry::run(&flags, options, printer),
             Self::Pause { number, flags } => webhooks::pause::run(&flags, number, printer),
             Self::Resume { number, flags } => webhooks::resume::run(&flags, number, printer),
             Self::DeadLetters { page, flags } => webhooks::dead_letters::run(&flags, page, printer),

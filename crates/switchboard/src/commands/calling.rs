@@ -1,32 +1,31 @@
-//! The commands that call agents, here or anywhere else. Each finds the agent, asks it something and prints the answer in
-//! the words of the protocol; what goes wrong is told by [`failure`], in one form for all of them.
+//! The client commands. Each resolves the agent, makes its requests and prints the reply; [`failure`] prints all errors.
 
 pub mod agents;
 mod answer;
-mod apart;
+pub(crate) mod api_key_location;
 pub mod auth;
+mod caller_identity;
 pub mod card;
 pub mod chat;
 pub mod completion;
 pub mod conformance;
+mod credential_guard;
 mod debug;
 mod failure;
 mod follow;
-mod guard;
-mod identity;
 mod interrupt;
-pub(crate) mod key_place;
-mod live;
+mod line_breaks;
 mod media_type;
 mod message;
 mod parts;
+mod printed_artifacts;
 mod progress;
 pub mod send;
-mod shown;
-mod shown_before;
 pub mod skills;
+mod stream_printer;
 mod target;
 pub mod task;
+mod task_output;
 
 pub(crate) use failure::Failure;
 pub(crate) use switchboard_host::sanitize;
@@ -48,20 +47,20 @@ use switchboard_host::printer::{Output, Printer};
 use tokio::time::Instant;
 
 use crate::cli::{API_KEY_HEADER, CallFlags, Transport};
-use guard::Guard;
-use identity::Identity;
+use caller_identity::CallerIdentity;
+use credential_guard::CredentialGuard;
 use target::Target;
 
-/// What to do about an address that is none.
+/// The hint for an invalid address.
 const WRITE_A_URL: &str = "write a URL such as https://agent.example";
 
-/// How to find out who has said what.
+/// How to find the source of a setting.
 const CONFIG_SHOW: &str = "switchboard config show says where it comes from";
 
 /// As good as no limit.
 const A_DAY: Duration = Duration::from_hours(24);
 
-/// For scripts that say it of every command.
+/// Accepted for scripts that pass it to every command.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OneLine {
     /// With -o json, print it on one line
@@ -70,7 +69,7 @@ pub(crate) struct OneLine {
 }
 
 impl OneLine {
-    fn is_wished(&self) -> bool {
+    fn is_set(&self) -> bool {
         self.stream
     }
 
@@ -89,12 +88,12 @@ fn run(printer: Printer, work: impl Future<Output = Result<ExitCode, Failure>>) 
         Err(error) => return printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
     };
     let code = runtime.block_on(work).unwrap_or_else(|failure| failure.print(printer));
-    // Somebody may still wait for a line of standard input that never comes.
+    // A blocking read of standard input may never return.
     runtime.shutdown_background();
     code
 }
 
-/// The agent that is meant, and the words that are left for the command.
+/// The agent, and the remaining words of the command.
 fn agent_and_words<const WORDS: usize>(
     words: Vec<String>,
     flags: &CallFlags,
@@ -116,10 +115,10 @@ fn agent_and_words<const WORDS: usize>(
     })
 }
 
-/// The same where any number of words is left.
+/// The same for any number of remaining words.
 fn agent_and_rest(words: Vec<String>, flags: &CallFlags) -> Result<(String, Vec<String>), Failure> {
     let mut words = words.into_iter().peekable();
-    // Whoever writes a URL means it, whatever is set for other calls.
+    // A typed URL wins over an agent that is set for all calls.
     let is_meant = |word: &String| !flags.origins.is_typed("agent_card") && is_url(word);
     let agent = match words.next_if(is_meant) {
         Some(url) => Some(url),
@@ -138,35 +137,35 @@ fn is_url(word: &str) -> bool {
     starts && !word.contains(char::is_whitespace)
 }
 
-/// An agent that is being called.
-struct Call {
+/// A client for one agent, with the options of the command.
+struct AgentCall {
     client: Client,
     egress: Egress,
     context: CallContext,
-    /// The flags and the word that lead to it, for commands to go on with.
+    /// The flags and the name of the agent, for the next command to type.
     again: String,
-    /// The flags that lead to the local server's data.
+    /// The flags that name the local server's data.
     data_flags: String,
     deadline: Option<(Instant, Duration)>,
-    /// Who we are to it.
-    identity: Identity,
+    /// The source of the credentials.
+    identity: CallerIdentity,
     is_local: bool,
     is_debug: bool,
 }
 
-impl Call {
+impl AgentCall {
     async fn open(agent: &str, flags: &CallFlags) -> Result<Self, Failure> {
         let Target { mut peer, mut roots, certificate, is_local, card } = target::find(agent, &flags.workspace).await?;
-        let guard = Guard::new(&peer, flags)?;
+        let guard = CredentialGuard::new(&peer, flags)?;
         if !peer.headers.is_empty() {
             guard.stored("agents.yaml")?;
         }
         peer.headers.extend(headers(&flags.headers, "--header")?);
         peer.headers.extend(headers(&flags.service_parameters, "--svc-param")?);
-        let mut identity = Identity::of(&mut peer, flags, &guard)?;
+        let mut identity = CallerIdentity::of(&mut peer, flags, &guard)?;
         negotiate(&mut peer, flags);
         let limit = flags.timeout.map(TimeSpan::duration).or(peer.limits.total.take());
-        // Whoever allows an hour means it, and whoever sets no limit can press Ctrl-C.
+        // The typed timeout applies to each request too; without one the user can press Ctrl-C.
         peer.limits.answer = limit.unwrap_or(A_DAY);
         peer.limits.head = limit.unwrap_or(peer.limits.head);
         warn(flags, &identity);
@@ -185,17 +184,17 @@ impl Call {
             _ => Failure::internal(error.to_string()),
         })?;
         // A token that was kept is for this agent's host alone, whatever host a trusted card names.
-        peer.pins_credentials = matches!(identity, Identity::Nobody);
+        peer.pins_credentials = matches!(identity, CallerIdentity::Anonymous);
         let client = match card {
             Some(card) => Client::with_card(egress.clone(), peer, card),
             None => Client::new(egress.clone(), peer),
         };
         let client = client.map_err(|error| Failure::usage(error.to_string(), WRITE_A_URL))?;
         let mut context = CallContext { correlation_id: flags.correlation_id.clone(), ..CallContext::default() };
-        if matches!(identity, Identity::Nobody)
+        if matches!(identity, CallerIdentity::Anonymous)
             && let Some(token) = auth::kept(&address(&client)?, &egress, flags, &guard).await?
         {
-            (identity, context.credentials) = Identity::with_token(&token);
+            (identity, context.credentials) = CallerIdentity::with_token(&token);
         }
         if flags.debug {
             debug::start(identity.secrets(client.peer()));
@@ -215,10 +214,10 @@ impl Call {
             && matches!(call.client.peer().credentials, Credentials::ApiKey { .. })
         {
             let found = call.ask(call.client.card(&call.context)).await;
-            // An agent without a card can be called nonetheless, if it is said where.
+            // An agent without a card can be called at `--endpoint`.
             let card = if flags.endpoint.is_some() { found.ok() } else { Some(found?) };
             if let Some(found) = card
-                && let Some(credentials) = identity::as_the_card_wants(&found.card, call.client.peer())?
+                && let Some(credentials) = caller_identity::as_the_card_wants(&found.card, call.client.peer())?
             {
                 // What is known of the agent is kept, so that its card is not fetched a second time.
                 let peer = Peer { credentials, ..call.client.peer().clone() };
@@ -234,7 +233,7 @@ impl Call {
         address(&self.client)
     }
 
-    /// Waits for an answer, as long as there is time.
+    /// Waits for a reply until the deadline.
     async fn ask<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, Failure> {
         let asked = tokio::select! {
             answer = work => answer,
@@ -246,14 +245,14 @@ impl Call {
         }
     }
 
-    /// Comes when the time for the command is over; never if it is not limited.
+    /// Resolves at the deadline of the command; never without one.
     async fn time_is_up(&self) -> ClientError {
         let Some((deadline, after)) = self.deadline else { return std::future::pending().await };
         tokio::time::sleep_until(deadline).await;
         ClientError::Timeout { origin: self.client.peer().url.clone(), after, task: None }
     }
 
-    /// What an error means to whoever typed the command.
+    /// The failure for a client error, with the card if credentials were refused.
     async fn failed(&self, error: &ClientError) -> Failure {
         let is_refused = matches!(error, ClientError::Credentials { .. })
             || matches!(error.error_kind(), Some(ErrorKind::Unauthenticated | ErrorKind::PermissionDenied));
@@ -261,7 +260,7 @@ impl Call {
         Failure::of_call(error, self, known.as_deref().map(|found: &FoundCard| &found.card))
     }
 
-    /// A command about this agent, to be typed next.
+    /// A next command for this agent.
     fn command(&self, command: &str, rest: &str) -> String {
         format!("switchboard {command}{} {rest}", self.again).trim_end().to_owned()
     }
@@ -276,7 +275,7 @@ fn agent_again(agent: &str, flags: &CallFlags) -> String {
     }
 }
 
-/// What is to be spoken, and where.
+/// Binding, version and address from the flags.
 fn negotiate(peer: &mut Peer, flags: &CallFlags) {
     peer.preferred = flags.transports.iter().filter_map(Transport::binding).collect();
     if let (true, [binding]) = (flags.is_pinned, peer.preferred.as_slice()) {
@@ -305,8 +304,8 @@ fn not_authorities(file: &Path, why: &str) -> Failure {
     Failure::usage(message, "name a file of certificates in PEM with --ca or A2ACLI_CA")
 }
 
-/// Says on standard error what is probably not meant.
-fn warn(flags: &CallFlags, identity: &Identity) {
+/// Warns on standard error of probable mistakes.
+fn warn(flags: &CallFlags, identity: &CallerIdentity) {
     let printer = Printer::new(Output::Text);
     for transport in &flags.transports {
         if let Transport::Other(name) = transport {
@@ -315,7 +314,9 @@ fn warn(flags: &CallFlags, identity: &Identity) {
     }
     match (flags.insecure, identity) {
         (false, _) => {}
-        (true, Identity::Nobody) => printer.warning("certificates are not checked: anybody may be the one who answers"),
+        (true, CallerIdentity::Anonymous) => {
+            printer.warning("certificates are not checked: anybody may be the one who answers")
+        }
         (true, _) => printer.warning(
             "certificates are not checked and CREDENTIALS ARE SENT: whoever answers gets them, whoever that is",
         ),
@@ -336,7 +337,7 @@ fn headers(typed: &[String], flag: &str) -> Result<Vec<(HeaderName, HeaderValue)
         };
         let name = name.trim();
         let parsed = HeaderName::try_from(name).map_err(|_| wrong(format!("{name:?} cannot be the name of a header")));
-        if parsed.as_ref().is_ok_and(key_place::frames) {
+        if parsed.as_ref().is_ok_and(api_key_location::frames) {
             return Err(wrong(format!("{name} is for the connection to say, and not for a {flag}")));
         }
         let value = HeaderValue::from_str(value.trim());

@@ -1,15 +1,15 @@
 //! `switchboard doctor`: whether everything is there that the agents of a workspace need, and how to get what is not.
 //!
-//! Looks at the configuration, at every program that is known, and at every agent that starts one. It calls nobody, needs no
-//! server and changes nothing itself: of the programs it starts each only to ask for its version.
+//! Checks the configuration, every supported program, and every agent that starts one. It makes no network call, needs no
+//! server and changes nothing: it runs each program only to ask for its version.
 
 mod account;
 mod agent;
-mod bench;
 mod finding;
 mod folder;
-mod known;
+mod known_programs;
 mod login;
+mod probe_runner;
 mod program;
 mod progress;
 mod report;
@@ -26,59 +26,64 @@ use crate::commands::short;
 use crate::config::FleetConfig;
 use crate::config::agents::Kind;
 use agent::AgentReport;
-use bench::Bench;
 use finding::{Finding, Level};
-use known::ProgramReport;
+use known_programs::ProgramReport;
+use probe_runner::ProbeRunner;
 use progress::Progress;
-use report::Report;
+use report::DoctorReport;
 
 /// Ctrl-C. Shells say the same.
 const INTERRUPTED: u8 = 130;
 
-/// Looks at everything. Exits 1 if something is a problem.
+/// Runs all checks. Exits 1 if there is a problem.
 #[must_use]
 pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
     let fleet = FleetConfig::of(flags);
     let folder = std::path::absolute(&flags.workspace).unwrap_or_else(|_| flags.workspace.clone());
     short(printer, async {
-        let bench = match Bench::open() {
-            Ok(bench) => bench,
+        let probes = match ProbeRunner::open() {
+            Ok(probes) => probes,
             Err(error) => {
                 let next = "check that the folder for temporary files can be written, or set TMPDIR to one that can";
                 return printer.failure(&format!("no program can be started: {error}"), next);
             }
         };
         let report = tokio::select! {
-            report = looked_at(&bench, &folder, fleet, printer) => Some(report),
+            report = looked_at(&probes, &folder, fleet, printer) => Some(report),
             _ = tokio::signal::ctrl_c() => None,
         };
-        bench.close().await;
+        probes.close().await;
         let Some(report) = report else { return ExitCode::from(INTERRUPTED) };
         report.print(printer);
         if report.count(Level::Problem) > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     })
 }
 
-/// What there is to say of one part, once it is known.
+/// The result of one check.
 enum Part {
     Program(usize, ProgramReport),
     Agent(usize, AgentReport),
 }
 
-async fn looked_at(bench: &Bench, folder: &Path, fleet: Result<FleetConfig, Problems>, printer: Printer) -> Report {
+async fn looked_at(
+    probes: &ProbeRunner,
+    folder: &Path,
+    fleet: Result<FleetConfig, Problems>,
+    printer: Printer,
+) -> DoctorReport {
     let configuration = configuration(&fleet);
     let agents = fleet.map(|fleet| fleet.agents).unwrap_or_default();
     let mut parts: JoinSet<Part> = JoinSet::new();
-    // Where the folder is wrong, which is then reported, the programs can still be looked at.
-    let place = if folder.is_dir() { folder.to_owned() } else { PathBuf::from("/") };
-    for (index, worker) in known::all().into_iter().enumerate() {
-        let (bench, place) = (bench.clone(), place.clone());
-        parts.spawn(async move { Part::Program(index, known::look(&bench, &place, worker).await) });
+    // A wrong workspace folder is reported, and the programs are checked nonetheless.
+    let program_cwd = if folder.is_dir() { folder.to_owned() } else { PathBuf::from("/") };
+    for (index, worker) in known_programs::all().into_iter().enumerate() {
+        let (probes, program_cwd) = (probes.clone(), program_cwd.clone());
+        parts.spawn(async move { Part::Program(index, known_programs::look(&probes, &program_cwd, worker).await) });
     }
     for (index, agent) in agents.into_iter().enumerate() {
         let Kind::Cli(cli) = agent.kind else { continue };
-        let (bench, name) = (bench.clone(), agent.name.to_string());
-        parts.spawn(async move { Part::Agent(index, agent::look(&bench, name, &cli).await) });
+        let (probes, name) = (probes.clone(), agent.name.to_string());
+        parts.spawn(async move { Part::Agent(index, agent::look(&probes, name, &cli).await) });
     }
     let mut progress = Progress::new(printer, parts.len());
     let (mut programs, mut agents) = (Vec::new(), Vec::new());
@@ -86,13 +91,13 @@ async fn looked_at(bench: &Bench, folder: &Path, fleet: Result<FleetConfig, Prob
         match part {
             Ok(Part::Program(index, report)) => programs.push((index, report)),
             Ok(Part::Agent(index, report)) => agents.push((index, report)),
-            // Nothing else ends a part before its time. Not to say so would be to say that it is fine.
+            // A check fails to join only by a panic, and dropping its report would read as success.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
         progress.one_less();
     }
     drop(progress);
-    Report::new(folder.to_owned(), configuration, in_order(programs), in_order(agents))
+    DoctorReport::new(folder.to_owned(), configuration, in_order(programs), in_order(agents))
 }
 
 fn in_order<T>(mut parts: Vec<(usize, T)>) -> Vec<T> {
@@ -100,14 +105,14 @@ fn in_order<T>(mut parts: Vec<(usize, T)>) -> Vec<T> {
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// What `config check` would say.
+/// The findings of `config check`.
 fn configuration(fleet: &Result<FleetConfig, Problems>) -> Vec<Finding> {
     let workspace = match fleet {
         Ok(fleet) => &fleet.workspace,
         Err(problems) => {
             let finding = |problem: &Problem| {
-                let place = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
-                Finding::problem(format!("{}: {place}{}", problem.origin, problem.wrong), &problem.right)
+                let key = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
+                Finding::problem(format!("{}: {key}{}", problem.origin, problem.wrong), &problem.right)
             };
             return problems.0.iter().map(finding).collect();
         }

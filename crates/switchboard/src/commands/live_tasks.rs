@@ -14,7 +14,7 @@ use switchboard_host::printer::Printer;
 use crate::cli::DataFlags;
 use crate::commands::calling::{Failure, sanitize};
 use crate::commands::{loaded, next_step, short};
-use crate::control_client::{Door, DoorError};
+use crate::control_client::{ControlClient, ControlClientError};
 
 /// Which of them, and how they are shown.
 pub struct Filter {
@@ -36,11 +36,11 @@ impl Filter {
 /// Lists them.
 #[must_use]
 pub fn list(flags: &DataFlags, filter: &Filter, printer: Printer) -> ExitCode {
-    run(flags, printer, async |asking: &Asking<'_>| {
+    run(flags, printer, async |query: &TaskQuery<'_>| {
         let mut tasks = Vec::new();
         let mut after = 0;
         loop {
-            let page: LiveTaskPage = asking.ask(TaskRequest::List { after }).await?;
+            let page: LiveTaskPage = query.send(TaskRequest::List { after }).await?;
             tasks.extend(page.tasks.into_iter().filter(|task| filter.takes(task)));
             match page.next {
                 Some(next) => after = next,
@@ -59,8 +59,8 @@ pub fn list(flags: &DataFlags, filter: &Filter, printer: Printer) -> ExitCode {
 /// Stops one.
 #[must_use]
 pub fn cancel(flags: &DataFlags, id: String, printer: Printer) -> ExitCode {
-    run(flags, printer, async |asking: &Asking<'_>| {
-        let canceled: CanceledTask = asking.ask(TaskRequest::Cancel { id: id.clone() }).await?;
+    run(flags, printer, async |query: &TaskQuery<'_>| {
+        let canceled: CanceledTask = query.send(TaskRequest::Cancel { id: id.clone() }).await?;
         match printer.is_json() {
             true => printer.json(&canceled),
             false => printer.line(format!("task: {}\nstate: {}", canceled.id, canceled.state)),
@@ -69,39 +69,39 @@ pub fn cancel(flags: &DataFlags, id: String, printer: Printer) -> ExitCode {
     })
 }
 
-/// Somebody to ask, again for every page: a conversation is one question and its answer.
-struct Asking<'a> {
+/// Connects again for every page: a control connection carries one request.
+struct TaskQuery<'a> {
     data_dir: &'a Path,
     flags: &'a DataFlags,
 }
 
-impl Asking<'_> {
-    async fn ask<T: DeserializeOwned>(&self, request: TaskRequest) -> Result<T, Failure> {
-        let told = |error: DoorError| Failure::at_control_socket("", error.to_string(), next_step(&error));
-        let door = Door::find(self.data_dir, false).await.map_err(told)?;
-        let is_server = door.is_server();
-        door.ask(Request::Tasks(request)).await.map_err(|error| match error {
-            DoorError::Refused(refusal) if is_server => {
+impl TaskQuery<'_> {
+    async fn send<T: DeserializeOwned>(&self, request: TaskRequest) -> Result<T, Failure> {
+        let failed = |error: ControlClientError| Failure::at_control_socket("", error.to_string(), next_step(&error));
+        let client = ControlClient::open(self.data_dir, false).await.map_err(failed)?;
+        let is_server = client.is_server();
+        client.request(Request::Tasks(request)).await.map_err(|error| match error {
+            ControlClientError::Refused(refusal) if is_server => {
                 Failure::at_control_socket(&refusal.code, refusal.problem, refusal.next)
             }
-            DoorError::Refused(refusal) => Failure::at_control_socket(
+            ControlClientError::Refused(refusal) => Failure::at_control_socket(
                 "",
                 refusal.problem,
                 format!("switchboard serve{} starts one", self.flags.again()),
             ),
-            error => told(error),
+            error => failed(error),
         })
     }
 }
 
-fn run(flags: &DataFlags, printer: Printer, work: impl AsyncFnOnce(&Asking<'_>) -> Result<(), Failure>) -> ExitCode {
+fn run(flags: &DataFlags, printer: Printer, work: impl AsyncFnOnce(&TaskQuery<'_>) -> Result<(), Failure>) -> ExitCode {
     let workspace = match loaded(flags.load(), printer) {
         Ok(fleet) => fleet.workspace,
         Err(code) => return code,
     };
     let data_dir = workspace.data_dir();
     short(printer, async {
-        match work(&Asking { data_dir: &data_dir, flags }).await {
+        match work(&TaskQuery { data_dir: &data_dir, flags }).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failure.print(printer),
         }
@@ -119,10 +119,10 @@ fn print(tasks: &[LiveTask], filter: &Filter, flags: &DataFlags, printer: Printe
     let mut rows = vec![heading.map(str::to_owned)];
     rows.extend(tasks.iter().map(|task| row(task, now)));
     printer.table(&rows);
-    let mut told: Vec<&str> = Vec::new();
+    let mut printed: Vec<&str> = Vec::new();
     for BlockedBy { blocker, caller } in tasks.iter().filter_map(|task| task.blocked_by.as_ref()) {
-        let Some(id) = blocker.task_id.as_ref().filter(|id| !told.contains(&id.as_str())) else { continue };
-        told.push(id.as_str());
+        let Some(id) = blocker.task_id.as_ref().filter(|id| !printed.contains(&id.as_str())) else { continue };
+        printed.push(id.as_str());
         if let Some(answer) = &blocker.answer {
             printer.line(format!("{id} asks its caller {caller}, who answers with: {answer}"));
         }

@@ -1,4 +1,4 @@
-//! `switchboard serve`: hosts the agents of a workspace until it is told to stop.
+//! `switchboard serve`: hosts the agents of a workspace until SIGTERM or Ctrl-C.
 
 use std::process::ExitCode;
 

@@ -7,7 +7,7 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control_client::{Door, DoorError};
+use crate::control_client::{ControlClient, ControlClientError};
 
 /// Asks the server. Exits 1 if there is none.
 #[must_use]
@@ -18,17 +18,17 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     };
     let data_dir = workspace.data_dir();
     short(printer, async {
-        let door = match Door::find(&data_dir, false).await {
-            Ok(door) => door,
+        let client = match ControlClient::open(&data_dir, false).await {
+            Ok(client) => client,
             Err(error) => return refused(&error, printer),
         };
-        let running = door.is_server();
-        match door.ask::<Status>(Request::Status).await {
+        let running = client.is_server();
+        match client.request::<Status>(Request::Status).await {
             Ok(status) => {
                 print(&status, printer);
                 ExitCode::SUCCESS
             }
-            Err(DoorError::Refused(refusal)) if !running => {
+            Err(ControlClientError::Refused(refusal)) if !running => {
                 printer.failure(&refusal.problem, &format!("switchboard serve{} starts one", flags.again()))
             }
             Err(error) => refused(&error, printer),

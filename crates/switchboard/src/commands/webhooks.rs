@@ -18,9 +18,9 @@ use switchboard_webhooks::DeliveryView;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control_client::Door;
+use crate::control_client::ControlClient;
 
-/// Asks, and prints the answer in a way of the command's own.
+/// Sends a request to the control socket and prints its reply with `print`.
 fn ask<T: DeserializeOwned>(
     flags: &DataFlags,
     request: WebhookRequest,
@@ -33,11 +33,11 @@ fn ask<T: DeserializeOwned>(
     };
     let data_dir = workspace.data_dir();
     short(printer, async {
-        let answered = match Door::find(&data_dir, false).await {
-            Ok(door) => {
-                // A running server knows by itself what it was started with.
-                let door = if workspace.config.webhooks.enabled { door } else { door.with_webhooks_off() };
-                door.ask::<T>(Request::Webhooks(request)).await
+        let answered = match ControlClient::open(&data_dir, false).await {
+            Ok(client) => {
+                // A running server has its own configuration.
+                let client = if workspace.config.webhooks.enabled { client } else { client.with_webhooks_off() };
+                client.request::<T>(Request::Webhooks(request)).await
             }
             Err(error) => Err(error),
         };
@@ -56,7 +56,7 @@ fn time(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "-".to_owned(), |at| at.to_string())
 }
 
-/// What the last attempt came to, in a table.
+/// The outcome of the last attempt, for a table.
 fn outcome(delivery: &DeliveryView) -> String {
     match (delivery.problem.as_str(), delivery.status) {
         ("", Some(status)) => status.to_string(),

@@ -12,7 +12,7 @@ use switchboard_host::config::section::{Reader, Section};
 use switchboard_host::config::value::{Scalar, choice};
 
 use crate::config::cli_agent::permissions::SkillPermissions;
-use crate::config::cli_agent::{CliAgent, rules};
+use crate::config::cli_agent::{CliAgent, permission_checks};
 use crate::config::remote_agent::RemoteAgent;
 use crate::config::rest_files::RestFiles;
 
@@ -228,7 +228,7 @@ impl Agent {
         }
     }
 
-    /// What is served where nobody configured an agent: one of each kind, under its own name.
+    /// The demo agents, for a workspace that configures none: one of each kind, under its own name.
     #[must_use]
     pub fn demo_fleet() -> Vec<Self> {
         let named = |(name, builtin): (&str, Builtin)| {
@@ -285,7 +285,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What may be said of an agent of any kind; read even if the name is wrong, so that all problems show at once.
+/// The keys that agents of all kinds have; read even if the name is wrong, so that all problems show at once.
 #[derive(Default)]
 struct AgentSwitches {
     description: Option<String>,
@@ -352,7 +352,7 @@ impl Skill {
             }
             return None;
         };
-        let (own, permissions) = rules::read_skill(section, agent);
+        let (own, permissions) = permission_checks::read_skill(section, agent);
         agent.skill_permissions.extend(name.map(|name| (name.to_owned(), permissions)));
         Some(own)
     }

@@ -3,12 +3,12 @@
 
 pub mod arguments;
 pub mod cli;
-mod fitting;
 pub mod generic;
+mod key_checks;
 pub mod output_limits;
+pub(super) mod permission_checks;
 pub mod permissions;
 pub mod profiles;
-pub(super) mod rules;
 pub mod variable_name;
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ use crate::config::cli_agent::output_limits::OutputLimits;
 use crate::config::cli_agent::permissions::Permissions;
 use crate::config::cli_agent::profiles::{ProfileName, Profiles, Selected};
 use crate::config::cli_agent::variable_name::VariableName;
-use crate::config::shown_path;
+use crate::config::path_text;
 
 /// A command-line agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -44,7 +44,7 @@ pub struct CliAgent {
     ///
     /// A name is looked up on the path; a relative path starts at the workspace folder.
     #[schemars(default)]
-    #[serde(serialize_with = "shown_path::option")]
+    #[serde(serialize_with = "path_text::option")]
     pub program: Option<PathBuf>,
     /// Arguments to add, before the prompt.
     #[schemars(default)]
@@ -59,7 +59,7 @@ pub struct CliAgent {
     /// YAML. It takes the place of `command`, `input`, `separator`, `output` and `approval`; a relative path starts at the
     /// workspace folder.
     #[schemars(default)]
-    #[serde(serialize_with = "shown_path::option")]
+    #[serde(serialize_with = "path_text::option")]
     pub adapter: Option<PathBuf>,
     /// How a generic program gets the prompt.
     ///
@@ -87,13 +87,13 @@ pub struct CliAgent {
     ///
     /// A relative path starts at the workspace folder, which is also the default.
     #[schemars(default = "workspace_folder")]
-    #[serde(serialize_with = "shown_path::one")]
+    #[serde(serialize_with = "path_text::one")]
     pub cwd: PathBuf,
     /// Folders within which `metadata.repo` of a request may choose another one to work in.
     ///
     /// Without any, a request cannot choose. A relative path starts at the workspace folder.
     #[schemars(default)]
-    #[serde(serialize_with = "shown_path::list")]
+    #[serde(serialize_with = "path_text::list")]
     pub repos: Vec<PathBuf>,
     /// Whether each task works in a git worktree of its own.
     ///
@@ -260,8 +260,8 @@ impl CliAgent {
             return None;
         }
         agent.profiles = Profiles::read(section, &agent);
-        rules::read(section, &mut agent);
-        fitting::check(section, &agent);
+        permission_checks::read(section, &mut agent);
+        key_checks::check(section, &agent);
         Some(agent)
     }
 

@@ -25,7 +25,7 @@ pub struct FleetConfig {
     pub agents: Vec<Agent>,
     /// The agents elsewhere, which can be called by name.
     pub remotes: Vec<RemoteAgent>,
-    /// Whether nobody configured an agent, so that the demo fleet is served.
+    /// Whether no agent is configured, so that the demo agents are served.
     pub demo: bool,
 }
 

@@ -71,7 +71,7 @@ pub struct RemoteAgent {
     pub origin: Origin,
 }
 
-/// Where signatures go that nobody has named another place for.
+/// The header of a signature unless the file names another.
 fn usual_signature_header() -> Option<String> {
     Some("X-Signature".to_owned())
 }

@@ -4,10 +4,10 @@ mod api_keys;
 mod auth;
 mod chat;
 mod conformance;
+mod credential_guard;
 mod errors;
 mod files;
 mod golden;
-mod guard;
 mod help;
 mod interrupt;
 mod lost_output;
@@ -133,7 +133,7 @@ fn answering(mut answer: impl FnMut(&str, &Heard) -> (u16, Value) + Send + 'stat
             let (status, body) = answer(&here, &Heard::read(&stream));
             let body = body.to_string();
             let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\n");
-            // Whoever has gone does not want it.
+            // A closed connection needs no reply.
             let _ = stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
         }
     });
@@ -170,7 +170,7 @@ fn something_else(answer: &'static str) -> String {
             while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap_or(0) == 1 {
                 head.push(byte[0]);
             }
-            // Whoever has gone does not want it.
+            // A closed connection needs no reply.
             let _ = stream.write_all(answer.as_bytes());
         }
     });

@@ -12,7 +12,7 @@ use crate::program::{Run, Workspace};
 
 const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A workspace whose `bin` is the path, and whose `home` is the home of whoever runs it.
+/// A workspace whose `bin` is the path, and whose `home` is the home of the account that runs it.
 fn workspace(agents: &str) -> Workspace {
     on_path(agents, "")
 }

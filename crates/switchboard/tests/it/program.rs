@@ -85,7 +85,7 @@ impl Workspace {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Whoever does not read it may have ended already.
+        // A program that does not read its input may have ended already.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();
         Run {

@@ -35,7 +35,7 @@ impl Delivery {
         self.header("webhook-signature").split(' ').collect()
     }
 
-    /// What somebody with a secret expects as a signature, as the Standard Webhooks have it.
+    /// The signature that a receiver with the secret expects, as the Standard Webhooks have it.
     pub(crate) fn signed_with(&self, secret: &str) -> String {
         let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
         let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();

@@ -37,7 +37,7 @@ impl Issued {
         workspace.file("tls/cert.pem", &self.certificate_pem).file("tls/key.pem", &self.key_pem)
     }
 
-    /// A connection of somebody who trusts this certificate and no other.
+    /// A client that trusts this certificate and no other.
     fn connect(&self, address: &str) -> std::io::Result<StreamOwned<ClientConnection, TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();

@@ -16,7 +16,7 @@ fn wrong_usage_exits_2_and_help_exits_0() {
     let help = workspace.run(&["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
     assert!(help.stdout.contains("config") && help.stdout.contains("version"), "{}", help.stdout);
-    // The server starts programs with it; nobody types it.
+    // The server starts programs with it; it is no command for users.
     assert!(!help.stdout.contains("exec-child"), "{}", help.stdout);
 }
 

@@ -38,7 +38,7 @@ fn logged(level: &str, format: &str) -> (String, [String; 3]) {
     let (good, bad) = (Receiver::start(), Receiver::start());
     bad.answers(404);
     let mut nowhere = good.config();
-    // Whoever connects there is hung up on.
+    // The receiver closes every connection.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     nowhere["url"] = json!(format!("http://{}/secret-path?secret-query=1", listener.local_addr().unwrap()));
     std::thread::spawn(move || listener.incoming().for_each(drop));

@@ -1,4 +1,4 @@
-//! One file of settings: the names that are ours and where they stand, and what in it says nothing.
+//! One file of settings: its `A2ACLI_` names with their line numbers, and its first malformed line.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ pub(crate) struct File {
     pub(crate) path: PathBuf,
     /// Others on this machine can read it.
     pub(super) is_open: bool,
-    /// The first line that is none of ours and nobody else's.
+    /// The first line that is neither an assignment nor a comment.
     pub(super) junk: Option<usize>,
     /// Names, their lines and their values.
     values: BTreeMap<String, (usize, String)>,
@@ -43,13 +43,13 @@ impl File {
         self.values.get(name).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// All names that are ours, and their lines.
+    /// All `A2ACLI_` names and their line numbers.
     pub(super) fn names(&self) -> impl Iterator<Item = (&str, usize)> {
         self.values.iter().map(|(name, (line, _))| (name.as_str(), *line))
     }
 }
 
-/// The names that are ours with their values without quotes, and the first line that says nothing.
+/// The `A2ACLI_` names with their unquoted values, and the first malformed line.
 fn parse(text: &str) -> (BTreeMap<String, (usize, String)>, Option<usize>) {
     let mut values = BTreeMap::new();
     let mut junk = None;

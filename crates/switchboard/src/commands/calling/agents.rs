@@ -10,7 +10,7 @@ use crate::cli::DataFlags;
 use crate::commands::calling::{run as run_async, target};
 
 #[derive(Serialize)]
-struct Known {
+struct ListedAgent {
     name: String,
     kind: &'static str,
     /// None while no server runs.
@@ -28,25 +28,25 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
         let base = server.as_ref().map(target::base);
         let configured = || fleet.agents.iter().map(|agent| agent.name.to_string()).collect();
         let hosted: Vec<String> = server.map_or_else(configured, |status| status.agents);
-        let mut known: Vec<Known> = hosted
+        let mut agents: Vec<ListedAgent> = hosted
             .into_iter()
             .map(|name| {
                 let url = base.as_ref().map(|base| format!("{base}/a2a/{name}"));
-                Known { name, kind: "hosted", url }
+                ListedAgent { name, kind: "hosted", url }
             })
             .collect();
-        known.extend(fleet.remotes.iter().map(|remote| Known {
+        agents.extend(fleet.remotes.iter().map(|remote| ListedAgent {
             name: remote.name.to_string(),
             kind: "remote",
             url: Some(remote.url.as_str().to_owned()),
         }));
         if printer.is_json() {
-            printer.json(&json!({ "serverRuns": base.is_some(), "agents": known }));
+            printer.json(&json!({ "serverRuns": base.is_some(), "agents": agents }));
             return Ok(ExitCode::SUCCESS);
         }
-        let is_idle = base.is_none() && known.iter().any(|agent| agent.url.is_none());
+        let is_idle = base.is_none() && agents.iter().any(|agent| agent.url.is_none());
         let mut rows = vec![["AGENT", "KIND", "ADDRESS"].map(str::to_owned)];
-        rows.extend(known.into_iter().map(|agent| {
+        rows.extend(agents.into_iter().map(|agent| {
             [agent.name, agent.kind.to_owned(), agent.url.unwrap_or_else(|| "no server runs".to_owned())]
         }));
         printer.table(&rows);

@@ -19,13 +19,13 @@ pub(super) struct AnswerOption {
 }
 
 #[derive(Deserialize)]
-struct Offer {
-    options: Vec<Offered>,
+struct OptionsData {
+    options: Vec<OptionEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Offered {
+enum OptionEntry {
     Named {
         id: String,
         #[serde(default)]
@@ -41,17 +41,17 @@ pub(super) fn options(status: &TaskStatus) -> Vec<AnswerOption> {
     }
     let parts = status.message.iter().flat_map(|message| &message.parts);
     let offers = parts.filter_map(|part| match &part.content {
-        PartContent::Data(data) => data.read::<Offer>().ok(),
+        PartContent::Data(data) => data.read::<OptionsData>().ok(),
         _ => None,
     });
     let offered = offers.flat_map(|offer| offer.options).map(|offered| match offered {
-        Offered::Named { id, label } => AnswerOption { id: sanitize::line(&id), label: sanitize::line(&label) },
-        Offered::Bare(id) => AnswerOption { id: sanitize::line(&id), label: String::new() },
+        OptionEntry::Named { id, label } => AnswerOption { id: sanitize::line(&id), label: sanitize::line(&label) },
+        OptionEntry::Bare(id) => AnswerOption { id: sanitize::line(&id), label: String::new() },
     });
     offered.filter(|option| !option.id.is_empty()).take(MOST_OPTIONS).collect()
 }
 
-/// What was said with the status, unless it only repeats what was made or says where that is.
+/// The status message, unless it only repeats an artifact or points to it.
 pub(super) fn news(task: &Task) -> Option<&Message> {
     let message = task.status.message.as_ref().filter(|message| !message.parts.is_empty())?;
     let is_repeated = |artifact: &Artifact| is_repeated(&task.status, &text_of(artifact), message);
@@ -59,8 +59,8 @@ pub(super) fn news(task: &Task) -> Option<&Message> {
     (!is_known).then_some(message)
 }
 
-/// Whether a status message can be left out, because an artifact has just said it. Only an end repeats: a question is
-/// always shown, since a text that looks like it may have been written to be approved in its place.
+/// Whether a status message can be left out, because an artifact contains it. Only in a terminal state: a question is
+/// always printed, since a text that looks like it may have been written to be approved in its place.
 pub(super) fn is_repeated(status: &TaskStatus, made: &str, message: &Message) -> bool {
     let said = message.joined_text();
     status.state.is_terminal() && !said.is_empty() && repeats(made, &said)
@@ -77,7 +77,7 @@ fn repeats(made: &str, said: &str) -> bool {
     if is_cut {
         return made.contains(said);
     }
-    // "no" is not said by "piano".
+    // "no" is no repetition of "piano".
     let ends_with_it = made.strip_suffix(said).is_some_and(|before| !before.ends_with(char::is_alphanumeric));
     !made.is_empty() && (ends_with_it || says_the_same(made, said))
 }

@@ -17,9 +17,9 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::cli::settings::Settings;
-use crate::commands::calling::guard::Guard;
-use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize, target};
+use crate::commands::calling::credential_guard::CredentialGuard;
+use crate::commands::calling::task_output::TaskPrinter;
+use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize, target};
 use token_server::TokenServer;
 pub(super) use tokens::Token;
 use tokens::{TokenFile, Tokens};
@@ -30,7 +30,7 @@ const MARGIN: u64 = 30;
 
 /// How to get a token.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct LoginOptions {
     /// Id under which this program is known to the server that gives tokens
     #[arg(long, value_name = "ID", env = "A2ACLI_CLIENT_ID", hide_env_values = true)]
     client_id: Option<String>,
@@ -72,17 +72,17 @@ impl Flow {
 
 /// Gets a token and keeps it.
 #[must_use]
-pub fn login(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn login(words: Vec<String>, options: &LoginOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
-        let Some(client_id) = wishes.client_id.clone() else {
+        let Some(client_id) = options.client_id.clone() else {
             let next = "write --client-id with the id that the server which gives tokens has for you";
             return Err(Failure::usage("it is not said who asks for the token", next));
         };
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let found = call.ask(call.client.card(&call.context)).await?;
-        let (flow, way) = choose(&found.card, wishes.flow)?;
-        let scopes = match wishes.scopes.as_slice() {
+        let (flow, way) = choose(&found.card, options.flow)?;
+        let scopes = match options.scopes.as_slice() {
             [] => way.scopes.iter().map(|(name, _)| name.clone()).collect(),
             scopes => scopes.to_vec(),
         };
@@ -111,15 +111,15 @@ pub fn login(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Pr
             let (agent, flow, scopes) = (&token.agent, token.flow, &token.scopes);
             printer.json(&json!({ "agent": agent, "flow": flow, "scopes": scopes, "expiresIn": token.lives(now()), "file": file }));
         } else {
-            let page = Page { printer, is_verbose: false };
-            page.field("agent", &token.agent);
-            page.field("flow", flow.as_str());
-            page.field("scopes", &token.scopes.join(" "));
-            page.field(
+            let output = TaskPrinter { printer, is_verbose: false };
+            output.field("agent", &token.agent);
+            output.field("flow", flow.as_str());
+            output.field("scopes", &token.scopes.join(" "));
+            output.field(
                 "expires-in",
                 &token.lives(now()).map_or("not said".to_owned(), |seconds| format!("{seconds}s")),
             );
-            page.field("file", &file.display().to_string());
+            output.field("file", &file.display().to_string());
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -147,7 +147,7 @@ pub(super) async fn kept(
     address: &str,
     egress: &Egress,
     flags: &CallFlags,
-    guard: &Guard,
+    guard: &CredentialGuard,
 ) -> Result<Option<Token>, Failure> {
     let is_good = |token: &Token| token.lives(now()).is_none_or(|seconds| seconds > MARGIN);
     let Some(token) = Tokens::load()?.find(address) else { return Ok(None) };
@@ -155,7 +155,7 @@ pub(super) async fn kept(
     if is_good(&token) {
         return Ok(Some(token));
     }
-    // Whoever renews it has it alone meanwhile: many servers take what it is renewed with once only.
+    // Renewed under the file lock: many servers accept a refresh token only once.
     let file = TokenFile::open().await?;
     let token = match Tokens::load()?.find(address) {
         None => return Ok(None),
@@ -176,7 +176,7 @@ pub(super) async fn kept(
     Ok(Some(token))
 }
 
-/// A card that sends us to somebody else for a token, who would see the secret.
+/// A card that names a token server on another host, which would get the client secret.
 fn another_host(url: &str, card: &str) -> Failure {
     let message =
         format!("the card at {} names another host to get tokens from: {}", sanitize::line(card), sanitize::line(url));
@@ -184,7 +184,7 @@ fn another_host(url: &str, card: &str) -> Failure {
 }
 
 /// What the card offers that can be done here.
-fn choose(card: &AgentCard, wished: Option<Flow>) -> Result<(Flow, OAuthFlow), Failure> {
+fn choose(card: &AgentCard, requested: Option<Flow>) -> Result<(Flow, OAuthFlow), Failure> {
     let mut offered = Vec::new();
     for (_, scheme) in &card.security_schemes {
         let SecurityScheme::OAuth2 { flows, .. } = scheme else { continue };
@@ -194,9 +194,9 @@ fn choose(card: &AgentCard, wished: Option<Flow>) -> Result<(Flow, OAuthFlow), F
     offered.sort_by_key(|(flow, _)| *flow == Flow::ClientCredentials);
     let names: Vec<&str> = offered.iter().map(|(flow, _)| flow.as_str()).collect();
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let found = offered.into_iter().find(|(flow, _)| wished.is_none_or(|wished| wished == *flow));
+    let found = offered.into_iter().find(|(flow, _)| requested.is_none_or(|requested| requested == *flow));
     found.ok_or_else(|| {
-        let wanted = wished.map_or("a way to get a token by code or by secret", Flow::as_str);
+        let wanted = requested.map_or("a way to get a token by code or by secret", Flow::as_str);
         let message = format!("the agent's card does not offer {wanted} (OAuth 2 flows that can be used: {names})");
         Failure::card(message, "get a token from whoever runs the agent, and put it into A2ACLI_BEARER")
     })

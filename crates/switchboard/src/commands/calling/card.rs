@@ -8,14 +8,14 @@ use switchboard_client::{FoundCard, Interface};
 use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
-use crate::commands::calling::shown::Page;
+use crate::commands::calling::task_output::TaskPrinter;
 use crate::commands::calling::{
-    Call, Failure, OneLine, agent_and_words, key_place, run as run_async, sanitize, skills,
+    AgentCall, Failure, OneLine, agent_and_words, api_key_location, run as run_async, sanitize, skills,
 };
 
 /// Which card.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct CardOptions {
     /// Say what is wrong with the card, and exit with 1 if something is
     #[arg(long)]
     validate: bool,
@@ -30,28 +30,28 @@ pub struct Wishes {
 
 /// Shows the card.
 #[must_use]
-pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn run(words: Vec<String>, options: &CardOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let found = call.ask(call.client.card(&call.context)).await?;
-        let (card, json) = match wishes.extended {
+        let (card, json) = match options.extended {
             true => extended(&call, &found, printer).await?,
             false => (found.card.clone(), found.json.clone()),
         };
         // What cannot be used is worth knowing here, and no failure of this command.
         let used = call.client.interface(&call.context).await;
         let problems = problems(&card, &json, used.as_ref().err().map(ToString::to_string));
-        let is_refused = wishes.validate && !problems.is_empty();
+        let is_refused = options.validate && !problems.is_empty();
         match printer.is_json() {
             true if is_refused => {}
-            true => raw(&json, &wishes.line, printer),
+            true => raw(&json, &options.line, printer),
             false => {
-                let page = Page { printer, is_verbose: false };
-                print(&card, &found.url, used.ok().as_ref(), page);
+                let output = TaskPrinter { printer, is_verbose: false };
+                print(&card, &found.url, used.ok().as_ref(), output);
                 match problems.is_empty() {
-                    false => page.block("problems", &lines(&problems)),
-                    true if wishes.validate => page.field("problems", "none"),
+                    false => output.block("problems", &lines(&problems)),
+                    true if options.validate => output.field("problems", "none"),
                     true => {}
                 }
             }
@@ -65,7 +65,7 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
 }
 
 /// The card for known callers. An agent that does not say that it has one is asked nonetheless: cards are often wrong.
-async fn extended(call: &Call, found: &FoundCard, printer: Printer) -> Result<(AgentCard, Bytes), Failure> {
+async fn extended(call: &AgentCall, found: &FoundCard, printer: Printer) -> Result<(AgentCard, Bytes), Failure> {
     if found.card.capabilities.extended_agent_card != Some(true) {
         printer.warning("the agent does not say that it has a card for known callers; asking nonetheless");
     }
@@ -76,43 +76,43 @@ async fn extended(call: &Call, found: &FoundCard, printer: Printer) -> Result<(A
 fn raw(json: &[u8], line: &OneLine, printer: Printer) {
     let value: Result<&serde_json::value::RawValue, _> = serde_json::from_slice(json);
     match value {
-        Ok(value) if line.is_wished() => printer.json_line(value),
+        Ok(value) if line.is_set() => printer.json_line(value),
         _ => printer.raw_json(json),
     }
 }
 
-fn print(card: &AgentCard, url: &str, used: Option<&Interface>, page: Page) {
-    page.field("name", &card.name);
-    page.field("description", &card.description);
-    page.field("version", &card.version);
-    page.field("card", url);
+fn print(card: &AgentCard, url: &str, used: Option<&Interface>, output: TaskPrinter) {
+    output.field("name", &card.name);
+    output.field("description", &card.description);
+    output.field("version", &card.version);
+    output.field("card", url);
     if let Some(provider) = &card.provider {
-        page.field("provider", &format!("{} {}", provider.organization, provider.url));
+        output.field("provider", &format!("{} {}", provider.organization, provider.url));
     }
     if let Some(url) = &card.documentation_url {
-        page.field("documentation", url);
+        output.field("documentation", url);
     }
-    page.field("can", &listed(capabilities(card), "answer, and nothing beyond that"));
+    output.field("can", &listed(capabilities(card), "answer, and nothing beyond that"));
     let extensions: Vec<String> = card.capabilities.extensions.iter().map(extension).collect();
     if !extensions.is_empty() {
-        page.field("extensions", &extensions.join(", "));
+        output.field("extensions", &extensions.join(", "));
     }
     let schemes: Vec<String> = card.security_schemes.iter().map(|(name, scheme)| way(name, scheme)).collect();
     let security = if card.security_requirements.is_empty() { "not needed" } else { "needed" };
-    page.field("credentials", &format!("{security}; ways: {}", listed(schemes, "none")));
-    // Whether they are good is another question; nobody shall believe that it was asked.
+    output.field("credentials", &format!("{security}; ways: {}", listed(schemes, "none")));
+    // The signatures are not verified, and the output must not suggest it.
     let signed = if card.signatures.is_empty() { "no" } else { "yes, and not checked" };
-    page.field("signed", signed);
-    page.field("reads", &listed(card.default_input_modes.clone(), "not said"));
-    page.field("writes", &listed(card.default_output_modes.clone(), "not said"));
+    output.field("signed", signed);
+    output.field("reads", &listed(card.default_input_modes.clone(), "not said"));
+    output.field("writes", &listed(card.default_output_modes.clone(), "not said"));
     if let Some(used) = used {
-        page.field("called at", &interface(used.binding.as_str(), used.version.as_str(), &used.url));
+        output.field("called at", &interface(used.binding.as_str(), used.version.as_str(), &used.url));
     }
     let offered = card.supported_interfaces.iter();
     let offered = offered
         .map(|offered| sanitize::line(&interface(&offered.protocol_binding, &offered.protocol_version, &offered.url)));
-    page.block("interfaces", &listed_lines(offered.collect()));
-    page.block("skills", &skills::lines(&card.skills).join("\n"));
+    output.block("interfaces", &listed_lines(offered.collect()));
+    output.block("skills", &skills::lines(&card.skills).join("\n"));
 }
 
 fn lines(problems: &[String]) -> String {
@@ -159,7 +159,7 @@ fn listed(items: Vec<String>, none: &str) -> String {
     if items.is_empty() { none.to_owned() } else { items.join(", ") }
 }
 
-/// What anybody would stumble over who wants to call it, and what the specification demands of a card.
+/// Problems for callers, and violations of the specification.
 fn problems(card: &AgentCard, json: &[u8], unusable: Option<String>) -> Vec<String> {
     let mut problems: Vec<String> = unusable.into_iter().collect();
     let fields: serde_json::Value = serde_json::from_slice(json).unwrap_or_default();
@@ -194,7 +194,7 @@ fn problems(card: &AgentCard, json: &[u8], unusable: Option<String>) -> Vec<Stri
     }
     for (_, scheme) in &card.security_schemes {
         if let SecurityScheme::ApiKey { location, name, .. } = scheme {
-            problems.extend(key_place::problem(location, name));
+            problems.extend(api_key_location::problem(location, name));
         }
     }
     let known = |name: &String| card.security_schemes.iter().any(|(known, _)| known == name);

@@ -1,7 +1,7 @@
 //! `switchboard chat`: a conversation with an agent, a line of standard input a turn. It can be written to a file after
 //! every turn and taken up again from there.
 
-mod saved;
+mod saved_conversation;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use switchboard_host::printer::Printer;
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Form, Style};
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt, read_line};
-use crate::commands::calling::shown_before::ShownBefore;
-use crate::commands::calling::{Call, Failure, agent_and_words, message, run as run_async, sanitize};
-use saved::Saved;
+use crate::commands::calling::printed_artifacts::PrintedArtifacts;
+use crate::commands::calling::{AgentCall, Failure, agent_and_words, message, run as run_async, sanitize};
+use saved_conversation::SavedConversation;
 
 /// How to talk.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct ChatOptions {
     /// File to keep the conversation in; if it exists, the conversation goes on where it was
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -45,15 +45,15 @@ const HELP: &str = "/done ends the conversation, /quit leaves it, /task shows wh
 
 /// Talks until there is nothing more to say.
 #[must_use]
-pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn run(words: Vec<String>, options: &ChatOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = Call::open(&agent, flags).await?;
-        let conversation = match &wishes.save {
+        let call = AgentCall::open(&agent, flags).await?;
+        let conversation = match &options.save {
             Some(file) => {
-                // Nothing is said that could not be kept.
-                Saved::try_out(file)?;
-                Saved::read(file, &call.client.peer().url)?
+                // Fails before the first message if the conversation cannot be saved.
+                SavedConversation::check_writable(file)?;
+                SavedConversation::read(file, &call.client.peer().url)?
             }
             None => Conversation::default(),
         };
@@ -63,21 +63,21 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
             is_live: is_person,
             ..Style::quiet(printer, flags.verbose)
         };
-        let before = ShownBefore::default();
-        let mut chat = Chat { call, wishes, conversation, printer, style, before, is_person };
+        let before = PrintedArtifacts::default();
+        let mut chat = Chat { call, options, conversation, printer, style, before, is_person };
         chat.talk().await
     })
 }
 
 struct Chat<'a> {
-    call: Call,
-    wishes: &'a Wishes,
+    call: AgentCall,
+    options: &'a ChatOptions,
     conversation: Conversation,
     printer: Printer,
     style: Style,
     /// What of the open task was shown.
-    before: ShownBefore,
-    /// Whether somebody types; else a program says one line after the other.
+    before: PrintedArtifacts,
+    /// Whether a person types; else standard input is a script.
     is_person: bool,
 }
 
@@ -115,11 +115,11 @@ impl Chat<'_> {
                     self.refuse(Failure::usage(message, next))?;
                 }
                 Turn::Quit => return Ok(ExitCode::SUCCESS),
-                Turn::Task => self.tell_place(),
+                Turn::Task => self.print_ids(),
                 Turn::Done => {
                     self.conversation.forget();
-                    if let Some(file) = &self.wishes.save {
-                        Saved::remove(file)?;
+                    if let Some(file) = &self.options.save {
+                        SavedConversation::remove(file)?;
                     }
                     return Ok(ExitCode::SUCCESS);
                 }
@@ -133,7 +133,7 @@ impl Chat<'_> {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Somebody who types can say it again; a program cannot know.
+    /// A person can repeat the message; a script cannot.
     fn refuse(&self, failure: Failure) -> Result<(), Failure> {
         match self.is_person {
             true => {
@@ -147,7 +147,7 @@ impl Chat<'_> {
     /// One turn; the exit code if it was interrupted.
     async fn say(&mut self, text: String) -> Result<Option<ExitCode>, Failure> {
         let Self { call, printer, conversation, style, before, .. } = self;
-        let mut message = self.wishes.about.message(vec![Part::text(text)])?;
+        let mut message = self.options.about.message(vec![Part::text(text)])?;
         let opening = async {
             let mut placed = message.clone();
             conversation.set_ids(&mut placed);
@@ -170,18 +170,18 @@ impl Chat<'_> {
         } else {
             let whole = response.clone();
             if let SendResponse::Task(task) = &mut response {
-                before.leave_out(task);
+                before.remove_printed(task);
             }
-            before.note(&whole);
-            follow::tell_turn(response, &written, *style);
+            before.record(&whole);
+            follow::print_turn(response, &written, *style);
         }
-        if let Some(file) = &self.wishes.save {
-            Saved::write(file, &call.client.peer().url, conversation)?;
+        if let Some(file) = &self.options.save {
+            SavedConversation::write(file, &call.client.peer().url, conversation)?;
         }
         Ok(None)
     }
 
-    fn tell_place(&self) {
+    fn print_ids(&self) {
         let Conversation { context_id, task_id } = &self.conversation;
         let shown = |id: Option<&str>| id.map_or_else(|| "none".to_owned(), sanitize::line);
         self.printer.note(&format!("context: {}", shown(context_id.as_ref().map(|id| id.as_str()))));

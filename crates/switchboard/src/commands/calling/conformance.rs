@@ -11,7 +11,7 @@ use switchboard_host::printer::{Output, Printer};
 
 use crate::cli::CallFlags;
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt};
-use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize};
+use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize};
 
 /// Where the secrets of the second caller are looked for that no flag names.
 const OTHER_BEARER: &str = "A2ACLI_OTHER_BEARER";
@@ -19,7 +19,7 @@ const OTHER_API_KEY: &str = "A2ACLI_OTHER_API_KEY";
 
 /// What to check, and where the report goes.
 #[derive(Clone, clap::Args)]
-pub struct Wishes {
+pub struct ConformanceOptions {
     /// What to say to the agent; a text that keeps it busy for a few seconds shows more
     #[arg(long, value_name = "TEXT", default_value = "hello", allow_hyphen_values = true)]
     text: String,
@@ -50,16 +50,20 @@ pub struct Wishes {
     junit: Option<PathBuf>,
 }
 
-impl std::fmt::Debug for Wishes {
+impl std::fmt::Debug for ConformanceOptions {
     /// Without the secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Wishes").field("text", &self.text).field("only", &self.only).finish_non_exhaustive()
+        formatter
+            .debug_struct("ConformanceOptions")
+            .field("text", &self.text)
+            .field("only", &self.only)
+            .finish_non_exhaustive()
     }
 }
 
 /// Who the second caller is: by a flag, or else by a variable.
-fn other(wishes: &Wishes, flags: &CallFlags) -> Result<Credentials, Failure> {
-    let has_flag = wishes.other_bearer.is_some() || wishes.other_api_key.is_some();
+fn other(options: &ConformanceOptions, flags: &CallFlags) -> Result<Credentials, Failure> {
+    let has_flag = options.other_bearer.is_some() || options.other_api_key.is_some();
     let secret = |typed: &Option<String>, name: &str| {
         if let Some(secret) = typed {
             return Some(Secret::Plain(secret.clone()));
@@ -70,10 +74,10 @@ fn other(wishes: &Wishes, flags: &CallFlags) -> Result<Credentials, Failure> {
         }
         Some(Secret::Environment(name.to_owned()))
     };
-    if let Some(bearer) = secret(&wishes.other_bearer, OTHER_BEARER) {
+    if let Some(bearer) = secret(&options.other_bearer, OTHER_BEARER) {
         return Ok(Credentials::Bearer(bearer));
     }
-    let key = secret(&wishes.other_api_key, OTHER_API_KEY);
+    let key = secret(&options.other_api_key, OTHER_API_KEY);
     let in_header = |key| Credentials::ApiKey { header: flags.api_key_header.clone(), key };
     Ok(key.map_or(Credentials::None, in_header))
 }
@@ -85,15 +89,15 @@ fn group(text: &str) -> Result<Group, String> {
 
 /// Checks an agent.
 #[must_use]
-pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn run(words: Vec<String>, options: &ConformanceOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = Call::open(&agent, flags).await?;
-        let options = CheckOptions {
-            text: wishes.text.clone(),
-            patience: wishes.patience.duration(),
-            other: other(wishes, flags)?,
-            only: wishes.only.clone(),
+        let call = AgentCall::open(&agent, flags).await?;
+        let check_options = CheckOptions {
+            text: options.text.clone(),
+            patience: options.patience.duration(),
+            other: other(options, flags)?,
+            only: options.only.clone(),
             ..CheckOptions::default()
         };
         let progress = Progress { is_shown: std::io::stderr().is_terminal() && !printer.is_json(), printer };
@@ -106,7 +110,7 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
                 () = interrupt.pressed() => Stopped::Interrupted,
             });
         };
-        let work = switchboard_check::check(call.egress.clone(), &peer, &options, stop, |check| {
+        let work = switchboard_check::check(call.egress.clone(), &peer, &check_options, stop, |check| {
             progress.begins(check);
         });
         let report = work.await;
@@ -121,10 +125,10 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
                 true => printer.json(&report),
                 false => print(&report, printer),
             }
-            // Whatever goes wrong after that is told beside it.
+            // The report is on standard output, so later failures are text on standard error.
             beside = Printer::new(Output::Text);
         }
-        if let Some(file) = &wishes.junit
+        if let Some(file) = &options.junit
             && let Err(error) = std::fs::write(file, report.junit())
         {
             let failure = Failure::internal(format!("{} cannot be written: {error}", file.display()));
@@ -136,7 +140,7 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
                 beside.note("stopped; the tasks of the check were canceled");
                 ExitCode::from(INTERRUPTED)
             }
-            None if report.failed(wishes.strict) => ExitCode::FAILURE,
+            None if report.failed(options.strict) => ExitCode::FAILURE,
             None => ExitCode::SUCCESS,
         })
     })
@@ -152,7 +156,7 @@ const MORE_TIME: &str =
     "the tasks of the check were canceled; give it more time with --timeout, or check less with --only";
 
 /// The agent with the credentials that its card wants, or that are kept for it.
-fn peer(call: &Call) -> Peer {
+fn peer(call: &AgentCall) -> Peer {
     let peer = call.client.peer().clone();
     match &call.context.credentials {
         Some(credentials) => Peer { credentials: credentials.clone(), ..peer },
@@ -160,8 +164,8 @@ fn peer(call: &Call) -> Peer {
     }
 }
 
-/// Whatever is found where a card should be, there is no agent to be checked.
-async fn failed(error: &ClientError, call: &Call) -> Failure {
+/// Without a readable card there is no agent to check, whatever else answers at its address.
+async fn failed(error: &ClientError, call: &AgentCall) -> Failure {
     let is_refused = |place: &CardAttempt| matches!(place.status, Some(401 | 403));
     match error {
         ClientError::NoCard(places) if !places.iter().any(is_refused) => {

@@ -1,4 +1,4 @@
-//! `--debug`: how a call is done, on standard error, line by line. Whatever a line says, our secrets are taken out of it.
+//! `--debug`: the log of a call on standard error, with our secrets redacted.
 
 use std::io;
 
@@ -11,42 +11,42 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 const HIDDEN: &str = "***";
 
-/// Starts telling. Within one process there is one call, so that a second time changes nothing.
+/// Installs the subscriber. A process makes one call, so a second start changes nothing.
 pub(super) fn start(secrets: Vec<String>) {
-    let told = Targets::new()
+    let targets = Targets::new()
         .with_target("switchboard_client", LevelFilter::TRACE)
         .with_target("switchboard_egress", LevelFilter::DEBUG);
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(Told { secrets })
+        .with_writer(RedactingWriter { secrets })
         .with_timer(Uptime::default())
         .with_level(false)
         .with_target(false)
         .with_ansi(false)
         .log_internal_errors(false);
-    // Whoever has started it before tells the same.
-    let _ = tracing_subscriber::registry().with(told).with(lines).try_init();
+    // An error means that an earlier start has installed the same subscriber.
+    let _ = tracing_subscriber::registry().with(targets).with(lines).try_init();
 }
 
-/// Writes lines without secrets.
-struct Told {
+/// Redacts secrets from log lines.
+struct RedactingWriter {
     secrets: Vec<String>,
 }
 
 /// One line.
-struct Line<'a> {
-    told: &'a Told,
+struct RedactedLine<'a> {
+    writer: &'a RedactingWriter,
     text: Vec<u8>,
 }
 
-impl<'a> MakeWriter<'a> for Told {
-    type Writer = Line<'a>;
+impl<'a> MakeWriter<'a> for RedactingWriter {
+    type Writer = RedactedLine<'a>;
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line { told: self, text: Vec::new() }
+    fn make_writer(&'a self) -> RedactedLine<'a> {
+        RedactedLine { writer: self, text: Vec::new() }
     }
 }
 
-impl io::Write for Line<'_> {
+impl io::Write for RedactedLine<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -57,10 +57,10 @@ impl io::Write for Line<'_> {
     }
 }
 
-impl Drop for Line<'_> {
+impl Drop for RedactedLine<'_> {
     fn drop(&mut self) {
         let mut text = String::from_utf8_lossy(&self.text).into_owned();
-        for secret in &self.told.secrets {
+        for secret in &self.writer.secrets {
             text = text.replace(secret, HIDDEN);
         }
         Printer::new(Output::Text).note(&format!("debug: {}", text.trim()));

@@ -1,7 +1,7 @@
-//! What went wrong with a call, for people and for programs: the one place that knows exit codes and code words.
+//! Failures of a call, as text or JSON: the one file that maps errors to exit codes and error codes.
 //!
-//! Exit codes: 1 failed, 2 typed wrongly, 3 the agent or its card cannot be reached, 4 credentials, 5 time is over. What
-//! the protocol has a name for is called by that name; everything else has a word of its own.
+//! Exit codes: 1 failed, 2 usage, 3 the agent or its card cannot be reached, 4 credentials, 5 timeout. Errors of the
+//! protocol keep their names; all others have a code of this program.
 
 use std::process::ExitCode;
 
@@ -12,8 +12,8 @@ use switchboard_client::{CardAttempt, ClientError};
 use switchboard_egress::{SendError, TlsError};
 use switchboard_host::printer::Printer;
 
-use crate::commands::calling::identity::{API_KEY, BEARER, Identity};
-use crate::commands::calling::{Call, WRITE_A_URL, sanitize};
+use crate::commands::calling::caller_identity::{API_KEY, BEARER, CallerIdentity};
+use crate::commands::calling::{AgentCall, WRITE_A_URL, sanitize};
 
 const CARD_NOT_FOUND: &str = "A2ACLI_ERR_CARD_NOT_FOUND";
 const FAILED: u8 = 1;
@@ -37,12 +37,12 @@ impl Failure {
         Self { exit, code: code.into(), message: message.into(), hint: hint.into(), a2a_code: None }
     }
 
-    /// It was typed wrongly.
+    /// A usage error.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(USAGE, "A2ACLI_ERR_USAGE", message, hint)
     }
 
-    /// The server here does not do it. Without a code of its own it is told from the others by its message.
+    /// A refusal at the control socket; `code` may be empty.
     pub(crate) fn at_control_socket(code: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(FAILED, if code.is_empty() { "SWITCHBOARD_ERR_REFUSED" } else { code }, message, hint)
     }
@@ -52,7 +52,7 @@ impl Failure {
         Self::new(UNREACHABLE, CARD_NOT_FOUND, message, hint)
     }
 
-    /// Nobody is there to be asked.
+    /// No server accepts the connection.
     pub(super) fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(UNREACHABLE, "A2ACLI_ERR_UNREACHABLE", message, hint)
     }
@@ -62,34 +62,34 @@ impl Failure {
         Self::new(FAILED, "A2ACLI_ERR_CARD_INVALID", message, hint)
     }
 
-    /// Credentials that are not there.
+    /// Missing credentials.
     pub(super) fn no_credentials(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(CREDENTIALS, "A2ACLI_ERR_CREDENTIALS_MISSING", message, hint)
     }
 
-    /// Credentials that were not taken.
+    /// Rejected credentials.
     pub(super) fn refused_credentials(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(CREDENTIALS, "A2ACLI_ERR_AUTH_FAILED", message, hint)
     }
 
-    /// A token that cannot be renewed.
+    /// An expired token that cannot be renewed.
     pub(super) fn token_is_over(agent: &str) -> Self {
         let hint = format!("switchboard auth login {}", sanitize::shell_word(agent));
         Self::no_credentials(format!("the token for {} has run out", sanitize::line(agent)), hint)
     }
 
-    /// Something on this side.
+    /// A failure on this side.
     pub(super) fn internal(message: impl Into<String>) -> Self {
         Self::new(FAILED, "A2ACLI_ERR_INTERNAL", message, "")
     }
 
-    /// The same with what to do about it.
+    /// Replaces the hint.
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
     }
 
-    /// The same for an id that the agent does not take: what it says of it in full is to be had.
+    /// Points at `--debug` if the agent refused an id, because it shows the whole reply.
     pub(super) fn pointing_at_debug(mut self) -> Self {
         if self.a2a_code.is_some() {
             let comma = if self.hint.is_empty() { "" } else { "; " };
@@ -98,8 +98,8 @@ impl Failure {
         self
     }
 
-    /// The same for a task that is known, wherever it stands: it is named, with the command to look after it.
-    pub(super) fn about(mut self, task: &TaskId, call: &Call) -> Self {
+    /// Adds the task's id, and the command that shows it, to a failure while following it.
+    pub(super) fn about(mut self, task: &TaskId, call: &AgentCall) -> Self {
         let id = sanitize::shell_word(task.as_str());
         if !self.message.contains(task.as_str()) {
             self.message.push_str(&format!("; task {id} may still be at work"));
@@ -107,7 +107,7 @@ impl Failure {
         if !self.hint.contains(&id) {
             let next = call.command("task get", &id);
             self.hint = match self.exit {
-                // Without credentials there is nothing to be looked at.
+                // The task cannot be read without credentials.
                 CREDENTIALS => format!("{}; then {next}", self.hint),
                 _ => next,
             };
@@ -115,23 +115,23 @@ impl Failure {
         self
     }
 
-    /// Whether the agent has refused because there is no such thing.
+    /// Whether the agent answered TaskNotFound.
     pub(super) fn is_not_found(&self) -> bool {
         self.a2a_code == Some(i64::from(ErrorKind::TaskNotFound.entry().code))
     }
 
-    /// Whether there is no such agent there.
+    /// Whether the agent was not found.
     pub(super) fn is_no_agent(&self) -> bool {
         self.code == CARD_NOT_FOUND
     }
 
-    /// What went wrong.
+    /// The message.
     pub(super) fn message(&self) -> &str {
         &self.message
     }
 
-    /// What a call came to; the agent's card says which credentials it wants.
-    pub(super) fn of_call(error: &ClientError, call: &Call, card: Option<&AgentCard>) -> Self {
+    /// The failure for a client error; the card names the credentials that the agent accepts.
+    pub(super) fn of_call(error: &ClientError, call: &AgentCall, card: Option<&AgentCard>) -> Self {
         let message = error.to_string();
         match error {
             ClientError::Invalid { .. } => Self::new(USAGE, "A2ACLI_ERR_USAGE", message, ""),
@@ -181,7 +181,7 @@ impl Failure {
         }
     }
 
-    fn no_card(message: String, places: &[CardAttempt], call: &Call) -> Self {
+    fn no_card(message: String, places: &[CardAttempt], call: &AgentCall) -> Self {
         if places.iter().any(|place| matches!(place.status, Some(401 | 403))) {
             return Self::credentials(message, call, None);
         }
@@ -199,23 +199,23 @@ impl Failure {
         Self::no_agent(message, hint)
     }
 
-    fn credentials(message: String, call: &Call, card: Option<&AgentCard>) -> Self {
+    fn credentials(message: String, call: &AgentCall, card: Option<&AgentCard>) -> Self {
         let mut hint = match &call.identity {
-            Identity::Named(name) => format!("put credentials that are good into {name}"),
-            Identity::Typed => "check --bearer, --api-key and --header".to_owned(),
-            Identity::Token(_) => call.command("auth login", ""),
-            Identity::Nobody => wanted(card, call),
+            CallerIdentity::Named(name) => format!("put credentials that are good into {name}"),
+            CallerIdentity::Typed => "check --bearer, --api-key and --header".to_owned(),
+            CallerIdentity::Token(_) => call.command("auth login", ""),
+            CallerIdentity::Anonymous => wanted(card, call),
         };
         if call.is_local {
             hint.push_str(&format!("; switchboard keys create{} makes a key for this server", call.data_flags));
         }
         match call.identity {
-            Identity::Nobody => Self::no_credentials(message, hint),
+            CallerIdentity::Anonymous => Self::no_credentials(message, hint),
             _ => Self::refused_credentials(message, hint),
         }
     }
 
-    fn refused(kind: ErrorKind, message: &str, call: &Call, card: Option<&AgentCard>) -> Self {
+    fn refused(kind: ErrorKind, message: &str, call: &AgentCall, card: Option<&AgentCard>) -> Self {
         let hint = match kind {
             ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => {
                 return Self::credentials(message.to_owned(), call, card);
@@ -233,7 +233,7 @@ impl Failure {
         Self::new(FAILED, ErrorName(kind).to_string(), format!("the agent refused: {message}"), hint)
     }
 
-    /// Tells it, and turns it into the exit code.
+    /// Prints the failure and returns its exit code.
     #[must_use]
     pub(crate) fn print(&self, printer: Printer) -> ExitCode {
         let Self { code, message, hint, a2a_code, .. } = self;
@@ -241,7 +241,7 @@ impl Failure {
         if printer.is_json() {
             let hint = (!hint.is_empty()).then_some(hint.as_str());
             // One line, so that it can end a stream of lines.
-            printer.json_line(&Envelope { error: Told { code, message, hint, a2a_code: *a2a_code } });
+            printer.json_line(&Envelope { error: ErrorBody { code, message, hint, a2a_code: *a2a_code } });
         } else {
             printer.error(&sanitize::line(message), hint);
         }
@@ -249,22 +249,22 @@ impl Failure {
     }
 }
 
-/// A failure as programs read it.
+/// The JSON form.
 #[derive(Serialize)]
 struct Envelope<'a> {
-    error: Told<'a>,
+    error: ErrorBody<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told<'a> {
+struct ErrorBody<'a> {
     code: &'a str,
     message: &'a str,
     hint: Option<&'a str>,
     a2a_code: Option<i64>,
 }
 
-/// What to do where there is no encrypted connection.
+/// The hint for a TLS error.
 fn not_trusted(fault: TlsError) -> &'static str {
     match fault {
         TlsError::SelfSigned => {
@@ -284,8 +284,8 @@ fn not_trusted(fault: TlsError) -> &'static str {
     }
 }
 
-/// What the agent's card asks for, as something to do.
-fn wanted(card: Option<&AgentCard>, call: &Call) -> String {
+/// The hint that names the credentials of the agent's card.
+fn wanted(card: Option<&AgentCard>, call: &AgentCall) -> String {
     let schemes = card.map(|card| card.security_schemes.as_slice()).unwrap_or_default();
     let ways: Vec<String> = schemes
         .iter()
@@ -304,7 +304,7 @@ fn wanted(card: Option<&AgentCard>, call: &Call) -> String {
     }
 }
 
-/// An error of the protocol by its name, one of ours by a word that nobody takes for that.
+/// The code of an error kind: its name in the protocol, or one with the prefix of this program.
 struct ErrorName(ErrorKind);
 
 impl std::fmt::Display for ErrorName {

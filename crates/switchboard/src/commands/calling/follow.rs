@@ -1,4 +1,4 @@
-//! Follows a task to its end while showing what comes: pieces for people, lines of JSON for programs.
+//! Follows a task to its terminal or interrupted state and prints its events: text as it streams, or one JSON event a line.
 
 use std::process::ExitCode;
 
@@ -8,15 +8,15 @@ use switchboard_host::printer::Printer;
 
 use crate::commands::calling::answer::AnswerOption;
 use crate::commands::calling::interrupt::Interrupt;
-use crate::commands::calling::live::Live;
+use crate::commands::calling::printed_artifacts::PrintedArtifacts;
 use crate::commands::calling::progress::{Progress, TICK};
-use crate::commands::calling::shown::{Page, Written};
-use crate::commands::calling::shown_before::ShownBefore;
-use crate::commands::calling::{Call, Failure, answer, apart, sanitize, shown};
+use crate::commands::calling::stream_printer::StreamPrinter;
+use crate::commands::calling::task_output::{TaskPrinter, WrittenOutput};
+use crate::commands::calling::{AgentCall, Failure, answer, line_breaks, sanitize, task_output};
 
 const ASKS: &str = "the agent asks and waits for an answer";
 
-/// How what comes is shown.
+/// How events and results are printed.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub(super) printer: Printer,
@@ -43,31 +43,31 @@ impl Style {
         Self { printer, form: Form::Labeled, is_live: false, shows_states: false, is_verbose }
     }
 
-    pub(super) fn page(self) -> Page {
-        Page { printer: self.printer, is_verbose: self.is_verbose }
+    pub(super) fn task_printer(self) -> TaskPrinter {
+        TaskPrinter { printer: self.printer, is_verbose: self.is_verbose }
     }
 }
 
 /// How following ended.
 pub(super) enum End {
     /// With a result, and what of it is on standard output already.
-    Done(Box<SendResponse>, Written),
-    /// By Ctrl-C; everything is said.
+    Done(Box<SendResponse>, WrittenOutput),
+    /// By Ctrl-C; the note about it is printed.
     Interrupted(ExitCode),
 }
 
-/// Opens and follows.
+/// Opens the stream and follows it.
 pub(super) async fn follow(
-    call: &Call,
+    call: &AgentCall,
     opening: impl Future<Output = Result<TaskStream, ClientError>>,
     style: Style,
-    before: &ShownBefore,
+    before: &PrintedArtifacts,
 ) -> Result<End, Failure> {
     let Style { printer, .. } = style;
     let mut interrupt = Interrupt::new();
     let mut progress = Progress::new(printer, !call.is_debug, !style.shows_states && style.form == Form::Labeled);
     let mut ticks = tokio::time::interval(TICK);
-    let mut live = Live::new(style);
+    let mut stream_printer = StreamPrinter::new(style);
     let mut opening = std::pin::pin!(call.ask(opening));
     let mut followed = loop {
         tokio::select! {
@@ -87,22 +87,22 @@ pub(super) async fn follow(
                 tokio::select! {
                     heard = &mut next => break Some(heard),
                     error = &mut time_is_up => break Some(Err(error)),
-                    _ = ticks.tick() => if live.is_at_line_start() { progress.draw() },
+                    _ = ticks.tick() => if stream_printer.is_at_line_start() { progress.draw() },
                     () = interrupt.pressed() => break None,
                 }
             }
         };
         let Some(heard) = heard else {
             progress.clear();
-            live.close();
+            stream_printer.close();
             return Ok(End::Interrupted(interrupt.settle(call, followed.task(), printer).await));
         };
         progress.clear();
         match heard {
-            Ok(Some(update)) => tell(&update, style, &mut progress, &mut live, before),
+            Ok(Some(update)) => print_update(&update, style, &mut progress, &mut stream_printer, before),
             Ok(None) => break,
             Err(error) => {
-                live.close();
+                stream_printer.close();
                 let known = followed.task().map(|task| task.id.clone());
                 let failure = call.failed(&with_task(error, followed.task())).await;
                 return Err(match &known {
@@ -112,27 +112,33 @@ pub(super) async fn follow(
             }
         }
     }
-    live.close();
+    stream_printer.close();
     let response = followed.response();
     let response = response.ok_or_else(|| Failure::internal("the agent's stream ended without anything on it"));
-    Ok(End::Done(Box::new(response?), live.written))
+    Ok(End::Done(Box::new(response?), stream_printer.written))
 }
 
-fn tell(update: &Update, style: Style, progress: &mut Progress, live: &mut Live, before: &ShownBefore) {
+fn print_update(
+    update: &Update,
+    style: Style,
+    progress: &mut Progress,
+    stream_printer: &mut StreamPrinter,
+    before: &PrintedArtifacts,
+) {
     let printer = style.printer;
     match update {
         Update::Event(event) => {
-            progress.hear(event);
-            live.written.hear(event);
+            progress.update(event);
+            stream_printer.written.record(event);
             match (style.is_live, printer.is_json()) {
                 (true, true) => printer.json_line::<StreamResponse>(event),
                 (true, false) => match &**event {
                     StreamResponse::Task(task) => {
                         let mut task = task.clone();
-                        before.leave_out(&mut task);
-                        live.hear(&StreamResponse::Task(task));
+                        before.remove_printed(&mut task);
+                        stream_printer.print_event(&StreamResponse::Task(task));
                     }
-                    event => live.hear(event),
+                    event => stream_printer.print_event(event),
                 },
                 (false, _) => {}
             }
@@ -147,7 +153,7 @@ fn tell(update: &Update, style: Style, progress: &mut Progress, live: &mut Live,
     }
 }
 
-/// Time that is up for the command says nothing of the task yet.
+/// The timeout of the command does not know the task, so it is added here.
 fn with_task(error: ClientError, known: Option<&Task>) -> ClientError {
     match error {
         ClientError::Timeout { origin, after, task: None } => {
@@ -157,20 +163,20 @@ fn with_task(error: ClientError, known: Option<&Task>) -> ClientError {
     }
 }
 
-/// Shows a result to people, and what can be done next.
-pub(super) fn show(call: &Call, mut response: SendResponse, written: &Written, style: Style) -> Outcome {
-    apart::response(&mut response, &written.whole);
+/// Prints a result as text, and the next command to type.
+pub(super) fn show(call: &AgentCall, mut response: SendResponse, written: &WrittenOutput, style: Style) -> Outcome {
+    line_breaks::response(&mut response, &written.whole);
     let outcome = Outcome::from(response);
     match style.form {
-        Form::Labeled => style.page().outcome(&outcome, written),
-        Form::Plain => tell_text(&outcome, written, style.printer),
+        Form::Labeled => style.task_printer().outcome(&outcome, written),
+        Form::Plain => print_text(&outcome, written, style.printer),
     }
-    tell_next(call, &outcome, style.printer);
+    print_next(call, &outcome, style.printer);
     outcome
 }
 
-/// Says on standard error what is not as one expects, and the command to go on with.
-pub(super) fn tell_next(call: &Call, outcome: &Outcome, printer: Printer) {
+/// Prints on standard error an outcome other than success, and the next command to type.
+pub(super) fn print_next(call: &AgentCall, outcome: &Outcome, printer: Printer) {
     let Some(task) = outcome.task() else { return };
     let id = sanitize::shell_word(task.id.as_str());
     if let Some(commands) = answer_commands(call, task).filter(|_| !printer.is_json()) {
@@ -186,19 +192,19 @@ pub(super) fn tell_next(call: &Call, outcome: &Outcome, printer: Printer) {
             ("the agent waits until you have given it access; then it goes on", Some(("task subscribe", id)))
         }
         Outcome::Unfinished(_) => ("the task has not ended", Some(("task get", format!("--wait {id}")))),
-        Outcome::Replied(_) | Outcome::Completed(_) => return tell_files(call, task, printer),
+        Outcome::Replied(_) | Outcome::Completed(_) => return print_files(call, task, printer),
     };
     printer.warning(warning);
     match next {
         Some((command, rest)) if !printer.is_json() => {
             printer.note(&format!("next: {}", call.command(command, &rest)));
         }
-        _ => tell_files(call, task, printer),
+        _ => print_files(call, task, printer),
     }
 }
 
 /// The command for each answer that the agent offers, if it does.
-fn answer_commands(call: &Call, task: &Task) -> Option<String> {
+fn answer_commands(call: &AgentCall, task: &Task) -> Option<String> {
     let options = answer::options(&task.status);
     let id = sanitize::shell_word(task.id.as_str());
     let command = |option: &AnswerOption| {
@@ -210,8 +216,8 @@ fn answer_commands(call: &Call, task: &Task) -> Option<String> {
     (!commands.is_empty()).then(|| format!("next: one of\n  {}", commands.join("\n  ")))
 }
 
-/// Says on standard error how to get at what cannot be shown.
-pub(super) fn tell_files(call: &Call, task: &Task, printer: Printer) {
+/// Prints on standard error the command that downloads the files of a task.
+pub(super) fn print_files(call: &AgentCall, task: &Task, printer: Printer) {
     let mut parts = task.artifacts.iter().flat_map(|artifact| &artifact.parts);
     if !printer.is_json() && parts.any(|part| matches!(part.content, PartContent::Raw(_))) {
         let id = sanitize::shell_word(task.id.as_str());
@@ -219,27 +225,27 @@ pub(super) fn tell_files(call: &Call, task: &Task, printer: Printer) {
     }
 }
 
-/// What a result means to whoever started the command.
+/// The exit code of an outcome; `fail` makes one that is no success a failure.
 pub(super) fn exit(outcome: &Outcome, fail: bool) -> ExitCode {
     if fail && !outcome.is_success() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Shows a turn of a conversation: its text, and how it ended unless that is as one expects.
-pub(super) fn tell_turn(mut response: SendResponse, written: &Written, style: Style) {
-    apart::response(&mut response, &written.whole);
+/// Prints a turn of a conversation: its text, and its state unless that is completed or a question.
+pub(super) fn print_turn(mut response: SendResponse, written: &WrittenOutput, style: Style) {
+    line_breaks::response(&mut response, &written.whole);
     let outcome = Outcome::from(response);
     if style.form == Form::Labeled {
-        style.page().outcome(&outcome, written);
+        style.task_printer().outcome(&outcome, written);
         return;
     }
-    tell_text(&outcome, written, style.printer);
+    print_text(&outcome, written, style.printer);
     match (&outcome, outcome.task()) {
         (Outcome::Completed(_) | Outcome::InputRequired(_), _) | (_, None) => {}
-        (_, Some(task)) => style.printer.note(&format!("state: {}", shown::state(task.status.state))),
+        (_, Some(task)) => style.printer.note(&format!("state: {}", task_output::state(task.status.state))),
     }
 }
 
-fn tell_text(outcome: &Outcome, written: &Written, printer: Printer) {
+fn print_text(outcome: &Outcome, written: &WrittenOutput, printer: Printer) {
     let says_more = match outcome {
         Outcome::Replied(_) => true,
         Outcome::Completed(_) | Outcome::Unfinished(_) => !written.artifacts,
@@ -254,6 +260,6 @@ fn tell_text(outcome: &Outcome, written: &Written, printer: Printer) {
     }
     let options = outcome.task().map(|task| answer::options(&task.status)).unwrap_or_default();
     if !options.is_empty() {
-        printer.line(shown::option_lines(&options));
+        printer.line(task_output::option_lines(&options));
     }
 }

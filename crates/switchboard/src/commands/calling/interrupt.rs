@@ -1,4 +1,4 @@
-//! Ctrl-C during a call: the agent works on, so it is asked whether to stop it, or said how to find it again.
+//! Ctrl-C during a call. The task goes on at the agent, so this offers to cancel it, or prints how to find it again.
 
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
@@ -7,21 +7,21 @@ use switchboard_a2a::Task;
 use switchboard_host::printer::Printer;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::commands::calling::{Call, sanitize, shown};
+use crate::commands::calling::{AgentCall, sanitize, task_output};
 
-/// What a shell says of a program that ended by Ctrl-C.
+/// The exit code of shells for a program that ended by Ctrl-C.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// Hears Ctrl-C from when it is made.
+/// Catches Ctrl-C from its creation on.
 pub(super) struct Interrupt(Option<Signal>);
 
 impl Interrupt {
     pub(super) fn new() -> Self {
-        // Without it Ctrl-C ends the program, as it does anywhere.
+        // Without a handler Ctrl-C ends the program as usual.
         Self(signal(SignalKind::interrupt()).ok())
     }
 
-    /// Comes when it is pressed.
+    /// Resolves when it is pressed.
     pub(super) async fn pressed(&mut self) {
         match &mut self.0 {
             Some(signal) => drop(signal.recv().await),
@@ -29,8 +29,8 @@ impl Interrupt {
         }
     }
 
-    /// Asks or says what becomes of the task.
-    pub(super) async fn settle(&mut self, call: &Call, task: Option<&Task>, printer: Printer) -> ExitCode {
+    /// Cancels the task if the user wants it, or prints how to go on with it.
+    pub(super) async fn settle(&mut self, call: &AgentCall, task: Option<&Task>, printer: Printer) -> ExitCode {
         let code = ExitCode::from(INTERRUPTED);
         let Some(task) = task.filter(|task| !task.status.state.is_terminal()) else {
             printer.note("stopped; the agent may have got the message");
@@ -43,7 +43,7 @@ impl Interrupt {
                 () = self.pressed() => return code,
             };
             match canceled {
-                Ok(task) => shown::fields(&task).iter().for_each(|field| printer.note(field)),
+                Ok(task) => task_output::fields(&task).iter().for_each(|field| printer.note(field)),
                 Err(failure) => drop(failure.print(printer)),
             }
             return code;
@@ -58,7 +58,7 @@ impl Interrupt {
         printer.draw("\ncancel the task at the agent? [y/N] ");
         tokio::select! {
             line = read_line() => matches!(line, Ok(Some(line)) if matches!(line.trim(), "y" | "Y" | "yes")),
-            // Whoever presses it again wants to be gone.
+            // A second Ctrl-C leaves without canceling.
             () = self.pressed() => {
                 printer.note("");
                 false

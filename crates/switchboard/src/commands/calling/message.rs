@@ -1,4 +1,4 @@
-//! A message made of what was typed: its parts, and what is said about it.
+//! Builds a message from the command line: its parts, metadata and extensions.
 
 use switchboard_a2a::{Json, Message, MessageId, Metadata, Part, Role, SendRequest};
 
@@ -92,7 +92,7 @@ impl MetadataFlag {
                 continue;
             }
             let (name, value) = typed.split_once('=').ok_or_else(|| wrong("it is neither"))?;
-            // What is no JSON is text, so that nobody needs two kinds of quotes.
+            // A value that is not JSON is a string, so that it needs no second pair of quotes.
             let value = Json::parse(value).or_else(|_| Json::from_serialize(value));
             metadata.insert(name, value.map_err(|error| wrong(&error.to_string()))?);
         }

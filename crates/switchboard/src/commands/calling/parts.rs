@@ -21,11 +21,11 @@ const STANDARD_INPUT: &str = "-";
 
 /// The parts that flags make.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PartFlags(Vec<Typed>);
+pub(super) struct PartFlags(Vec<TypedPart>);
 
 /// One part as it was typed.
 #[derive(Debug, Clone)]
-struct Typed {
+struct TypedPart {
     flag: &'static str,
     value: String,
     media_type: Option<String>,
@@ -104,10 +104,10 @@ impl FromArgMatches for PartFlags {
                 typed.insert(place, (id, value.clone()));
             }
         }
-        let mut parts: Vec<Typed> = Vec::new();
+        let mut parts: Vec<TypedPart> = Vec::new();
         for (flag, value) in typed.into_values() {
             if flag != MEDIA_TYPE {
-                parts.push(Typed { flag, value, media_type: None });
+                parts.push(TypedPart { flag, value, media_type: None });
                 continue;
             }
             match parts.last_mut() {

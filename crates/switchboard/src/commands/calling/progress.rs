@@ -1,4 +1,4 @@
-//! How a call is getting on, on standard error: a line that moves on a terminal, a line per change anywhere else.
+//! Progress of a call on standard error: a spinner on a terminal, one line per status change anywhere else.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -6,53 +6,53 @@ use std::time::{Duration, Instant};
 use switchboard_a2a::{StreamResponse, TaskStatus};
 use switchboard_host::printer::{self, Printer};
 
-use crate::commands::calling::{sanitize, shown};
+use crate::commands::calling::{sanitize, task_output};
 
-/// How often the line moves.
+/// How often the spinner is redrawn.
 pub(super) const TICK: Duration = Duration::from_millis(120);
 
 const FRAMES: [char; 4] = ['|', '/', '-', '\\'];
-/// The most of what an agent says about its state that is shown on the line.
+/// The most characters of a status message on the line.
 const LONGEST: usize = 60;
 
-/// Shows how it is getting on.
+/// The spinner, or the lines.
 pub(super) struct Progress {
     printer: Printer,
     is_moving: bool,
     /// Whether each change is a line.
-    tells: bool,
+    prints_changes: bool,
     is_drawn: bool,
     since: Instant,
     frame: usize,
-    told: String,
+    status_text: String,
 }
 
 impl Progress {
-    /// Nothing moves where programs read, where much else is written, or on a terminal that cannot go back on a line.
-    pub(super) fn new(printer: Printer, may_move: bool, tells: bool) -> Self {
+    /// No spinner with JSON output, with `--debug`, or on a terminal without cursor control.
+    pub(super) fn new(printer: Printer, may_move: bool, prints_changes: bool) -> Self {
         let is_moving = may_move && !printer.is_json() && std::io::stderr().is_terminal() && !printer::is_dumb();
-        let tells = tells && !printer.is_json() && !is_moving;
-        let told = "calling".to_owned();
-        Self { printer, is_moving, tells, is_drawn: false, since: Instant::now(), frame: 0, told }
+        let prints_changes = prints_changes && !printer.is_json() && !is_moving;
+        let status_text = "calling".to_owned();
+        Self { printer, is_moving, prints_changes, is_drawn: false, since: Instant::now(), frame: 0, status_text }
     }
 
-    /// Takes in what was heard.
-    pub(super) fn hear(&mut self, event: &StreamResponse) {
+    /// Takes the status out of an event.
+    pub(super) fn update(&mut self, event: &StreamResponse) {
         let status = match event {
             StreamResponse::Task(task) => &task.status,
             StreamResponse::StatusUpdate(update) => &update.status,
             StreamResponse::Message(_) | StreamResponse::ArtifactUpdate(_) => return,
         };
-        let told = told(status);
-        // The end is told with the result.
+        let text = status_text(status);
+        // A terminal or interrupted state is printed with the result.
         let ends = status.state.is_terminal() || status.state.is_interrupted();
-        if self.tells && !ends && told != self.told {
-            self.printer.note(&format!("state: {told}"));
+        if self.prints_changes && !ends && text != self.status_text {
+            self.printer.note(&format!("state: {text}"));
         }
-        self.told = told;
+        self.status_text = text;
     }
 
-    /// Moves the line.
+    /// Draws the next frame.
     pub(super) fn draw(&mut self) {
         if !self.is_moving {
             return;
@@ -60,10 +60,10 @@ impl Progress {
         self.frame = (self.frame + 1) % FRAMES.len();
         self.is_drawn = true;
         let elapsed = self.since.elapsed().as_secs_f32();
-        self.printer.draw(&format!("\r\u{1b}[2K{} {} {elapsed:.1}s", FRAMES[self.frame], self.told));
+        self.printer.draw(&format!("\r\u{1b}[2K{} {} {elapsed:.1}s", FRAMES[self.frame], self.status_text));
     }
 
-    /// Takes the line away, so that something else can be written.
+    /// Erases the line before other output.
     pub(super) fn clear(&mut self) {
         if self.is_drawn {
             self.is_drawn = false;
@@ -78,13 +78,13 @@ impl Drop for Progress {
     }
 }
 
-fn told(status: &TaskStatus) -> String {
-    let word = shown::state(status.state);
-    let said = status.message.as_ref().map(|message| sanitize::line(&message.joined_text())).unwrap_or_default();
-    if said.is_empty() {
+fn status_text(status: &TaskStatus) -> String {
+    let word = task_output::state(status.state);
+    let message = status.message.as_ref().map(|message| sanitize::line(&message.joined_text())).unwrap_or_default();
+    if message.is_empty() {
         return word.to_owned();
     }
-    let short: String = said.chars().take(LONGEST).collect();
-    let dots = if short.len() < said.len() { "…" } else { "" };
+    let short: String = message.chars().take(LONGEST).collect();
+    let dots = if short.len() < message.len() { "…" } else { "" };
     format!("{word} ({short}{dots})")
 }

@@ -11,15 +11,15 @@ use crate::cli::CallFlags;
 use crate::cli::settings::Settings;
 use crate::commands::calling::follow::{self, End, Form, Style};
 use crate::commands::calling::message::{self, MessageFlags};
-use crate::commands::calling::shown::Written;
-use crate::commands::calling::shown_before::ShownBefore;
-use crate::commands::calling::{Call, Failure, agent_and_rest, run as run_async, sanitize};
+use crate::commands::calling::printed_artifacts::PrintedArtifacts;
+use crate::commands::calling::task_output::WrittenOutput;
+use crate::commands::calling::{AgentCall, Failure, agent_and_rest, run as run_async, sanitize};
 
 const WAITING: &str = "How to wait for the answer";
 
 /// What to send, and how to wait.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct SendOptions {
     #[command(flatten)]
     message: MessageFlags,
 
@@ -53,7 +53,7 @@ pub struct Wishes {
     fail: bool,
 }
 
-impl Wishes {
+impl SendOptions {
     /// A setting for all sends gives way to any flag that means the opposite.
     fn is_async(&self, flags: &CallFlags) -> Result<bool, Failure> {
         if self.is_async || self.wait || self.stream || self.fail || self.quiet {
@@ -70,70 +70,75 @@ impl Wishes {
 
 /// Sends.
 #[must_use]
-pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn run(words: Vec<String>, options: &SendOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, text) = agent_and_rest(words, flags)?;
-        let mut message = wishes.message.message(&text)?;
-        message.task_id = wishes.task_id.as_deref().map(TaskId::from);
-        message.context_id = wishes.context_id.as_deref().map(ContextId::from);
-        let is_async = wishes.is_async(flags)?;
-        let call = Call::open(&agent, flags).await?;
+        let mut message = options.message.message(&text)?;
+        message.task_id = options.task_id.as_deref().map(TaskId::from);
+        message.context_id = options.context_id.as_deref().map(ContextId::from);
+        let is_async = options.is_async(flags)?;
+        let call = AgentCall::open(&agent, flags).await?;
         let style = Style {
-            form: if wishes.quiet { Form::Plain } else { Form::Labeled },
-            // Without labels the pieces could not be told apart, and the answer is to be the same wherever it goes.
-            is_live: wishes.stream || !wishes.quiet && !printer.is_json() && std::io::stdout().is_terminal(),
-            shows_states: wishes.stream,
+            form: if options.quiet { Form::Plain } else { Form::Labeled },
+            // Without labels artifacts could not be told apart, and the answer must be the same wherever it goes.
+            is_live: options.stream || !options.quiet && !printer.is_json() && std::io::stdout().is_terminal(),
+            shows_states: options.stream,
             ..Style::quiet(printer, flags.verbose)
         };
         if flags.verbose && !printer.is_json() {
-            style.page().message("sent", &message);
+            style.task_printer().message("sent", &message);
         }
         let is_answer = message.task_id.is_some();
         let request = message::request(message);
         let sent =
-            if is_async { begin(&call, request, style).await } else { wait(&call, request, wishes, style).await };
-        // The ids are the agent's to judge; what it said of them in full is for those who want to know.
+            if is_async { begin(&call, request, style).await } else { wait(&call, request, options, style).await };
+        // Only the agent can judge the ids; `--debug` shows its whole reply.
         sent.map_err(|failure| if is_answer { failure.pointing_at_debug() } else { failure })
     })
 }
 
-/// Sends, and leaves the agent to it.
-async fn begin(call: &Call, mut request: SendRequest, style: Style) -> Result<ExitCode, Failure> {
+/// Sends without waiting for the result.
+async fn begin(call: &AgentCall, mut request: SendRequest, style: Style) -> Result<ExitCode, Failure> {
     request.configuration = Some(SendConfiguration { return_immediately: true, ..SendConfiguration::default() });
     let answer = call.ask(call.client.send(&call.context, request)).await?;
     Ok(begun(call, answer, style))
 }
 
-/// Sends, and stays until there is something to say.
-async fn wait(call: &Call, request: SendRequest, wishes: &Wishes, style: Style) -> Result<ExitCode, Failure> {
+/// Sends and follows the task.
+async fn wait(
+    call: &AgentCall,
+    request: SendRequest,
+    options: &SendOptions,
+    style: Style,
+) -> Result<ExitCode, Failure> {
     let printer = style.printer;
     let opening = call.client.stream(&call.context, request);
-    let (response, written) = match follow::follow(call, opening, style, &ShownBefore::default()).await? {
+    let (response, written) = match follow::follow(call, opening, style, &PrintedArtifacts::default()).await? {
         End::Done(response, written) => (*response, written),
         End::Interrupted(code) => return Ok(code),
     };
     if !printer.is_json() {
-        return Ok(follow::exit(&follow::show(call, response, &written, style), wishes.fail));
+        return Ok(follow::exit(&follow::show(call, response, &written, style), options.fail));
     }
-    if !wishes.stream {
+    if !options.stream {
         printer.json(&response);
     }
     let outcome = Outcome::from(response);
-    follow::tell_next(call, &outcome, printer);
-    Ok(follow::exit(&outcome, wishes.fail))
+    follow::print_next(call, &outcome, printer);
+    Ok(follow::exit(&outcome, options.fail))
 }
 
-/// Says what was begun; it may be over already.
-fn begun(call: &Call, answer: SendResponse, style: Style) -> ExitCode {
+/// Prints the new task, which may have ended already.
+fn begun(call: &AgentCall, answer: SendResponse, style: Style) -> ExitCode {
     let printer = style.printer;
     match answer {
         answer if printer.is_json() => printer.json(&answer),
         SendResponse::Task(task) if !task.status.state.is_terminal() => {
-            style.page().ids(&task);
+            style.task_printer().ids(&task);
             let id = sanitize::shell_word(task.id.as_str());
             printer.note(&format!("next: {}", call.command("task get", &format!("--wait {id}"))));
         }
-        answer => drop(follow::show(call, answer, &Written::default(), style)),
+        answer => drop(follow::show(call, answer, &WrittenOutput::default(), style)),
     }
     ExitCode::SUCCESS
 }

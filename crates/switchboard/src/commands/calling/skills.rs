@@ -7,14 +7,14 @@ use switchboard_a2a::card::AgentSkill;
 use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
-use crate::commands::calling::{Call, agent_and_words, run as run_async, sanitize};
+use crate::commands::calling::{AgentCall, agent_and_words, run as run_async, sanitize};
 
 /// Lists the skills.
 #[must_use]
 pub fn run(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let found = call.ask(call.client.card(&call.context)).await?;
         let skills = &found.card.skills;
         if printer.is_json() {
@@ -26,7 +26,7 @@ pub fn run(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode 
     })
 }
 
-/// One line a skill, and one for each thing to say to it.
+/// One line for each skill, and one for each of its examples.
 pub(super) fn lines(skills: &[AgentSkill]) -> Vec<String> {
     let mut lines = Vec::new();
     for skill in skills {

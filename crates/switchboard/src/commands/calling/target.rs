@@ -1,4 +1,4 @@
-//! Who is meant by what was typed: a URL, an agent of the running local server, or one that `agents.yaml` knows elsewhere.
+//! Resolves the typed agent: a URL, a card file, an agent of the running local server, or a remote of `agents.yaml`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -22,7 +22,7 @@ use crate::cli::DataFlags;
 use crate::commands::calling::{Failure, sanitize};
 use crate::config::FleetConfig;
 use crate::config::remote_agent::RemoteAgent;
-use crate::control_client::{Door, DoorError};
+use crate::control_client::{ControlClient, ControlClientError};
 
 /// A listener of this machine accepts at once.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ pub(super) struct Target {
     pub(super) card: Option<FoundCard>,
 }
 
-/// Finds the agent that is meant.
+/// Finds the typed agent.
 pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failure> {
     if let Some(path) = file(typed) {
         return on_file(&path);
@@ -87,8 +87,8 @@ async fn at_default_address(typed: &str, fleet: &FleetConfig, flags: &DataFlags)
     if is_answered(&url).await {
         let note = format!("no server runs on the data in {data_dir}; trying {url}");
         // A command may ask for several agents.
-        static IS_SAID: Once = Once::new();
-        IS_SAID.call_once(|| Printer::new(Output::Text).note(&note));
+        static IS_NOTED: Once = Once::new();
+        IS_NOTED.call_once(|| Printer::new(Output::Text).note(&note));
         let peer = Peer::new(format!("{url}/a2a/{typed}"));
         let own = workspace.config.server.tls.files().map(|(certificate, _)| certificate);
         return Ok(Target { peer, roots: roots(own), certificate: None, is_local: false, card: None });
@@ -106,7 +106,7 @@ async fn at_default_address(typed: &str, fleet: &FleetConfig, flags: &DataFlags)
     Err(unknown(typed, fleet, &names, &format!("; {tried}")))
 }
 
-/// Where a server of this workspace listens unless it is told otherwise.
+/// The address of a server of this workspace that was started without flags.
 pub(super) fn default_url(workspace: &Workspace) -> String {
     let server = &workspace.config.server;
     let bind = match server.bind.0.port() {
@@ -146,7 +146,7 @@ fn on_file(path: &Path) -> Result<Target, Failure> {
         )
     })?;
     let called = card.card.supported_interfaces.first().map(|interface| interface.url.clone());
-    // An agent without an interface is never called, and this is nobody's address.
+    // An agent without an interface is never called; `.invalid` resolves nowhere.
     let mut peer = Peer::new(called.unwrap_or_else(|| "https://card.invalid".to_owned()));
     peer.trust_card_url = true;
     Ok(Target { peer, roots: Vec::new(), certificate: None, is_local: false, card: Some(card) })
@@ -163,14 +163,15 @@ pub(super) fn load(flags: &DataFlags) -> Result<FleetConfig, Failure> {
 
 /// The server that runs on the workspace, if one does.
 pub(super) async fn running(workspace: &Workspace) -> Result<Option<Status>, Failure> {
-    let failed = |error: DoorError| Failure::internal(error.to_string()).with_hint("name the agent by its URL");
-    let door = match Door::find(&workspace.data_dir(), false).await {
-        Ok(door) => door,
-        Err(DoorError::NoData(_)) => return Ok(None),
+    let failed =
+        |error: ControlClientError| Failure::internal(error.to_string()).with_hint("name the agent by its URL");
+    let client = match ControlClient::open(&workspace.data_dir(), false).await {
+        Ok(client) => client,
+        Err(ControlClientError::NoData(_)) => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    let is_server = door.is_server();
-    match door.ask::<Status>(Request::Status).await {
+    let is_server = client.is_server();
+    match client.request::<Status>(Request::Status).await {
         Ok(status) => Ok(Some(status)),
         Err(_) if !is_server => Ok(None),
         Err(error) => Err(failed(error)),
@@ -184,7 +185,7 @@ pub(super) fn base(status: &Status) -> String {
     if status.url.is_empty() { format!("{scheme}://{}", status.address) } else { status.url.clone() }
 }
 
-/// The certificate that the local server shows; nobody else may have signed it. One that cannot be read is not trusted.
+/// The certificate of the local server, trusted because it may be self-signed. An unreadable one is not.
 fn roots(certificate: Option<&Path>) -> Vec<CertificateDer<'static>> {
     let found = certificate.and_then(|certificate| CertificateDer::pem_file_iter(certificate).ok());
     found.map(|found| found.filter_map(Result::ok).collect()).unwrap_or_default()
@@ -212,7 +213,7 @@ fn elsewhere(remote: &RemoteAgent) -> Peer {
     peer
 }
 
-/// What an agent is shown that asks for a client certificate.
+/// The client certificate for a remote agent.
 fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<ClientCertificate>, Failure> {
     let Some((chain, key)) = remote.tls.files(&workspace.folder) else { return Ok(None) };
     let read = |path: &Path| {

@@ -8,7 +8,7 @@ use switchboard_host::serve::ReloadReport;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control_client::{Door, DoorError};
+use crate::control_client::{ControlClient, ControlClientError};
 
 /// Asks the server. Exits 1 if there is none or if its configuration has problems.
 #[must_use]
@@ -19,17 +19,17 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     };
     let data_dir = workspace.data_dir();
     short(printer, async {
-        let door = match Door::find(&data_dir, false).await {
-            Ok(door) => door,
+        let client = match ControlClient::open(&data_dir, false).await {
+            Ok(client) => client,
             Err(error) => return refused(&error, printer),
         };
-        let running = door.is_server();
-        match door.ask::<ReloadReport>(Request::Reload).await {
+        let running = client.is_server();
+        match client.request::<ReloadReport>(Request::Reload).await {
             Ok(reloaded) => {
                 print(&reloaded, printer);
                 ExitCode::SUCCESS
             }
-            Err(DoorError::Refused(refusal)) if !running => {
+            Err(ControlClientError::Refused(refusal)) if !running => {
                 printer.failure(&refusal.problem, "a server reads its configuration when it starts")
             }
             Err(error) => refused(&error, printer),

@@ -1,4 +1,4 @@
-//! `switchboard config show`: what is in force for commands that call agents, and who has said so. Reads only.
+//! `switchboard config show`: what is in force for commands that call agents, and the source of each setting. Reads only.
 
 use std::process::ExitCode;
 

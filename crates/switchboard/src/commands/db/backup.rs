@@ -9,7 +9,7 @@ use switchboard_host::sanitize::shell_path;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control_client::Door;
+use crate::control_client::ControlClient;
 
 /// Copies the file.
 #[must_use]
@@ -22,8 +22,8 @@ pub fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
     // The server stands elsewhere.
     let file: PathBuf = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     short(printer, async {
-        let made = match Door::find(&data_dir, false).await {
-            Ok(door) => door.ask::<BackupReport>(Request::Backup { file }).await,
+        let made = match ControlClient::open(&data_dir, false).await {
+            Ok(client) => client.request::<BackupReport>(Request::Backup { file }).await,
             Err(error) => Err(error),
         };
         match made {

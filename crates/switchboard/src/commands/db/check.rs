@@ -56,7 +56,7 @@ fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Why nothing can be said of the file, and what to do.
+/// Why the file cannot be checked, and what to do.
 fn unchecked(error: &CheckError, file: &Path, is_backup: bool) -> (String, String) {
     let next = match (error, is_backup) {
         // In the words of every other command.

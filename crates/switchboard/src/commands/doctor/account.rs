@@ -20,7 +20,7 @@ pub(super) fn may_become(user: &User) -> bool {
     is_root() || rustix::process::geteuid().as_raw() == user.uid
 }
 
-/// What is to be said of the account an agent names.
+/// The finding for the account that an agent names.
 pub(super) fn user_finding(user: &User) -> Finding {
     if may_become(user) {
         return Finding::ok(format!("programs run as user {}", user.name));

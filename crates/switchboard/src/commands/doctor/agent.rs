@@ -8,12 +8,12 @@ use switchboard_cli_agents::process::User;
 use switchboard_cli_agents::{Difficulty, ProgramError, Settings, Worker, Workers};
 
 use super::account::{may_become, runs_as_root, user_finding};
-use super::bench::Bench;
 use super::finding::{Finding, Level};
 use super::folder;
+use super::probe_runner::ProbeRunner;
 use super::program::{Program, not_executable};
 use crate::config::cli_agent::{CliAgent, Worktree};
-use crate::programs::{self, Refusal};
+use crate::programs::{self, AgentSettingsError};
 
 /// What was found out about an agent.
 #[derive(Debug, Serialize)]
@@ -24,12 +24,12 @@ pub(super) struct AgentReport {
 }
 
 /// Looks at one.
-pub(super) async fn look(bench: &Bench, name: String, agent: &CliAgent) -> AgentReport {
+pub(super) async fn look(probes: &ProbeRunner, name: String, agent: &CliAgent) -> AgentReport {
     let (cli, mut findings) = (agent.cli.to_string(), Vec::new());
     match programs::settings(&name, agent) {
-        Ok(settings) => all(bench, agent, settings, &mut findings).await,
-        Err(refusal) => {
-            findings.extend(refused(&refusal));
+        Ok(settings) => all(probes, agent, settings, &mut findings).await,
+        Err(error) => {
+            findings.extend(refused(&error));
             findings.push(folder::look("cwd", &agent.cwd, None));
         }
     }
@@ -37,12 +37,12 @@ pub(super) async fn look(bench: &Bench, name: String, agent: &CliAgent) -> Agent
 }
 
 /// What keeps it from being served.
-fn refused(refusal: &Refusal) -> Vec<Finding> {
-    let place = if matches!(refusal, Refusal::Declaration(_)) { "adapter: " } else { "" };
-    refusal.each().into_iter().map(|(wrong, right)| Finding::problem(format!("{place}{wrong}"), right)).collect()
+fn refused(error: &AgentSettingsError) -> Vec<Finding> {
+    let place = if matches!(error, AgentSettingsError::Declaration(_)) { "adapter: " } else { "" };
+    error.each().into_iter().map(|(wrong, right)| Finding::problem(format!("{place}{wrong}"), right)).collect()
 }
 
-async fn all(bench: &Bench, agent: &CliAgent, mut settings: Settings, findings: &mut Vec<Finding>) {
+async fn all(probes: &ProbeRunner, agent: &CliAgent, mut settings: Settings, findings: &mut Vec<Finding>) {
     let user = settings.user.clone();
     findings.extend(user.as_ref().map(user_finding));
     findings.push(folder::look("cwd", &settings.cwd, user.as_ref()));
@@ -51,16 +51,16 @@ async fn all(bench: &Bench, agent: &CliAgent, mut settings: Settings, findings: 
     findings.extend(as_root(&settings));
     findings.extend(orders(&settings));
     if user.is_some_and(|user| !may_become(&user)) {
-        // Nothing can be started as that user, which is said by now.
+        // No program can be started as that user; `user_finding` reports it.
         return;
     }
     if agent.worktree != Worktree::Off && settings.cwd.is_dir() {
-        findings.push(worktree(bench, &settings).await);
+        findings.push(worktree(probes, &settings).await);
     }
     if !settings.cwd.is_dir() {
         settings.cwd = PathBuf::from("/");
     }
-    findings.extend(programs(bench, &settings).await);
+    findings.extend(programs(probes, &settings).await);
 }
 
 /// The workers of an agent, with their difficulty where there is more than one.
@@ -104,7 +104,7 @@ fn as_root(settings: &Settings) -> Option<Finding> {
     Some(Finding::warning(text, "add user: with the name of another account, and log in as that one"))
 }
 
-/// Whether each worker can be told what the agent says of permissions, models and efforts.
+/// Whether each worker supports the permissions, models and efforts of the agent.
 fn orders(settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (difficulty, worker) in workers(settings) {
@@ -139,10 +139,10 @@ fn order(settings: &Settings, worker: &Worker, model: Option<String>, effort: Op
     }
 }
 
-async fn worktree(bench: &Bench, settings: &Settings) -> Finding {
+async fn worktree(probes: &ProbeRunner, settings: &Settings) -> Finding {
     let (folder, user) = (settings.cwd.as_path(), settings.user.as_ref());
     let shown = folder.display();
-    match git(bench, folder, user).await {
+    match git(probes, folder, user).await {
         Ok(Repository::Good) => Finding::ok(format!("worktree: {shown} is in a git repository with a commit")),
         Ok(Repository::Empty) => {
             let text = format!("worktree: the repository of {shown} has no commit, so that there is nothing to copy");
@@ -163,11 +163,11 @@ enum Repository {
     None,
 }
 
-async fn git(bench: &Bench, folder: &Path, user: Option<&User>) -> Result<Repository, String> {
-    if !bench.git(folder, user, &["rev-parse", "--show-toplevel"]).await? {
+async fn git(probes: &ProbeRunner, folder: &Path, user: Option<&User>) -> Result<Repository, String> {
+    if !probes.git(folder, user, &["rev-parse", "--show-toplevel"]).await? {
         return Ok(Repository::None);
     }
-    let has_commit = bench.git(folder, user, &["rev-parse", "--verify", "--quiet", "HEAD"]).await?;
+    let has_commit = probes.git(folder, user, &["rev-parse", "--verify", "--quiet", "HEAD"]).await?;
     Ok(if has_commit { Repository::Good } else { Repository::Empty })
 }
 
@@ -190,7 +190,7 @@ fn not_found(error: &ProgramError, has_path: bool) -> Finding {
 }
 
 /// The programs of an agent, each once.
-async fn programs(bench: &Bench, settings: &Settings) -> Vec<Finding> {
+async fn programs(probes: &ProbeRunner, settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen: Vec<(&str, Option<&Path>)> = Vec::new();
     let has_path = settings.env.as_ref().is_none_or(|names| names.iter().any(|name| name == "PATH"));
@@ -200,7 +200,7 @@ async fn programs(bench: &Bench, settings: &Settings) -> Vec<Finding> {
             continue;
         }
         seen.push(key);
-        let of_program = match Program::look(bench, settings, worker).await {
+        let of_program = match Program::look(probes, settings, worker).await {
             Ok(program) => program.findings(&worker.adapter.about().binary, Level::Problem),
             Err(error) => vec![not_found(&error, has_path)],
         };

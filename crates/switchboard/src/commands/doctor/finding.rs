@@ -1,4 +1,4 @@
-//! One thing that was found out, and what to do about it.
+//! A doctor finding: one result of a check, and its fix.
 
 use serde::Serialize;
 use switchboard_host::sanitize;
@@ -19,7 +19,7 @@ pub(super) enum Level {
     Problem,
 }
 
-/// One thing that was found out.
+/// One result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) level: Level,
@@ -43,23 +43,23 @@ impl Level {
 }
 
 impl Finding {
-    /// Of that level. What programs have said may be part of it, so it is made one line that no terminal obeys.
+    /// Sanitizes both texts to one line, because they may contain output of programs.
     pub(super) fn new(level: Level, text: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
         Self { level, text: sanitize::line(text.as_ref()), fix: sanitize::line(fix.as_ref()) }
     }
 
-    /// Problems in the words of whoever refuses something, one on each line.
+    /// Problems from an error message, one on each line.
     pub(super) fn refused(message: &str) -> Vec<Self> {
         message.lines().map(|line| Self::worded(Level::Problem, line)).collect()
     }
 
-    /// In the words of whoever has found it out: what would be right stands after the last colon.
+    /// A finding from a message whose fix stands after the last colon.
     pub(super) fn worded(level: Level, line: &str) -> Self {
         let (text, fix) = line.rsplit_once(": ").unwrap_or((line, ""));
         Self::new(level, text, fix)
     }
 
-    /// The same about something that is named first.
+    /// Prefixes the subject.
     pub(super) fn about(mut self, what: Option<&str>) -> Self {
         if let Some(what) = what {
             self.text = format!("{what}: {}", self.text);

@@ -14,25 +14,25 @@ use super::finding::{Finding, Level};
 /// No file that a login writes is longer.
 const LONGEST: u64 = 8 << 20;
 
-/// What was found out.
+/// The login state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub(super) enum Login {
-    /// There is a sign of it.
+    /// A variable or a file shows it.
     Found {
         /// The variable or the file.
         sign: String,
     },
-    /// There is none, at the places where there would be one.
+    /// None of the usual variables and files is there.
     NotFound,
-    /// Nobody can tell.
+    /// It cannot be determined.
     NotKnown {
         /// Why not.
         reason: String,
     },
 }
 
-/// What one file shows.
+/// What one login file shows.
 enum Seen {
     Yes,
     No,

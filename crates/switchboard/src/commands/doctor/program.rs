@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use switchboard_cli_agents::adapters::{Binary, Launch, cut};
 use switchboard_cli_agents::{ProgramError, Settings, Version, Worker, environment, find, is_tested};
 
-use super::bench::Bench;
 use super::finding::{Finding, Level};
 use super::login::Login;
+use super::probe_runner::ProbeRunner;
 
 /// The most of what a program says of its version that is shown.
 const LONGEST: usize = 100;
@@ -28,7 +28,7 @@ impl Program {
     ///
     /// # Errors
     /// If there is none.
-    pub(super) async fn look(bench: &Bench, settings: &Settings, worker: &Worker) -> Result<Self, ProgramError> {
+    pub(super) async fn look(probes: &ProbeRunner, settings: &Settings, worker: &Worker) -> Result<Self, ProgramError> {
         let about = worker.adapter.about();
         let env = child_environment(settings, worker);
         let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
@@ -38,7 +38,7 @@ impl Program {
             // Without arguments it would begin to work.
             return Ok(Self { path, version: None, is_tested: None, login });
         }
-        let version = bench.version(settings, worker).await.map(|version| match version {
+        let version = probes.version(settings, worker).await.map(|version| match version {
             Version::Said(said) => Version::Said(cut(&said, LONGEST).into_owned()),
             other => other,
         });
@@ -61,7 +61,7 @@ impl Program {
         matches!(self.version, Some(Ok(Version::Said(_) | Version::Silent)))
     }
 
-    /// What is to be said of it. Not to start is as bad as `broken` says.
+    /// The findings. A program that does not start has the level `broken`.
     pub(super) fn findings(&self, binary: &Binary, broken: Level) -> Vec<Finding> {
         let path = self.path.display();
         let command = format!("{path} {}", binary.version_args.join(" "));
@@ -92,7 +92,7 @@ impl Program {
             }
             (Some(Ok(Version::Said(version))), None) => Finding::ok(format!("{path} starts; its version is {version}")),
         };
-        // Of a plain command nobody has said that it logs in at all.
+        // A plain command may have no login at all.
         let login = matches!(self.version, Some(Ok(_))).then(|| self.login.finding(&binary.login));
         std::iter::once(first).chain(login).collect()
     }
@@ -103,7 +103,7 @@ pub(super) fn not_executable(level: Level, path: &str) -> Finding {
     Finding::new(level, format!("{path} is there and is not executable"), format!("run chmod +x {path}"))
 }
 
-/// What a child of this agent sees before it is told anything.
+/// The environment of a child of this agent, without the variables of a launch.
 pub(super) fn child_environment(settings: &Settings, worker: &Worker) -> Vec<(OsString, OsString)> {
     let (about, launch) = (worker.adapter.about(), Launch::default());
     environment(settings.env.as_deref(), about, &launch, settings.user.as_ref(), |name| std::env::var_os(name))

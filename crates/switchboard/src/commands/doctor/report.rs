@@ -1,4 +1,4 @@
-//! All that was found out, for people and for programs.
+//! The report of all findings, as text or JSON.
 
 use std::path::PathBuf;
 
@@ -8,17 +8,17 @@ use switchboard_host::sanitize;
 
 use super::agent::AgentReport;
 use super::finding::{Finding, Level};
-use super::known::ProgramReport;
+use super::known_programs::ProgramReport;
 
-/// All that was found out.
-pub(super) struct Report {
+/// All findings.
+pub(super) struct DoctorReport {
     folder: PathBuf,
     configuration: Vec<Finding>,
     programs: Vec<ProgramReport>,
     agents: Vec<AgentReport>,
 }
 
-impl Report {
+impl DoctorReport {
     pub(super) fn new(
         folder: PathBuf,
         configuration: Vec<Finding>,

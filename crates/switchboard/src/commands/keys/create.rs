@@ -13,11 +13,11 @@ use switchboard_host::printer::Printer;
 use crate::cli::DataFlags;
 use crate::commands::{loaded_fleet, refused, short};
 use crate::config::FleetConfig;
-use crate::control_client::Door;
+use crate::control_client::ControlClient;
 
 /// What the key shall be.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct CreateKeyOptions {
     /// Name to find it by later
     #[arg(long, default_value = "", hide_default_value = true)]
     name: String,
@@ -37,25 +37,25 @@ pub struct Wishes {
 
 /// Makes a key.
 #[must_use]
-pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
+pub fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer) -> ExitCode {
     let fleet = match loaded_fleet(flags, printer) {
         Ok(fleet) => fleet,
         Err(code) => return code,
     };
-    warn_of_unknown_agents(&wishes.agents, &fleet, printer);
+    warn_of_unknown_agents(&options.agents, &fleet, printer);
     let new = NewKey {
-        name: wishes.name,
-        scopes: KeyScopes { agents: wishes.agents, admin: wishes.admin },
-        expires_in_ms: wishes.expires.map(|span| u64::try_from(span.duration().as_millis()).unwrap_or(u64::MAX)),
+        name: options.name,
+        scopes: KeyScopes { agents: options.agents, admin: options.admin },
+        expires_in_ms: options.expires.map(|span| u64::try_from(span.duration().as_millis()).unwrap_or(u64::MAX)),
     };
     let data_dir = fleet.workspace.data_dir();
     short(printer, async {
-        let door = match Door::find(&data_dir, true).await {
-            Ok(door) => door,
+        let client = match ControlClient::open(&data_dir, true).await {
+            Ok(client) => client,
             Err(error) => return refused(&error, printer),
         };
-        let running = door.is_server();
-        match door.ask::<CreatedKey>(Request::CreateKey(new)).await {
+        let running = client.is_server();
+        match client.request::<CreatedKey>(Request::CreateKey(new)).await {
             Ok(created) => {
                 print(&created, running, printer);
                 ExitCode::SUCCESS

@@ -9,7 +9,7 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control_client::{Door, DoorError};
+use crate::control_client::{ControlClient, ControlClientError};
 
 /// Lists the keys.
 #[must_use]
@@ -20,10 +20,10 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     };
     let data_dir = workspace.data_dir();
     short(printer, async {
-        let keys = match Door::find(&data_dir, false).await {
-            Ok(door) => door.ask::<Vec<KeyView>>(Request::ListKeys).await,
+        let keys = match ControlClient::open(&data_dir, false).await {
+            Ok(client) => client.request::<Vec<KeyView>>(Request::ListKeys).await,
             // Where there is no data there are no keys.
-            Err(DoorError::NoData(_)) => Ok(Vec::new()),
+            Err(ControlClientError::NoData(_)) => Ok(Vec::new()),
             Err(error) => Err(error),
         };
         match keys {

@@ -9,7 +9,7 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control_client::Door;
+use crate::control_client::ControlClient;
 
 /// Revokes a key.
 #[must_use]
@@ -20,12 +20,12 @@ pub fn run(flags: &DataFlags, id: &str, printer: Printer) -> ExitCode {
     };
     let data_dir = workspace.data_dir();
     short(printer, async {
-        let door = match Door::find(&data_dir, false).await {
-            Ok(door) => door,
+        let client = match ControlClient::open(&data_dir, false).await {
+            Ok(client) => client,
             Err(error) => return refused(&error, printer),
         };
-        let running = door.is_server();
-        match door.ask::<KeyView>(Request::RevokeKey { id: id.to_owned() }).await {
+        let running = client.is_server();
+        match client.request::<KeyView>(Request::RevokeKey { id: id.to_owned() }).await {
             Ok(key) if printer.is_json() => {
                 printer.json(&json!({ "key": key, "inForce": running }));
                 ExitCode::SUCCESS

@@ -11,7 +11,7 @@ use crate::commands::webhooks::{ask, time};
 
 /// Which webhooks to list.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct WebhookListOptions {
     /// Only those of this task
     #[arg(long, value_name = "ID")]
     task: Option<String>,
@@ -26,8 +26,8 @@ pub struct Wishes {
 
 /// Lists them.
 #[must_use]
-pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
-    let Wishes { task, state, page } = wishes;
+pub fn run(flags: &DataFlags, options: WebhookListOptions, printer: Printer) -> ExitCode {
+    let WebhookListOptions { task, state, page } = options;
     let some_only = task.is_some() || state.is_some() || page.after > 0;
     let filter = match (&task, &state) {
         (None, None) => String::new(),

@@ -10,9 +10,9 @@ use crate::commands::webhooks::ask;
 
 /// What to send once more.
 #[derive(Debug, Clone, clap::Args)]
-// A group, so that whoever types neither is told of both.
+// A group, so that the usage error for neither names both.
 #[command(group = clap::ArgGroup::new("what").required(true).args(["delivery", "all_dead"]))]
-pub struct Wishes {
+pub struct RetryOptions {
     /// Number of the delivery, as dead-letters and show list it
     delivery: Option<i64>,
 
@@ -27,10 +27,10 @@ pub struct Wishes {
 
 /// Sends it.
 #[must_use]
-pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
-    let request = match wishes.delivery {
+pub fn run(flags: &DataFlags, options: RetryOptions, printer: Printer) -> ExitCode {
+    let request = match options.delivery {
         Some(delivery) => WebhookRequest::Retry { delivery },
-        None => WebhookRequest::RetryDead { task: wishes.task },
+        None => WebhookRequest::RetryDead { task: options.task },
     };
     ask(flags, request, printer, |answer: RetryReport| {
         if printer.is_json() {

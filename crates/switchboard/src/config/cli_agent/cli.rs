@@ -72,7 +72,7 @@ impl Cli {
         })
     }
 
-    /// Whether it is a program that is known by its name, so that nobody needs to say how it is started.
+    /// Whether it is a program that is known by its name, so that the file need not say how it is started.
     pub(super) fn is_known(self) -> bool {
         !matches!(self, Self::Acp | Self::Generic)
     }

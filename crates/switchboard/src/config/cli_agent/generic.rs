@@ -1,4 +1,4 @@
-//! How a program is talked to that nobody here knows.
+//! How to talk to a program that has no adapter.
 
 use regex_lite::Regex;
 use schemars::{JsonSchema, Schema};

@@ -10,7 +10,7 @@ use switchboard_host::config::section::Section;
 use crate::config::cli_agent::arguments::Arguments;
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::{CliAgent, refuse_stranger, refuse_tilde};
-use crate::config::shown_path;
+use crate::config::path_text;
 
 /// What tasks are done with, by how hard they are.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub struct Profile {
     /// nothing.
     pub cli: Option<Cli>,
     /// Path or name of the program, instead of the agent's `program`.
-    #[serde(serialize_with = "shown_path::option")]
+    #[serde(serialize_with = "path_text::option")]
     pub program: Option<PathBuf>,
     /// Arguments to add, after the agent's `args`.
     pub args: Arguments,
@@ -171,7 +171,7 @@ impl Profile {
         if own.is_none() && agent.command.is_some() && self.program.is_some() {
             section.refuse("program", "the agent's command names the program already", "put the difference into args");
         }
-        if own.is_none() && agent.is_untold() {
+        if own.is_none() && agent.takes_only_prompt() {
             for key in ["model", "models", "effort", "efforts"] {
                 if section.is_set(key) {
                     section.refuse(key, "a generic command is told nothing but the prompt", "put it into args");

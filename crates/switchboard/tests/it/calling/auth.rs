@@ -1,5 +1,5 @@
-//! `auth`: a token by code or by secret from a server of the test's own, kept where nobody else reads it, sent to its agent
-//! and to nobody else, and renewed.
+//! `auth`: a token by device code or client secret from a token server of the test, kept in a private file, sent only to
+//! its agent, and renewed.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc::{Receiver, channel};

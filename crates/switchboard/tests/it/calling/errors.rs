@@ -90,7 +90,7 @@ fn time_that_is_up_is_5_and_the_task_is_named() {
     assert_eq!(fleet.stable(hint), "switchboard task get probe --wait ID1");
     let task = fleet.run(&["task", "get", "probe", hint.rsplit(' ').next().unwrap(), "--json"]);
     assert_eq!(task.json()["status"]["state"], "TASK_STATE_WORKING");
-    // Nobody answers there, and nobody says so.
+    // The listener neither replies nor closes the connection.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     failed(&fleet.run(&["card", &url, "--timeout", "200ms", "--json"]), 5, "A2ACLI_ERR_TIMEOUT");

@@ -1,4 +1,4 @@
-//! Ctrl-C: the task is never lost, and stopped at the agent only if somebody wants that.
+//! Ctrl-C: the task is never lost, and stopped at the agent only if the user confirms it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -84,7 +84,7 @@ fn before_the_agent_has_answered_nothing_more_is_known() {
     let workspace = crate::program::Workspace::new();
     let mut terminal = Terminal::run(&workspace, &["send", &silent.local_addr().unwrap().to_string(), "hi"]);
     terminal.until("calling");
-    // Whoever has connected waits for the answer.
+    // The client is connected and waits for the reply.
     let held = silent.accept().unwrap();
     terminal.interrupt();
     let (screen, code) = terminal.end();

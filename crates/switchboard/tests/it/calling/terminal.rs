@@ -52,7 +52,7 @@ impl Terminal {
         let (send, screen) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It is over with an error once nobody writes any more.
+            // It is over with an error once the writer is closed.
             while let Ok(count @ 1..) = picture.read(&mut bytes) {
                 if send.send(String::from_utf8_lossy(&bytes[..count]).into_owned()).is_err() {
                     break;

@@ -11,12 +11,12 @@ use super::token_server::{self, Granted, TokenServer, safe};
 use crate::commands::calling::{Failure, sanitize};
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// Between two questions, where the server does not say and at least.
+/// The default and the least polling interval, in seconds.
 const USUAL: f64 = 5.0;
 const SHORTEST: f64 = 0.2;
-/// How much longer it waits where it was too fast.
+/// Added to the interval by `slow_down`.
 const SLOWER: Duration = Duration::from_secs(5);
-/// How long a code is good where the server does not say, and at most.
+/// The default and the longest lifetime of a code, in seconds.
 const LONGEST: f64 = 1_800.0;
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ struct Codes {
     interval: Option<f64>,
 }
 
-/// Shows a code and waits until somebody has agreed.
+/// Prints the code and polls until the user has approved or denied it.
 pub(super) async fn ask(
     server: &TokenServer,
     url: Option<&str>,

@@ -1,4 +1,4 @@
-//! The tokens of this user, in one file that nobody else can read. A token belongs to the agent that it was got for, and is
+//! The tokens of this user, in one file that only this user can read. A token belongs to the agent that it was got for, and is
 //! sent nowhere else.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -32,7 +32,7 @@ pub(in crate::commands::calling) struct Token {
     pub(in crate::commands::calling) access_token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refresh_token: Option<String>,
-    /// In seconds since 1970; none if nobody has said.
+    /// In seconds since 1970; none if the server did not give it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_at: Option<u64>,
 }
@@ -76,7 +76,7 @@ impl Token {
         }
     }
 
-    /// How many seconds it is still good; none if nobody knows.
+    /// How many seconds it is still good; none if its expiry is unknown.
     pub(super) fn lives(&self, now: u64) -> Option<u64> {
         self.expires_at.map(|end| end.saturating_sub(now))
     }
@@ -100,7 +100,7 @@ impl Tokens {
     }
 }
 
-/// The file while nobody else changes it. Others wait until this is dropped, or its process has ended.
+/// The token file under an exclusive lock. Other processes wait until this is dropped, or the process ends.
 pub(super) struct TokenFile {
     path: PathBuf,
     _lock: File,
@@ -143,7 +143,7 @@ impl TokenFile {
         Ok(Some(token.agent))
     }
 
-    /// Written beside and moved into place, so that it is never half.
+    /// Written to a temporary file and renamed, so that it is never half written.
     fn write(&self, tokens: &Tokens) -> Result<(), Failure> {
         let written = serde_json::to_vec_pretty(tokens).map_err(std::io::Error::from).and_then(|text| {
             let beside = self.path.with_extension(format!("{}.new", std::process::id()));

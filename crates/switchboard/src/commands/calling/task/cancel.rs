@@ -7,13 +7,13 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::message::MetadataFlag;
-use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, OneLine, agent_and_words, run as run_async};
+use crate::commands::calling::task_output::TaskPrinter;
+use crate::commands::calling::{AgentCall, OneLine, agent_and_words, run as run_async};
 use crate::commands::live_tasks;
 
 /// What is said with it.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct CancelOptions {
     #[command(flatten)]
     metadata: MetadataFlag,
 
@@ -23,7 +23,7 @@ pub struct Wishes {
 
 /// Stops it.
 #[must_use]
-pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn run(words: Vec<String>, options: &CancelOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     if flags.agent_card.is_none()
         && let [id] = words.as_slice()
     {
@@ -31,13 +31,13 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
     }
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
-        let metadata = wishes.metadata.read()?;
+        let metadata = options.metadata.read()?;
         let metadata = (!metadata.is_empty()).then_some(metadata);
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let task = call.ask(call.client.cancel(&call.context, &TaskId::from(id), metadata)).await?;
         match printer.is_json() {
-            true => wishes.line.print(&task, printer),
-            false => Page { printer, is_verbose: flags.verbose }.ids(&task),
+            true => options.line.print(&task, printer),
+            false => TaskPrinter { printer, is_verbose: flags.verbose }.ids(&task),
         }
         Ok(ExitCode::SUCCESS)
     })

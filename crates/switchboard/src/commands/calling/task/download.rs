@@ -11,12 +11,12 @@ use switchboard_a2a::{Part, PartContent, Task, TaskId};
 use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
-use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize};
+use crate::commands::calling::task_output::TaskPrinter;
+use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize};
 
 /// Where to.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct DownloadOptions {
     /// Folder to write to; it is made if it is not there. What the agent only names by its URL is not fetched
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
@@ -28,25 +28,25 @@ pub struct Wishes {
 
 /// Saves them.
 #[must_use]
-pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn run(words: Vec<String>, options: &DownloadOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let task = call.ask(call.client.get(&call.context, &TaskId::from(id), Some(0))).await?;
-        let saved = save(&task, wishes)?;
+        let saved = save(&task, options)?;
         let elsewhere = urls(&task);
         if printer.is_json() {
             printer.json(&json!({ "saved": saved, "elsewhere": elsewhere }));
             return Ok(ExitCode::SUCCESS);
         }
-        let page = Page { printer, is_verbose: false };
+        let output = TaskPrinter { printer, is_verbose: false };
         for path in &saved {
-            page.field("saved", &path.display().to_string());
+            output.field("saved", &path.display().to_string());
         }
         for url in &elsewhere {
-            page.field("not fetched", url);
+            output.field("not fetched", url);
         }
-        page.ids(&task);
+        output.ids(&task);
         if saved.is_empty() && elsewhere.is_empty() {
             printer.warning("the task has produced no files");
         }
@@ -66,17 +66,17 @@ fn urls(task: &Task) -> Vec<String> {
     parts(task).filter_map(url).collect()
 }
 
-fn save(task: &Task, wishes: &Wishes) -> Result<Vec<PathBuf>, Failure> {
+fn save(task: &Task, options: &DownloadOptions) -> Result<Vec<PathBuf>, Failure> {
     let mut saved = Vec::new();
     let mut names = BTreeSet::new();
     for part in parts(task) {
         let PartContent::Raw(bytes) = &part.content else { continue };
         if saved.is_empty() {
-            let made = std::fs::create_dir_all(&wishes.out);
-            made.map_err(|error| failed(&wishes.out, &error, "name another folder with --out"))?;
+            let made = std::fs::create_dir_all(&options.out);
+            made.map_err(|error| failed(&options.out, &error, "name another folder with --out"))?;
         }
-        let path = wishes.out.join(unique(name(part), &mut names));
-        write(&path, bytes, wishes.force)?;
+        let path = options.out.join(unique(name(part), &mut names));
+        write(&path, bytes, options.force)?;
         saved.push(path);
     }
     Ok(saved)

@@ -8,16 +8,16 @@ use switchboard_host::printer::Printer;
 
 use super::list_server;
 use crate::cli::CallFlags;
-use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize, shown};
+use crate::commands::calling::task_output::TaskPrinter;
+use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize, task_output};
 use crate::commands::live_tasks::{self, Filter};
 
-/// How many tasks are shown at once where nobody says.
+/// The default page size.
 const PAGE: u32 = 20;
 
 /// Which tasks.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct ListOptions {
     /// Only tasks of this conversation (context)
     #[arg(long, value_name = "ID", env = "A2ACLI_CONTEXT_ID", hide_env_values = true)]
     context_id: Option<String>,
@@ -46,25 +46,25 @@ pub struct Wishes {
 
 /// Lists them.
 #[must_use]
-pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
-    if wishes.all && words.is_empty() && flags.agent_card.is_none() {
-        let state = wishes.status.map(shown::state);
-        let filter = Filter { context: wishes.context_id, state, stream: wishes.stream };
+pub fn run(words: Vec<String>, options: ListOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+    if options.all && words.is_empty() && flags.agent_card.is_none() {
+        let state = options.status.map(task_output::state);
+        let filter = Filter { context: options.context_id, state, stream: options.stream };
         return live_tasks::list(&flags.workspace, &filter, printer);
     }
     run_async(printer, async {
         if words.is_empty() && flags.agent_card.is_none() {
-            return list_server::run(&wishes, flags, printer).await;
+            return list_server::run(&options, flags, printer).await;
         }
         let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = Call::open(&agent, flags).await?;
-        let page = page(&call, &wishes, Some(0)).await?;
-        print(&call, &page, &wishes, printer);
+        let call = AgentCall::open(&agent, flags).await?;
+        let page = page(&call, &options, Some(0)).await?;
+        print(&call, &page, &options, printer);
         Ok(ExitCode::SUCCESS)
     })
 }
 
-impl Wishes {
+impl ListOptions {
     pub(super) fn has_page_token(&self) -> bool {
         self.page_token.is_some()
     }
@@ -83,18 +83,22 @@ impl Wishes {
 }
 
 /// What was asked for of an agent's tasks, each with so many of its messages, or with all of them.
-pub(super) async fn page(call: &Call, wishes: &Wishes, history: Option<u32>) -> Result<ListResponse, Failure> {
-    match wishes.all {
-        true => all_pages(call, wishes, history).await,
-        false => call.ask(call.client.list(&call.context, request(wishes, wishes.page_token.clone(), history))).await,
+pub(super) async fn page(
+    call: &AgentCall,
+    options: &ListOptions,
+    history: Option<u32>,
+) -> Result<ListResponse, Failure> {
+    match options.all {
+        true => all_pages(call, options, history).await,
+        false => call.ask(call.client.list(&call.context, request(options, options.page_token.clone(), history))).await,
     }
 }
 
-fn request(wishes: &Wishes, page_token: Option<String>, history_length: Option<u32>) -> ListRequest {
+fn request(options: &ListOptions, page_token: Option<String>, history_length: Option<u32>) -> ListRequest {
     ListRequest {
-        context_id: wishes.context_id.as_deref().map(ContextId::from),
-        status: wishes.status,
-        page_size: Some(wishes.page_size),
+        context_id: options.context_id.as_deref().map(ContextId::from),
+        status: options.status,
+        page_size: Some(options.page_size),
         page_token,
         history_length,
         status_timestamp_after: None,
@@ -103,11 +107,11 @@ fn request(wishes: &Wishes, page_token: Option<String>, history_length: Option<u
     }
 }
 
-async fn all_pages(call: &Call, wishes: &Wishes, history: Option<u32>) -> Result<ListResponse, Failure> {
+async fn all_pages(call: &AgentCall, options: &ListOptions, history: Option<u32>) -> Result<ListResponse, Failure> {
     let mut all: Option<ListResponse> = None;
     let mut token = None;
     loop {
-        let page = call.ask(call.client.list(&call.context, request(wishes, token.clone(), history))).await?;
+        let page = call.ask(call.client.list(&call.context, request(options, token.clone(), history))).await?;
         // A server that gives the same page again and again, or pages without anything on them, would never end.
         let is_last =
             page.next_page_token.is_empty() || page.tasks.is_empty() || token.as_ref() == Some(&page.next_page_token);
@@ -126,15 +130,15 @@ async fn all_pages(call: &Call, wishes: &Wishes, history: Option<u32>) -> Result
     }
 }
 
-fn print(call: &Call, page: &ListResponse, wishes: &Wishes, printer: Printer) {
+fn print(call: &AgentCall, page: &ListResponse, options: &ListOptions, printer: Printer) {
     let ListResponse { tasks, next_page_token, page_size, total_size } = page;
-    match (printer.is_json(), wishes.stream) {
+    match (printer.is_json(), options.stream) {
         (true, true) => tasks.iter().for_each(|task| printer.json_line(task)),
         (true, false) => printer.json(&json!({
             "tasks": tasks, "nextPageToken": next_page_token, "pageSize": page_size, "totalSize": total_size,
         })),
         (false, _) => {
-            let page = Page { printer, is_verbose: false };
+            let page = TaskPrinter { printer, is_verbose: false };
             for task in tasks {
                 page.ids(task);
                 if let Some(timestamp) = task.status.timestamp {
@@ -146,22 +150,22 @@ fn print(call: &Call, page: &ListResponse, wishes: &Wishes, printer: Printer) {
         }
     }
     if !next_page_token.is_empty() && !printer.is_json() {
-        let more = format!("{}--page-token {}", filters(wishes), sanitize::shell_word(next_page_token));
+        let more = format!("{}--page-token {}", filters(options), sanitize::shell_word(next_page_token));
         printer.note(&format!("next: {}", call.command("task list", &more)));
     }
 }
 
 /// What was asked for, to be asked for again: a token belongs to it.
-fn filters(wishes: &Wishes) -> String {
+fn filters(options: &ListOptions) -> String {
     let mut filters = String::new();
-    if let Some(context_id) = &wishes.context_id {
+    if let Some(context_id) = &options.context_id {
         filters.push_str(&format!("--context-id {} ", sanitize::shell_word(context_id)));
     }
-    if let Some(status) = wishes.status {
-        filters.push_str(&format!("--status {} ", shown::state(status)));
+    if let Some(status) = options.status {
+        filters.push_str(&format!("--status {} ", task_output::state(status)));
     }
-    if wishes.page_size != PAGE {
-        filters.push_str(&format!("--page-size {} ", wishes.page_size));
+    if options.page_size != PAGE {
+        filters.push_str(&format!("--page-size {} ", options.page_size));
     }
     filters
 }

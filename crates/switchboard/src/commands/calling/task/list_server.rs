@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 use switchboard_a2a::{Role, Task, Timestamp};
 use switchboard_host::printer::Printer;
 
-use super::list::{self, Wishes};
+use super::list::{self, ListOptions};
 use crate::cli::CallFlags;
-use crate::commands::calling::{Call, Failure, sanitize, shown, target};
+use crate::commands::calling::{AgentCall, Failure, sanitize, target, task_output};
 
 /// So much of a task's first message is shown.
 const WORDS: usize = 50;
 
 /// A task and whose it is.
-struct Listed {
+struct ListedTask {
     agent: String,
     task: Task,
 }
 
 /// Lists them.
-pub(super) async fn run(wishes: &Wishes, flags: &CallFlags, printer: Printer) -> Result<ExitCode, Failure> {
-    if wishes.has_page_token() {
+pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Printer) -> Result<ExitCode, Failure> {
+    if options.has_page_token() {
         let next = "name the agent that the page before was of, or leave out --page-token";
         return Err(Failure::usage("a page belongs to one agent, and none is named", next));
     }
@@ -30,14 +30,14 @@ pub(super) async fn run(wishes: &Wishes, flags: &CallFlags, printer: Printer) ->
         Some(status) => status.agents,
         None => fleet.agents.iter().map(|agent| agent.name.to_string()).collect(),
     };
-    let mut tasks: Vec<Listed> = Vec::new();
+    let mut tasks: Vec<ListedTask> = Vec::new();
     let (mut total, mut heard, mut failures) = (0, false, Vec::new());
     for agent in agents {
-        match of_agent(&agent, wishes, flags).await {
+        match of_agent(&agent, options, flags).await {
             Ok((count, found)) => {
                 heard = true;
                 total += count;
-                tasks.extend(found.into_iter().map(|task| Listed { agent: agent.clone(), task }));
+                tasks.extend(found.into_iter().map(|task| ListedTask { agent: agent.clone(), task }));
             }
             Err(failure) => failures.push((agent, failure)),
         }
@@ -50,32 +50,38 @@ pub(super) async fn run(wishes: &Wishes, flags: &CallFlags, printer: Printer) ->
         printer.warning(&format!("the tasks of {agent} are not listed: {}", sanitize::line(failure.message())));
     }
     tasks.sort_by_key(|listed| std::cmp::Reverse(listed.task.status.timestamp.map(|Timestamp(time)| time)));
-    if !wishes.is_all() {
-        tasks.truncate(usize::try_from(wishes.page_size()).unwrap_or(usize::MAX));
+    if !options.is_all() {
+        tasks.truncate(usize::try_from(options.page_size()).unwrap_or(usize::MAX));
     }
-    print(&tasks, total, wishes, printer);
+    print(&tasks, total, options, printer);
     Ok(ExitCode::SUCCESS)
 }
 
 /// The newest tasks of one agent, with their messages, and how many there are in all.
-async fn of_agent(agent: &str, wishes: &Wishes, flags: &CallFlags) -> Result<(u64, Vec<Task>), Failure> {
-    let call = Call::open(agent, flags).await?;
-    let page = list::page(&call, wishes, None).await?;
+async fn of_agent(agent: &str, options: &ListOptions, flags: &CallFlags) -> Result<(u64, Vec<Task>), Failure> {
+    let call = AgentCall::open(agent, flags).await?;
+    let page = list::page(&call, options, None).await?;
     Ok((page.total_size, page.tasks))
 }
 
-fn print(tasks: &[Listed], total: u64, wishes: &Wishes, printer: Printer) {
+fn print(tasks: &[ListedTask], total: u64, options: &ListOptions, printer: Printer) {
     if printer.is_json() {
         let tasks = tasks.iter().map(as_json);
-        return match wishes.is_stream() {
+        return match options.is_stream() {
             true => tasks.for_each(|task| printer.json_line(&task)),
             false => printer.json(&json!({ "tasks": tasks.collect::<Vec<_>>(), "totalSize": total })),
         };
     }
     let mut rows = vec![["TIME", "STATE", "AGENT", "TASK", "FIRST WORDS"].map(str::to_owned)];
-    rows.extend(tasks.iter().map(|Listed { agent, task }| {
+    rows.extend(tasks.iter().map(|ListedTask { agent, task }| {
         let time = task.status.timestamp.map(|time| seconds(&time.to_string())).unwrap_or_default();
-        [time, shown::state(task.status.state), agent.clone(), sanitize::line(task.id.as_str()), first_words(task)]
+        [
+            time,
+            task_output::state(task.status.state),
+            agent.clone(),
+            sanitize::line(task.id.as_str()),
+            first_words(task),
+        ]
     }));
     printer.table(&rows);
     if u64::try_from(tasks.len()).is_ok_and(|listed| listed < total) {
@@ -84,7 +90,7 @@ fn print(tasks: &[Listed], total: u64, wishes: &Wishes, printer: Printer) {
 }
 
 /// The protocol's own object, and whose it is.
-fn as_json(Listed { agent, task }: &Listed) -> Value {
+fn as_json(ListedTask { agent, task }: &ListedTask) -> Value {
     let mut value = serde_json::to_value(task).unwrap_or_default();
     if let Some(members) = value.as_object_mut() {
         members.insert("agent".to_owned(), Value::from(agent.as_str()));

@@ -8,14 +8,14 @@ use switchboard_client::Secret;
 use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
-use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, sanitize};
+use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize};
 
 const TASK: &str = "the id of the task";
 const WEBHOOK: &str = "the id of the webhook";
 
 /// The webhook.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct PushConfigOptions {
     /// Address of yours that the agent reports to
     #[arg(long, value_name = "URL")]
     url: String,
@@ -39,20 +39,20 @@ pub struct Wishes {
 
 /// Sets one.
 #[must_use]
-pub fn set(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn set(words: Vec<String>, options: PushConfigOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, [TASK])?;
-        let credentials = wishes.credentials_env.as_deref().map(secret).transpose()?;
+        let credentials = options.credentials_env.as_deref().map(secret).transpose()?;
         let config = PushConfig {
             tenant: None,
-            id: wishes.webhook_id,
+            id: options.webhook_id,
             task_id: Some(id),
-            url: wishes.url,
-            token: wishes.token_env.as_deref().map(secret).transpose()?,
-            authentication: wishes.auth_scheme.map(|scheme| AuthenticationInfo { scheme, credentials }),
+            url: options.url,
+            token: options.token_env.as_deref().map(secret).transpose()?,
+            authentication: options.auth_scheme.map(|scheme| AuthenticationInfo { scheme, credentials }),
             payload: None,
         };
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let card = call.ask(call.client.card(&call.context)).await.ok();
         // It is asked nonetheless: cards are often wrong.
         if card.is_some_and(|found| found.card.capabilities.push_notifications != Some(true)) {
@@ -69,7 +69,7 @@ pub fn set(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Print
 pub fn get(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let task_id = TaskId::from(task.as_str());
         let config = call.ask(call.client.webhook(&call.context, &task_id, Some(&id))).await;
         let config = config.map_err(|failure| not_there(failure, &task, &call))?;
@@ -83,7 +83,7 @@ pub fn get(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode 
 pub fn list(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [task]) = agent_and_words(words, flags, [TASK])?;
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let configs = call.ask(call.client.webhooks(&call.context, &TaskId::from(task))).await?;
         if printer.is_json() {
             let configs: Vec<PushConfig> = configs.iter().map(without_secrets).collect();
@@ -104,7 +104,7 @@ pub fn list(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode
 pub fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let removed = call.ask(call.client.delete_webhook(&call.context, &TaskId::from(task.as_str()), &id)).await;
         removed.map_err(|failure| not_there(failure, &task, &call))?;
         match printer.is_json() {
@@ -118,8 +118,8 @@ pub fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCo
     })
 }
 
-/// Agents say the same of a task and of a webhook that they do not have; the list tells which.
-fn not_there(failure: Failure, task: &str, call: &Call) -> Failure {
+/// Agents answer TaskNotFound for an unknown task and for an unknown webhook; the list shows which it is.
+fn not_there(failure: Failure, task: &str, call: &AgentCall) -> Failure {
     match failure.is_not_found() {
         true => failure.with_hint(call.command("task push-config list", &sanitize::shell_word(task))),
         false => failure,

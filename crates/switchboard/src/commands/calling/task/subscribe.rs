@@ -1,4 +1,4 @@
-//! `switchboard task subscribe`: watches a task until it ends or waits for somebody.
+//! `switchboard task subscribe`: follows a task to its terminal or interrupted state.
 
 use std::process::ExitCode;
 
@@ -8,12 +8,12 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Style};
-use crate::commands::calling::shown_before::ShownBefore;
-use crate::commands::calling::{Call, agent_and_words, run as run_async};
+use crate::commands::calling::printed_artifacts::PrintedArtifacts;
+use crate::commands::calling::{AgentCall, agent_and_words, run as run_async};
 
 /// How to watch.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Wishes {
+pub struct SubscribeOptions {
     /// Show every event as it comes; with -o json one event a line. Without it, -o json prints the task once it ends
     #[arg(long)]
     stream: bool,
@@ -25,30 +25,30 @@ pub struct Wishes {
 
 /// Watches it.
 #[must_use]
-pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn run(words: Vec<String>, options: &SubscribeOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
-        let call = Call::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags).await?;
         let opening = call.client.subscribe(&call.context, TaskId::from(id));
         let style = Style {
-            is_live: wishes.stream || !printer.is_json(),
-            shows_states: wishes.stream,
+            is_live: options.stream || !printer.is_json(),
+            shows_states: options.stream,
             ..Style::quiet(printer, flags.verbose)
         };
-        let (response, written) = match follow::follow(&call, opening, style, &ShownBefore::default()).await? {
+        let (response, written) = match follow::follow(&call, opening, style, &PrintedArtifacts::default()).await? {
             End::Interrupted(code) => return Ok(code),
             End::Done(response, written) => (*response, written),
         };
         if !printer.is_json() {
-            return Ok(follow::exit(&follow::show(&call, response, &written, style), wishes.fail));
+            return Ok(follow::exit(&follow::show(&call, response, &written, style), options.fail));
         }
         match &response {
-            _ if wishes.stream => {}
+            _ if options.stream => {}
             SendResponse::Task(task) => printer.json(task),
             SendResponse::Message(message) => printer.json(message),
         }
         let outcome = Outcome::from(response);
-        follow::tell_next(&call, &outcome, printer);
-        Ok(follow::exit(&outcome, wishes.fail))
+        follow::print_next(&call, &outcome, printer);
+        Ok(follow::exit(&outcome, options.fail))
     })
 }

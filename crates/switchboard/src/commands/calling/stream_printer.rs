@@ -1,4 +1,4 @@
-//! What an agent produces, written while it is being produced, each piece once.
+//! Prints the artifacts of a task while they stream, each chunk once.
 
 use std::collections::BTreeSet;
 
@@ -7,54 +7,54 @@ use switchboard_client::is_secondary;
 
 use crate::commands::calling::answer::is_data;
 use crate::commands::calling::follow::{Form, Style};
-use crate::commands::calling::shown::{self, Page, Written};
+use crate::commands::calling::task_output::{self, TaskPrinter, WrittenOutput};
 use crate::commands::calling::{answer, sanitize};
 
-/// Writes pieces of artifacts as they come.
-pub(super) struct Live {
+/// Prints streamed events as text.
+pub(super) struct StreamPrinter {
     style: Style,
-    page: Page,
+    task_printer: TaskPrinter,
     last: Option<ArtifactId>,
-    /// Artifacts that are no part of the answer.
+    /// Artifacts that are not part of the answer.
     secondary: BTreeSet<ArtifactId>,
-    /// The text of the artifact that came last, which agents like to repeat at the end.
+    /// The text of the last artifact, which agents often repeat in the terminal status.
     made: String,
     /// Whether a block of text is open.
     is_in_text: bool,
     is_at_line_start: bool,
-    /// Whether this is about a task; else a message is the whole answer.
+    /// Whether there is a task; else a message is the whole answer.
     is_task: bool,
-    /// What was written.
-    pub(super) written: Written,
+    /// The output so far.
+    pub(super) written: WrittenOutput,
 }
 
-impl Live {
+impl StreamPrinter {
     pub(super) fn new(style: Style) -> Self {
-        let page = style.page();
+        let task_printer = style.task_printer();
         Self {
             style,
-            page,
+            task_printer,
             last: None,
             secondary: BTreeSet::new(),
             made: String::new(),
             is_in_text: false,
             is_at_line_start: true,
             is_task: false,
-            written: Written::default(),
+            written: WrittenOutput::default(),
         }
     }
 
-    /// Writes what an event brings.
-    pub(super) fn hear(&mut self, event: &StreamResponse) {
+    /// Prints the new content of an event.
+    pub(super) fn print_event(&mut self, event: &StreamResponse) {
         self.is_task |= !matches!(event, StreamResponse::Message(_));
         match event {
             StreamResponse::ArtifactUpdate(update) => self.artifact(&update.artifact, update.append, true),
             StreamResponse::Task(task) => {
                 if self.style.shows_states {
                     self.close();
-                    self.page.ids(task);
+                    self.task_printer.ids(task);
                 }
-                // A picture of a task that has produced something already; later ones hold what was written.
+                // The first task object may hold artifacts; later ones repeat what was printed.
                 if !self.written.artifacts {
                     task.artifacts.iter().for_each(|artifact| self.artifact(artifact, false, false));
                 }
@@ -62,40 +62,40 @@ impl Live {
             StreamResponse::StatusUpdate(update) if self.style.shows_states => self.status(&update.status),
             StreamResponse::Message(message) if self.style.shows_states && self.is_task => {
                 self.close();
-                self.page.message("message", message);
+                self.task_printer.message("message", message);
             }
             StreamResponse::StatusUpdate(_) | StreamResponse::Message(_) => {}
         }
     }
 
-    /// Whether the cursor stands where a line begins.
+    /// Whether the cursor is at the start of a line.
     pub(super) fn is_at_line_start(&self) -> bool {
         self.is_at_line_start
     }
 
-    /// Ends what was begun, so that something else can be written.
+    /// Ends the open line and block before other output.
     pub(super) fn close(&mut self) {
         if !self.is_at_line_start {
             self.piece("\n");
         }
         if std::mem::take(&mut self.is_in_text) {
-            self.page.printer.line("");
+            self.task_printer.printer.line("");
         }
         self.last = None;
     }
 
     fn status(&mut self, status: &TaskStatus) {
         self.close();
-        self.page.field("state", &shown::state(status.state));
+        self.task_printer.field("state", &task_output::state(status.state));
         if let Some(message) = status.message.as_ref().filter(|message| !message.parts.is_empty()) {
             if self.style.is_verbose || !answer::is_repeated(status, &self.made, message) {
-                self.page.said(status, message);
+                self.task_printer.said(status, message);
             }
             self.written.message = Some(message.message_id.clone());
         }
     }
 
-    /// Parts that come together stand on lines of their own; those of a picture may have come one after the other.
+    /// Parts of one update get lines of their own; those of a task object may be chunks of one text.
     fn artifact(&mut self, artifact: &Artifact, append: bool, is_together: bool) {
         if !self.is_shown(artifact, append) {
             return;
@@ -106,7 +106,7 @@ impl Live {
             self.made.clear();
             self.close();
             if self.style.form == Form::Labeled {
-                self.page.heading(artifact);
+                self.task_printer.heading(artifact);
             }
         }
         self.last = Some(artifact.artifact_id.clone());
@@ -122,21 +122,21 @@ impl Live {
                 (PartContent::Text(text), Form::Plain) => self.piece(text),
                 (content, Form::Labeled) => {
                     self.close();
-                    self.page.part(content, part);
+                    self.task_printer.part(content, part);
                     self.last = Some(artifact.artifact_id.clone());
                 }
                 (_, Form::Plain) => {
                     if !self.is_at_line_start {
                         self.piece("\n");
                     }
-                    self.piece(&format!("{}\n", shown::part(part)));
+                    self.piece(&format!("{}\n", task_output::part(part)));
                 }
             }
         }
     }
 
-    /// Whether a piece has something for people. What is no part of the answer may be all there is, which is known at the
-    /// end only; and the empty piece that ends an artifact is not to begin it again.
+    /// Whether an update has readable content. A secondary artifact waits for the end, when it is known whether there is
+    /// another answer; the empty chunk that ends an artifact must not open it again.
     fn is_shown(&mut self, artifact: &Artifact, append: bool) -> bool {
         let id = &artifact.artifact_id;
         if self.style.is_verbose {
@@ -152,16 +152,16 @@ impl Live {
 
     fn text(&mut self, text: &str) {
         if !self.is_in_text && !text.is_empty() {
-            self.page.printer.line("text:");
+            self.task_printer.printer.line("text:");
             self.is_in_text = true;
         }
-        self.piece(&shown::indented(&sanitize::text(text), self.is_at_line_start));
+        self.piece(&task_output::indented(&sanitize::text(text), self.is_at_line_start));
     }
 
     fn piece(&mut self, text: &str) {
         let text = sanitize::text(text);
         if !text.is_empty() {
-            self.page.printer.piece(&text);
+            self.task_printer.printer.piece(&text);
             self.is_at_line_start = text.ends_with('\n');
         }
     }

@@ -1,5 +1,5 @@
-//! Who we are to an agent, and who has said so. A flag wins over what the workspace says of this agent, that over settings
-//! that are meant for any agent, and those over a token that was kept.
+//! The credentials of a call and their source. A flag wins over the workspace's credentials for this agent, those over
+//! settings for any agent, and those over the token of `auth login`.
 
 use http::header::COOKIE;
 use http::{HeaderName, HeaderValue};
@@ -8,17 +8,17 @@ use switchboard_client::{Credentials, Peer, Secret};
 
 use crate::cli::CallFlags;
 use crate::commands::calling::auth::Token;
-use crate::commands::calling::guard::Guard;
-use crate::commands::calling::{Failure, key_place};
+use crate::commands::calling::credential_guard::CredentialGuard;
+use crate::commands::calling::{Failure, api_key_location};
 
 pub(super) const BEARER: &str = "A2ACLI_BEARER";
 pub(super) const API_KEY: &str = "A2ACLI_API_KEY";
 
-/// Where our credentials come from.
+/// The source of the credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Identity {
+pub(super) enum CallerIdentity {
     /// There are none.
-    Nobody,
+    Anonymous,
     /// From a flag, or the headers of the workspace.
     Typed,
     /// From a variable or a setting of this name.
@@ -27,9 +27,9 @@ pub(super) enum Identity {
     Token(String),
 }
 
-impl Identity {
+impl CallerIdentity {
     /// Puts credentials into a peer.
-    pub(super) fn of(peer: &mut Peer, flags: &CallFlags, guard: &Guard) -> Result<Self, Failure> {
+    pub(super) fn of(peer: &mut Peer, flags: &CallFlags, guard: &CredentialGuard) -> Result<Self, Failure> {
         let of_workspace = named(&peer.credentials);
         let is_typed = |id: &str| flags.origins.is_typed(id);
         let has_flag = is_typed("bearer") || is_typed("api_key");
@@ -51,7 +51,7 @@ impl Identity {
         let identity = match (&bearer, &api_key) {
             (None, None) => match of_workspace {
                 Some(name) => Self::Named(name),
-                None if peer.headers.is_empty() => Self::Nobody,
+                None if peer.headers.is_empty() => Self::Anonymous,
                 None => Self::Typed,
             },
             _ if has_flag => Self::Typed,
@@ -74,13 +74,13 @@ impl Identity {
         Ok(identity)
     }
 
-    /// Who we are with a token that was kept.
+    /// The identity with a stored token.
     pub(super) fn with_token(token: &Token) -> (Self, Option<Credentials>) {
         let credentials = Credentials::Bearer(Secret::Plain(token.access_token.clone()));
         (Self::Token(token.access_token.clone()), Some(credentials))
     }
 
-    /// Everything that must not be seen.
+    /// All secrets to redact.
     pub(super) fn secrets(&self, peer: &Peer) -> Vec<String> {
         let mut secrets: Vec<String> = match &peer.credentials {
             Credentials::Bearer(secret)
@@ -93,13 +93,13 @@ impl Identity {
         }
         let headers = peer.headers.iter().filter_map(|(_, value)| value.to_str().ok());
         secrets.extend(headers.map(str::to_owned));
-        // What is as short as that would be found everywhere.
+        // A shorter text would be redacted all over the log.
         secrets.retain(|secret| secret.len() >= 4);
         secrets
     }
 }
 
-/// A secret that is not there is missed when it is needed; one with a line break is told before anybody is asked.
+/// Refuses a secret with a line break before a request is made. A missing secret is reported when it is needed.
 fn fits_a_header(secret: &Secret, name: &str) -> Result<(), Failure> {
     match secret.read() {
         Ok(text) if HeaderValue::from_str(&text).is_err() => Err(does_not_fit(name)),
@@ -135,7 +135,7 @@ pub(super) fn as_the_card_wants(card: &AgentCard, peer: &Peer) -> Result<Option<
         _ => None,
     });
     let Some((location, name)) = wanted else { return Ok(None) };
-    if let Some(problem) = key_place::problem(location, name) {
+    if let Some(problem) = api_key_location::problem(location, name) {
         let next = "if you know the header that it wants, name it with --api-key-header";
         return Err(Failure::card(problem, next));
     }

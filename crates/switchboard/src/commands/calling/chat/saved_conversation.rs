@@ -1,4 +1,4 @@
-//! A conversation in a file: where it stands and with whom. Written beside and moved into place, so that it is never half.
+//! A conversation with one agent in a file. Written to a temporary file and renamed, so that it is never half written.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use switchboard_client::Conversation;
 use crate::commands::calling::Failure;
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Saved {
+pub(super) struct SavedConversation {
     /// The agent's URL.
     agent: String,
     #[serde(flatten)]
     conversation: Conversation,
 }
 
-impl Saved {
+impl SavedConversation {
     /// The conversation with this agent that the file holds; a new one if there is no file.
     pub(super) fn read(file: &Path, agent: &str) -> Result<Conversation, Failure> {
         let text = match std::fs::read(file) {
@@ -33,7 +33,7 @@ impl Saved {
     }
 
     /// Whether a conversation can be written there.
-    pub(super) fn try_out(file: &Path) -> Result<(), Failure> {
+    pub(super) fn check_writable(file: &Path) -> Result<(), Failure> {
         let beside = beside(file);
         let tried = std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside));
         tried.map_err(|error| failed(file, &format!("cannot be written: {error}")))

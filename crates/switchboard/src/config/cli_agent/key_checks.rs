@@ -1,5 +1,5 @@
-//! Which keys fit which kind of program. A key that would do nothing is refused, because whoever wrote it expects
-//! something of it.
+//! Which keys are valid for which kind of program. A key without effect is refused, because the operator who wrote it
+//! relies on it.
 
 use switchboard_cli_agents::adapters::FieldError;
 use switchboard_host::config::section::Section;
@@ -27,8 +27,8 @@ pub(super) fn check(section: &mut Section<'_, '_>, agent: &CliAgent) {
 }
 
 impl CliAgent {
-    /// Whether the program is told nothing but the prompt, so that nobody can choose a model for it.
-    pub(super) fn is_untold(&self) -> bool {
+    /// Whether the program gets nothing but the prompt, so that a request cannot choose its model.
+    pub(super) fn takes_only_prompt(&self) -> bool {
         self.cli == Cli::Generic && self.adapter.is_none()
     }
 }

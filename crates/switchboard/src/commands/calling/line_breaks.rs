@@ -1,19 +1,19 @@
-//! Parts that were said beside each other are read on lines of their own. The pieces of a text that came one after the other
-//! are parts, too, and nothing tells them apart afterwards, so that only what is known to have come whole is changed.
+//! Line breaks between the text parts of messages and artifacts. Streamed chunks of one text are parts as well, and a
+//! finished artifact does not show which they were, so only artifacts that are known to have come whole are changed.
 
 use std::collections::BTreeSet;
 
 use switchboard_a2a::{ArtifactId, Part, PartContent, SendResponse, Task};
 
-/// Puts the parts of a result apart, for people to read.
+/// Separates the text parts of a result.
 pub(super) fn response(response: &mut SendResponse, whole: &BTreeSet<ArtifactId>) {
     match response {
-        SendResponse::Task(told) => task(told, whole),
+        SendResponse::Task(found) => task(found, whole),
         SendResponse::Message(message) => parts(&mut message.parts),
     }
 }
 
-/// The same for a task. Messages are never said in pieces.
+/// The same for a task. Messages are never streamed in chunks.
 pub(super) fn task(task: &mut Task, whole: &BTreeSet<ArtifactId>) {
     for message in task.status.message.iter_mut().chain(&mut task.history) {
         parts(&mut message.parts);
@@ -24,9 +24,9 @@ pub(super) fn task(task: &mut Task, whole: &BTreeSet<ArtifactId>) {
 }
 
 fn parts(parts: &mut [Part]) {
-    for place in 1..parts.len() {
-        let follows = matches!(parts[place].content, PartContent::Text(_));
-        if let PartContent::Text(text) = &mut parts[place - 1].content
+    for index in 1..parts.len() {
+        let follows = matches!(parts[index].content, PartContent::Text(_));
+        if let PartContent::Text(text) = &mut parts[index - 1].content
             && follows
             && !text.ends_with('\n')
         {

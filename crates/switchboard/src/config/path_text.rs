@@ -1,4 +1,4 @@
-//! Paths in answers for programs. A path need not be text and JSON holds nothing else, so what is not text is replaced.
+//! Serializes paths as text for JSON output. Bytes of a path that are not UTF-8 are replaced.
 
 use std::path::{Path, PathBuf};
 

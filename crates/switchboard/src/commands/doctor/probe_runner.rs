@@ -1,4 +1,4 @@
-//! Where programs are started to be looked at: few at a time, and nothing of them stays.
+//! Runs programs for the checks: a few at a time, each ended with its whole process tree.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -14,40 +14,40 @@ use tokio::sync::Semaphore;
 
 use crate::programs::children_options;
 
-/// Programs at a time: some of them keep a core busy for seconds.
-const AT_A_TIME: usize = 4;
+/// Concurrent programs: some of them keep a core busy for seconds.
+const MAX_CONCURRENT: usize = 4;
 
-/// How long git may take for a question that it answers at once.
-const GIT_PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit of a git command, which usually takes milliseconds.
+const GIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Starts programs. Clones are the same.
+/// Starts programs. Clones share the slots.
 #[derive(Clone)]
-pub(super) struct Bench {
+pub(super) struct ProbeRunner {
     children: Children,
-    places: Arc<Semaphore>,
-    _folder: Arc<Folder>,
+    slots: Arc<Semaphore>,
+    _folder: Arc<TemporaryFolder>,
 }
 
-/// A folder of our own, which goes with us.
-struct Folder(PathBuf);
+/// A private folder, removed on drop.
+struct TemporaryFolder(PathBuf);
 
-impl Bench {
+impl ProbeRunner {
     /// # Errors
     /// If the system gives no folder or no threads.
     pub(super) fn open() -> io::Result<Self> {
-        let folder = Folder::new()?;
-        // Whoever started us may have left us children that are no business of ours.
+        let folder = TemporaryFolder::new()?;
+        // Children that were inherited from the parent process are not ours to reap.
         let options = ChildrenOptions { exclusive: false, ..children_options(folder.0.clone()) };
         let (children, _) = Children::open(options)?;
-        Ok(Self { children, places: Arc::new(Semaphore::new(AT_A_TIME)), _folder: Arc::new(folder) })
+        Ok(Self { children, slots: Arc::new(Semaphore::new(MAX_CONCURRENT)), _folder: Arc::new(folder) })
     }
 
-    /// What a program says of its version.
+    /// Asks a program for its version.
     ///
     /// # Errors
     /// Why it cannot be used.
     pub(super) async fn version(&self, settings: &Settings, worker: &Worker) -> Result<Version, String> {
-        let _place = self.places.acquire().await;
+        let _slot = self.slots.acquire().await;
         version(&self.children, settings, worker).await
     }
 
@@ -56,13 +56,13 @@ impl Bench {
     /// # Errors
     /// If it could not be asked.
     pub(super) async fn git(&self, folder: &Path, user: Option<&User>, words: &[&str]) -> Result<bool, String> {
-        let _place = self.places.acquire().await;
+        let _slot = self.slots.acquire().await;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let program = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.is_file());
         let program = program.and_then(|program| std::path::absolute(program).ok()).ok_or("git is not installed")?;
         let command = ChildCommand {
             program,
-            // Whose files they are is not the question.
+            // The check must not fail on the ownership of the repository.
             args: ["-c", "safe.directory=*"].iter().chain(words).map(OsString::from).collect(),
             env: vec![("PATH".into(), path), ("LC_ALL".into(), "C".into())],
             cwd: folder.to_owned(),
@@ -79,8 +79,8 @@ impl Bench {
                 }
             }
         };
-        let late = |_| format!("git did not answer within {} s", GIT_PATIENCE.as_secs());
-        tokio::time::timeout(GIT_PATIENCE, ended).await.map_err(late)
+        let late = |_| format!("git did not answer within {} s", GIT_TIMEOUT.as_secs());
+        tokio::time::timeout(GIT_TIMEOUT, ended).await.map_err(late)
     }
 
     /// Ends what still runs.
@@ -89,21 +89,21 @@ impl Bench {
     }
 }
 
-impl Folder {
+impl TemporaryFolder {
     fn new() -> io::Result<Self> {
         let mut name = [0; 8];
         getrandom::fill(&mut name).map_err(io::Error::other)?;
         let name = format!("switchboard-doctor-{:016x}", u64::from_ne_bytes(name));
         let folder = std::env::temp_dir().join(name);
-        // Fails if somebody was there first.
+        // Fails if the folder exists: another user may have made it.
         DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(Self(folder))
     }
 }
 
-impl Drop for Folder {
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // What stays is empty, and in a folder that the system tidies up.
+        // A folder that cannot be removed is empty, and the system cleans its temporary files up.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

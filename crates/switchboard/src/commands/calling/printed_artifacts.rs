@@ -1,5 +1,5 @@
-//! What earlier turns of a conversation have shown of a task. A task that asks goes on in the same artifacts, and its answer is
-//! not to be read again with every turn.
+//! The artifacts that earlier turns of a chat have printed. A task that asks continues the same artifacts after the answer,
+//! and only what is new is printed with each turn.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use switchboard_a2a::{Artifact, ArtifactId, Part, SendResponse, Task, TaskId};
 
 use crate::commands::calling::answer::text_of;
 
-/// The artifacts of the open task as they were shown.
+/// The artifacts of the open task as they were printed.
 #[derive(Debug, Default)]
-pub(super) struct ShownBefore {
+pub(super) struct PrintedArtifacts {
     task: Option<TaskId>,
     artifacts: BTreeMap<ArtifactId, Artifact>,
 }
 
-impl ShownBefore {
-    /// Takes note of a turn that was shown. After its end a task is not gone on with.
-    pub(super) fn note(&mut self, response: &SendResponse) {
+impl PrintedArtifacts {
+    /// Records a printed turn. A task in a terminal state is not continued, so it is forgotten.
+    pub(super) fn record(&mut self, response: &SendResponse) {
         *self = match response {
             SendResponse::Task(task) if !task.status.state.is_terminal() => {
                 let artifacts = task.artifacts.iter().map(|artifact| (artifact.artifact_id.clone(), artifact.clone()));
@@ -26,14 +26,14 @@ impl ShownBefore {
         };
     }
 
-    /// Leaves out of a task what was shown.
-    pub(super) fn leave_out(&self, task: &mut Task) {
+    /// Removes the printed content from a task.
+    pub(super) fn remove_printed(&self, task: &mut Task) {
         if self.task.as_ref() == Some(&task.id) {
             task.artifacts.retain_mut(|artifact| self.has_more(artifact));
         }
     }
 
-    /// Leaves out of an artifact what was shown; whether anything is left. One that begins otherwise was replaced.
+    /// Removes the printed content from an artifact; whether anything is left. One with another beginning was replaced.
     fn has_more(&self, artifact: &mut Artifact) -> bool {
         let Some(shown) = self.artifacts.get(&artifact.artifact_id) else { return true };
         let text = text_of(artifact);
@@ -66,11 +66,11 @@ mod tests {
 
     #[test]
     fn only_what_is_new_is_left() {
-        let mut before = ShownBefore::default();
-        before.note(&SendResponse::Task(task(TaskState::InputRequired, &["one"])));
-        let left = |before: &ShownBefore, text: &str| {
+        let mut before = PrintedArtifacts::default();
+        before.record(&SendResponse::Task(task(TaskState::InputRequired, &["one"])));
+        let left = |before: &PrintedArtifacts, text: &str| {
             let mut next = task(TaskState::Completed, &[text]);
-            before.leave_out(&mut next);
+            before.remove_printed(&mut next);
             next.artifacts.first().map(|artifact| artifact.parts[0].as_text().unwrap().to_owned())
         };
         assert_eq!(left(&before, "one\n\ntwo").as_deref(), Some("two"));
@@ -80,9 +80,9 @@ mod tests {
         let mut with_file = task(TaskState::Completed, &["one"]);
         let file = Part::new(PartContent::Raw(b"report".to_vec()));
         with_file.artifacts[0].parts.push(file.clone());
-        before.leave_out(&mut with_file);
+        before.remove_printed(&mut with_file);
         assert_eq!(with_file.artifacts[0].parts, [file]);
-        before.note(&SendResponse::Task(task(TaskState::Completed, &["one"])));
+        before.record(&SendResponse::Task(task(TaskState::Completed, &["one"])));
         assert_eq!(left(&before, "one\n\ntwo").as_deref(), Some("one\n\ntwo"), "another task may have the same names");
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{answering, card};
 use crate::program::{Run, Workspace};
 
-/// An agent that says hello, and what it was shown by whoever sent it something.
+/// An agent that says hello and records the credentials of its requests.
 struct Listener {
     address: String,
     shown: Receiver<String>,

@@ -1,4 +1,4 @@
-//! Every program that is known by its name, whether or not an agent uses it.
+//! Every supported program, whether or not an agent uses it.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use serde::Serialize;
 use switchboard_cli_agents::adapters::{ClaudeCode, Codex, Cursor, Gemini, Opencode};
 use switchboard_cli_agents::{ProgramError, Settings, Worker};
 
-use super::bench::Bench;
 use super::finding::{Finding, Level};
 use super::login::Login;
+use super::probe_runner::ProbeRunner;
 use super::program::{Program, not_executable};
 
 /// What was found out about a program.
@@ -39,14 +39,14 @@ pub(super) fn all() -> [Worker; 5] {
     ]
 }
 
-/// Looks at one as an agent would see it that says nothing but its name.
-pub(super) async fn look(bench: &Bench, folder: &Path, worker: Worker) -> ProgramReport {
+/// Checks one with the default settings of an agent.
+pub(super) async fn look(probes: &ProbeRunner, folder: &Path, worker: Worker) -> ProgramReport {
     let about = worker.adapter.about().clone();
     let settings = Settings::new(&about.name, worker.clone(), folder);
-    let program = Program::look(bench, &settings, &worker).await;
+    let program = Program::look(probes, &settings, &worker).await;
     let findings = match &program {
         Err(ProgramError::NotExecutable { path }) => vec![not_executable(Level::Warning, path)],
-        // Nobody may want it. An agent that does says so itself.
+        // No agent may need it; one that does reports it as a problem.
         Err(_) => {
             vec![Finding::new(Level::Missing, "not installed", format!("to install it: {}", about.binary.install))]
         }

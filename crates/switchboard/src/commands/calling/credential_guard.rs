@@ -1,5 +1,5 @@
-//! Which stored credentials may go where. Those of one agent, its token of `auth login` and what `agents.yaml` holds for it,
-//! go to its host, unless another one was typed with `--endpoint`: a variable or a file is easily forgotten.
+//! Keeps stored credentials, the token of `auth login` and those in `agents.yaml`, on the agent's own host. Only a typed
+//! `--endpoint` may send them elsewhere: one that a variable or a file sets is easily forgotten.
 
 use switchboard_client::Peer;
 use url::Url;
@@ -8,13 +8,13 @@ use crate::cli::CallFlags;
 use crate::cli::settings::{Settings, Source};
 use crate::commands::calling::{Failure, sanitize};
 
-/// Says whether an agent's stored credentials may be sent.
-pub(super) struct Guard {
-    /// The host that gets the requests and is not the agent's, and where that is set.
+/// Decides whether an agent's stored credentials may be sent.
+pub(super) struct CredentialGuard {
+    /// Another host that gets the requests, and where that is set.
     elsewhere: Option<(String, String)>,
 }
 
-impl Guard {
+impl CredentialGuard {
     pub(super) fn new(peer: &Peer, flags: &CallFlags) -> Result<Self, Failure> {
         let settings = Settings::load(flags.config.as_deref())?;
         let endpoint = flags.endpoint.as_ref().filter(|endpoint| origin(endpoint) != origin(&peer.url));
@@ -29,7 +29,7 @@ impl Guard {
         Ok(Self { elsewhere })
     }
 
-    /// Whether something may be sent that is stored for this agent.
+    /// Refuses to send stored credentials to another host.
     pub(super) fn stored(&self, whose: &str) -> Result<(), Failure> {
         let Some((host, set_by)) = &self.elsewhere else { return Ok(()) };
         let message = format!(

@@ -19,7 +19,7 @@ pub(super) fn state(state: TaskState) -> String {
     state_label(state).replace('_', "-")
 }
 
-/// What it takes to go on with a task.
+/// The ids and the state of a task.
 pub(super) fn fields(task: &Task) -> [String; 3] {
     [
         format!("task: {}", sanitize::line(task.id.as_str())),
@@ -30,19 +30,19 @@ pub(super) fn fields(task: &Task) -> [String; 3] {
 
 /// Writes fields and blocks to standard output.
 #[derive(Clone, Copy)]
-pub(super) struct Page {
+pub(super) struct TaskPrinter {
     pub(super) printer: Printer,
-    /// Whether every part is shown for itself, with all that is said about it; else data and metadata are left out.
+    /// Whether every part is printed on its own with its metadata; else data and metadata are left out.
     pub(super) is_verbose: bool,
 }
 
-impl Page {
-    /// Something that fits on a line.
+impl TaskPrinter {
+    /// A value that fits on a line.
     pub(super) fn field(self, label: &str, value: &str) {
         self.printer.line(format!("{label}: {}", sanitize::line(value)).trim_end());
     }
 
-    /// Something that does not.
+    /// A value that does not.
     pub(super) fn block(self, label: &str, content: &str) {
         self.printer.line(format!("{label}:"));
         let content = indented(&sanitize::text(content), true);
@@ -52,12 +52,12 @@ impl Page {
         self.printer.line("");
     }
 
-    /// What it takes to go on with a task.
+    /// The ids and the state of a task.
     pub(super) fn ids(self, task: &Task) {
         fields(task).iter().for_each(|field| self.printer.line(field));
     }
 
-    /// A whole task: what was made, what was said, and where it stands.
+    /// A whole task: artifacts, messages and state.
     pub(super) fn task(self, task: &Task) {
         let news = self.news(task);
         self.artifacts(task, news.is_some());
@@ -76,8 +76,8 @@ impl Page {
         self.ids(task);
     }
 
-    /// What a message has come to. What was written while it came is left out.
-    pub(super) fn outcome(self, outcome: &Outcome, written: &Written) {
+    /// The outcome of a message, without what was printed while it streamed.
+    pub(super) fn outcome(self, outcome: &Outcome, written: &WrittenOutput) {
         let Some(task) = outcome.task() else {
             if let Outcome::Replied(message) = outcome {
                 self.message("message", message);
@@ -103,20 +103,20 @@ impl Page {
         self.ids(task);
     }
 
-    /// What was said with the status and is not shown with the artifacts anyway.
+    /// The status message, unless the artifacts contain it.
     fn news(self, task: &Task) -> Option<&Message> {
         let said = || task.status.message.as_ref().filter(|message| !message.parts.is_empty());
         if self.is_verbose { said() } else { answer::news(task) }
     }
 
-    /// What the agent has made, as far as it is part of the answer.
+    /// The artifacts that are part of the answer.
     fn artifacts(self, task: &Task, has_news: bool) {
         let has_answer = has_news || !task.artifacts.iter().all(is_secondary);
         let is_shown = |artifact: &&Artifact| self.is_verbose || !has_answer || !is_secondary(artifact);
         task.artifacts.iter().filter(is_shown).for_each(|artifact| self.artifact(artifact));
     }
 
-    /// What was said with a status; the answers that it offers, if it asks.
+    /// A status message, and the options of its question.
     pub(super) fn said(self, status: &TaskStatus, message: &Message) {
         self.message("message", message);
         let options = answer::options(status);
@@ -125,7 +125,7 @@ impl Page {
         }
     }
 
-    /// Something the agent has made.
+    /// An artifact.
     pub(super) fn artifact(self, artifact: &Artifact) {
         self.heading(artifact);
         self.parts(&artifact.parts);
@@ -144,7 +144,7 @@ impl Page {
         }
     }
 
-    /// Something somebody has said.
+    /// A message.
     pub(super) fn message(self, label: &str, message: &Message) {
         if !self.is_verbose {
             self.block(label, &joined(&message.parts));
@@ -210,18 +210,18 @@ impl Page {
     }
 }
 
-/// What is on standard output already.
+/// What was printed while a task streamed.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct WrittenOutput {
     pub(super) artifacts: bool,
     pub(super) message: Option<switchboard_a2a::MessageId>,
-    /// What came at once and not in pieces, written or not.
+    /// Artifacts that came in one update, printed or not.
     pub(super) whole: BTreeSet<ArtifactId>,
 }
 
-impl Written {
-    /// Takes note of what comes at once.
-    pub(super) fn hear(&mut self, event: &StreamResponse) {
+impl WrittenOutput {
+    /// Records whether an artifact comes in one update or in chunks.
+    pub(super) fn record(&mut self, event: &StreamResponse) {
         let StreamResponse::ArtifactUpdate(update) = event else { return };
         let id = &update.artifact.artifact_id;
         match update.append {

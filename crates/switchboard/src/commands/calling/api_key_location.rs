@@ -1,5 +1,4 @@
-//! Where a card may want its API key. The name is the agent's, so that it must not be one by which it would write the rest
-//! of our requests.
+//! Where a card may ask for the API key. The agent chooses the name, so headers that control the request are refused.
 
 use http::HeaderName;
 
@@ -32,7 +31,7 @@ const OURS: [&str; 23] = [
 /// Beginnings of more of them.
 const FAMILIES: [&str; 5] = ["a2a-", "proxy-", "sec-", "x-a2a-", "x-forwarded-"];
 
-/// Headers that say where a request begins and ends, which nobody may write by hand.
+/// Headers that frame a request, which the HTTP client alone may set.
 const FRAMES: [&str; 8] =
     ["connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
 

@@ -1,5 +1,5 @@
 //! Whether programs can be held to the permissions that are written for them. A rule that could never be about any of
-//! their tools is refused: whoever has written it relies on it.
+//! their tools is refused, because the operator who wrote it relies on it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use switchboard_host::config::suggestion;
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::generic::Approval;
 use crate::config::cli_agent::permissions::{Permissions, SkillPermissions};
-use crate::config::cli_agent::{CliAgent, fitting};
+use crate::config::cli_agent::{CliAgent, key_checks};
 
 /// Reads the permissions of an agent whose programs are known.
 pub(super) fn read(section: &mut Section<'_, '_>, agent: &mut CliAgent) {
@@ -28,7 +28,7 @@ pub(crate) fn read_skill(section: &mut Section<'_, '_>, agent: &CliAgent) -> (Sk
         permissions = own.read(section, &agent.permissions);
         problems(agent, &permissions)
     });
-    fitting::check_limits(section, agent, &permissions);
+    key_checks::check_limits(section, agent, &permissions);
     (own, permissions)
 }
 
@@ -60,7 +60,7 @@ fn problems(agent: &CliAgent, permissions: &Permissions) -> Vec<FieldError> {
     names.extend(clis.iter().flat_map(|cli| names_without_adapter(*cli, agent)));
     for (key, rules) in permissions.lists() {
         let unknown = rules.iter().filter(|rule| !can_fit(rule, &names));
-        // What can be told of no tool at all is refused with better words.
+        // The adapter has refused the whole list already, with a more precise message.
         let unknown = unknown.filter(|_| !problems.iter().any(|problem| problem.field == key));
         let unknown: Vec<FieldError> = unknown.map(|rule| unknown_name(key, rule, &clis, &names)).collect();
         problems.extend(unknown);

@@ -1,4 +1,4 @@
-//! What was typed wrongly, said in the form that was asked for and with the words that would have been right.
+//! Usage errors of the command line, printed in the requested output form and with a suggestion.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use switchboard_host::printer::{Output, Printer};
 
 use crate::commands::calling::{Failure, sanitize};
 
-/// What was typed. Help has one form only, whichever is asked for.
+/// The arguments. Help is text only, so its output flags are dropped.
 pub(super) fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "help") {
@@ -23,7 +23,7 @@ pub(super) fn words() -> Vec<OsString> {
     words
 }
 
-/// The form that was asked for, as far as one can tell before anything is understood.
+/// The output form, read from the raw arguments because parsing has failed.
 pub(super) fn typed_output() -> Output {
     let words = unicode();
     let is_output = |pair: &[String]| matches!(pair[0].as_str(), "-o" | "--output") && pair[1] == "json";
@@ -33,8 +33,8 @@ pub(super) fn typed_output() -> Output {
     if is_json { Output::Json } else { Output::Text }
 }
 
-/// Says it.
-pub(super) fn tell(mut message: clap::Error, command: &Command) -> ExitCode {
+/// Prints a usage error and returns its exit code.
+pub(super) fn print(mut message: clap::Error, command: &Command) -> ExitCode {
     name_the_variable(&mut message, command);
     let tip = tip(&message);
     if typed_output() == Output::Json {
@@ -54,7 +54,7 @@ pub(super) fn tell(mut message: clap::Error, command: &Command) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// A value that nobody has typed is a variable's, and that is what has to be put right.
+/// Names the environment variable in the error if the invalid value comes from there and not from a flag.
 fn name_the_variable(message: &mut clap::Error, command: &Command) {
     let Some(ContextValue::String(argument)) = message.get(ContextKind::InvalidArg) else { return };
     let Some(long) = argument.split([' ', '=']).next().and_then(|flag| flag.strip_prefix("--")) else { return };
@@ -74,7 +74,7 @@ fn variable(command: &Command, long: &str) -> Option<String> {
     }
 }
 
-/// For text that was taken for a flag.
+/// A suggestion for message text that was parsed as a flag.
 fn tip(message: &clap::Error) -> Option<String> {
     let words = unicode();
     let Some(ContextValue::String(taken)) = message.get(ContextKind::InvalidArg) else { return None };
@@ -87,7 +87,7 @@ fn tip(message: &clap::Error) -> Option<String> {
     ))
 }
 
-/// Whether a word is meant to be read: somebody has quoted it, or it is no flag but a run of letters after one `-`.
+/// Whether an argument is message text: it was quoted, or it is a run of letters after one `-`.
 fn is_text(word: &str, taken: &str) -> bool {
     word.contains(char::is_whitespace) || !word.starts_with("--") && word.len() > taken.len()
 }
