@@ -113,24 +113,19 @@ impl CliAgent {
                 // The adapter knows no version argument, and to start it without one could do anything.
                 continue;
             }
+            let (agent, cli, tested) = (&self.settings.name, &about.name, about.binary.tested.join(", "));
             match super::version(&self.shared.children, &self.settings, worker).await {
-                Ok(Version::Silent) => {
-                    tracing::info!(agent = %self.settings.name, cli = %about.name, "found; it does not say its version");
-                }
+                Ok(Version::Silent) => tracing::info!(%agent, %cli, "found; it does not say its version"),
                 Ok(Version::NotTaken { how }) => tracing::warn!(
-                    agent = %self.settings.name, cli = %about.name, %how,
-                    "found; its version is unknown, and whether it works will show in its first task"
+                    %agent, %cli, %how, "found; its version is unknown, and whether it works will show in its first task"
                 ),
-                Ok(Version::Said(printed)) if is_tested(about, &printed) => {
-                    tracing::info!(agent = %self.settings.name, cli = %about.name, version = %printed, "found");
+                Ok(Version::Said(version)) if is_tested(about, &version) => {
+                    tracing::info!(%agent, %cli, %version, "found");
                 }
-                Ok(Version::Said(printed)) => tracing::warn!(
-                    agent = %self.settings.name, cli = %about.name, version = %printed,
-                    tested = %about.binary.tested.join(", "), "this version was not tested; what it says is read leniently"
+                Ok(Version::Said(version)) => tracing::warn!(
+                    %agent, %cli, %version, %tested, "this version was not tested; what it says is read leniently"
                 ),
-                Err(problem) => {
-                    tracing::warn!(agent = %self.settings.name, cli = %about.name, %problem, "cannot be used")
-                }
+                Err(problem) => tracing::warn!(%agent, %cli, %problem, "cannot be used"),
             }
         }
     }
@@ -138,12 +133,9 @@ impl CliAgent {
 
 impl Agent for CliAgent {
     fn manifest(&self) -> Manifest {
-        let titles: Vec<String> = {
-            let mut titles: Vec<String> =
-                self.settings.workers.all().iter().map(|worker| worker.adapter.about().title.clone()).collect();
-            titles.dedup();
-            titles
-        };
+        let workers = self.settings.workers.all();
+        let mut titles: Vec<&str> = workers.iter().map(|worker| worker.adapter.about().title.as_str()).collect();
+        titles.dedup();
         let titles = titles.join(", ");
         let name = format!("{} ({titles})", self.settings.name);
         let description = format!("Delegates coding tasks to {titles} on this machine and streams what it does");

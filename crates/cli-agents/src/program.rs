@@ -104,8 +104,9 @@ pub(super) fn command(
 ) -> Result<ChildCommand, ProgramError> {
     let read = |name: &str| std::env::var_os(name);
     let env = environment(settings.env.as_deref(), worker.adapter.about(), launch, settings.user.as_ref(), read);
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     Ok(ChildCommand {
-        program: find(worker, variable(&env, "PATH"), &settings.cwd)?,
+        program: find(worker, path, &settings.cwd)?,
         args: launch.args.iter().map(OsString::from).collect(),
         env,
         cwd: cwd.to_owned(),
@@ -158,9 +159,4 @@ pub fn is_tested(about: &About, printed: &str) -> bool {
     let tested = &about.binary.tested;
     let numbers = printed.split(|letter: char| !letter.is_ascii_digit() && letter != '.');
     tested.is_empty() || numbers.into_iter().any(|number| tested.iter().any(|tested| number.starts_with(tested)))
-}
-
-/// A variable among those of a child.
-fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
-    env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
 }

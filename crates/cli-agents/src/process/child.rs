@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::input::{Input, WriteError};
-use super::line_splitter::{LineSplitter, SplitLine};
+use super::line_splitter::LineSplitter;
 use super::output::{Output, OutputBudget, OutputLimits};
 use super::signal::ExitStatus;
 use super::spawner::{RunHandle, StartedChild, ended};
@@ -91,7 +91,7 @@ impl Child {
     pub async fn next(&mut self) -> Output {
         loop {
             if let Some(line) = self.lines.take() {
-                return self.output_of(line);
+                return self.line_ended(line);
             }
             if self.budget.is_over() && !self.is_flooded {
                 self.is_flooded = true;
@@ -195,7 +195,7 @@ impl Child {
     fn take(&mut self, count: usize) -> Option<Output> {
         if count == 0 {
             self.stdout = None;
-            return self.lines.finish().map(|line| self.output_of(line));
+            return self.lines.finish().map(|line| self.line_ended(line));
         }
         self.budget.spend(count);
         self.lines.push(self.chunk.get(..count).unwrap_or_default());
@@ -218,13 +218,11 @@ impl Child {
         None
     }
 
-    fn output_of(&mut self, line: SplitLine) -> Output {
+    /// A line has ended, so that none is unfinished.
+    fn line_ended(&mut self, line: Output) -> Output {
         self.length = 0;
         self.quiet_at = None;
-        match line {
-            SplitLine::Line(line) => Output::Line(line),
-            SplitLine::TooLong { bytes } => Output::TooLong { bytes },
-        }
+        line
     }
 }
 

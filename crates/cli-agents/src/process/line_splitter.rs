@@ -1,11 +1,6 @@
 //! Bytes into lines, with a bound on what is kept.
 
-/// A line, or the length of one over the limit.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum SplitLine {
-    Line(String),
-    TooLong { bytes: u64 },
-}
+use super::output::Output;
 
 /// Splits what is read. At most one line and one read are kept.
 #[derive(Debug)]
@@ -34,7 +29,7 @@ impl LineSplitter {
     }
 
     /// The next line that has ended.
-    pub(super) fn take(&mut self) -> Option<SplitLine> {
+    pub(super) fn take(&mut self) -> Option<Output> {
         let rest = self.read.get(self.taken..).unwrap_or_default();
         let end = rest.iter().position(|byte| *byte == b'\n');
         let part = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
@@ -57,7 +52,7 @@ impl LineSplitter {
     }
 
     /// What is left when no more will come: a line without an end.
-    pub(super) fn finish(&mut self) -> Option<SplitLine> {
+    pub(super) fn finish(&mut self) -> Option<Output> {
         (self.length > 0).then(|| self.finish_line())
     }
 
@@ -78,7 +73,7 @@ impl LineSplitter {
         self.length
     }
 
-    fn finish_line(&mut self) -> SplitLine {
+    fn finish_line(&mut self) -> Output {
         let mut line = std::mem::take(&mut self.line);
         let mut length = std::mem::take(&mut self.length);
         if line.len() as u64 == length && line.last() == Some(&b'\r') {
@@ -86,9 +81,9 @@ impl LineSplitter {
             length -= 1;
         }
         if length > self.limit as u64 {
-            return SplitLine::TooLong { bytes: length };
+            return Output::TooLong { bytes: length };
         }
-        SplitLine::Line(match String::from_utf8(line) {
+        Output::Line(match String::from_utf8(line) {
             Ok(line) => line,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         })
@@ -104,7 +99,7 @@ fn is_half(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn split(limit: usize, chunks: &[&[u8]]) -> Vec<SplitLine> {
+    fn split(limit: usize, chunks: &[&[u8]]) -> Vec<Output> {
         let mut lines = LineSplitter::new(limit);
         let mut pieces = Vec::new();
         for chunk in chunks {
@@ -117,8 +112,8 @@ mod tests {
         pieces
     }
 
-    fn line(text: &str) -> SplitLine {
-        SplitLine::Line(text.to_owned())
+    fn line(text: &str) -> Output {
+        Output::Line(text.to_owned())
     }
 
     #[test]
@@ -135,7 +130,7 @@ mod tests {
     fn the_limit_is_exact_and_the_rest_is_not_kept() {
         assert_eq!(
             split(3, &[b"abc\nabcd\nabc\r\nx"]),
-            [line("abc"), SplitLine::TooLong { bytes: 4 }, line("abc"), line("x")]
+            [line("abc"), Output::TooLong { bytes: 4 }, line("abc"), line("x")]
         );
         let mut lines = LineSplitter::new(10);
         for _ in 0..1000 {
@@ -145,7 +140,7 @@ mod tests {
         }
         assert!(lines.line.capacity() < 100 && lines.read.capacity() < 10_000);
         lines.push(b"\n");
-        assert_eq!(lines.take(), Some(SplitLine::TooLong { bytes: 1_000_000 }));
+        assert_eq!(lines.take(), Some(Output::TooLong { bytes: 1_000_000 }));
     }
 
     #[test]

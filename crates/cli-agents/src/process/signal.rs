@@ -1,7 +1,7 @@
 //! Signals that reach the intended process or none, and waiting for children.
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use rustix::process::{kill_process, kill_process_group, pidfd_open, pidfd_send_signal, waitid};
 
 use super::process_table::{self, ProcessIdentity};
@@ -66,13 +66,11 @@ fn wait(pid: i32, options: WaitIdOptions) -> ChildState {
     let Some(child) = Pid::from_raw(pid) else { return ChildState::Unknown };
     match waitid(WaitId::Pid(child), options) {
         Ok(None) | Err(Errno::INTR) => ChildState::Running,
-        Ok(Some(status)) => ChildState::Ended(status_of(&status)),
+        Ok(Some(status)) => {
+            ChildState::Ended(ExitStatus { code: status.exit_status(), signal: status.terminating_signal() })
+        }
         Err(_) => ChildState::Unknown,
     }
-}
-
-fn status_of(status: &WaitIdStatus) -> ExitStatus {
-    ExitStatus { code: status.exit_status(), signal: status.terminating_signal() }
 }
 
 #[cfg(test)]

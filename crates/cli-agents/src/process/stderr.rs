@@ -8,8 +8,8 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 use tracing::{Level, debug, enabled};
 
-use super::line_splitter::{LineSplitter, SplitLine};
-use super::output::OutputBudget;
+use super::line_splitter::LineSplitter;
+use super::output::{Output, OutputBudget};
 use super::signal::ExitStatus;
 use super::spawner::ended;
 use crate::adapters::plain_lines;
@@ -76,8 +76,8 @@ pub(super) async fn drain(
         tail.lock().push(bytes);
         if enabled!(Level::DEBUG) {
             log.push(bytes);
-            while let Some(piece) = log.take() {
-                tell(&label, piece);
+            while let Some(line) = log.take() {
+                log_line(&label, line);
             }
         }
     };
@@ -96,8 +96,8 @@ pub(super) async fn drain(
         left = left.saturating_sub(count);
         take(chunk.get(..count).unwrap_or_default());
     }
-    if let Some(piece) = log.finish() {
-        tell(&label, piece);
+    if let Some(line) = log.finish() {
+        log_line(&label, line);
     }
 }
 
@@ -113,10 +113,11 @@ pub(super) fn read_now(pipe: &Receiver, chunk: &mut [u8]) -> Option<usize> {
     }
 }
 
-fn tell(label: &str, piece: SplitLine) {
-    match piece {
-        SplitLine::Line(line) => debug!(label, line = plain_lines(&line), "standard error"),
-        SplitLine::TooLong { bytes } => debug!(label, bytes, "standard error: a long line"),
+fn log_line(label: &str, line: Output) {
+    match line {
+        Output::Line(line) => debug!(label, line = plain_lines(&line), "standard error"),
+        Output::TooLong { bytes } => debug!(label, bytes, "standard error: a long line"),
+        Output::Pause(_) | Output::Flood | Output::Ended(_) => {}
     }
 }
 
