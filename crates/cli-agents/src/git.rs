@@ -1,8 +1,8 @@
 //! Git, run like every other child: no shell, no hooks, no prompts.
 //!
 //! A program can write to its worktree, and mostly to the repository's settings too, and git runs what these name:
-//! filters, monitors, diff programs. So none of these are used here. What touches the files of a copy works
-//! [`IsolatedGitDir`] from all settings; what works on a repository touches no files.
+//! filters, monitors, diff programs. So none of these are used here. Commands on the files of a worktree use an
+//! [`IsolatedGitDir`] without those settings; commands on a repository touch no files.
 
 mod files;
 mod isolated;

@@ -116,7 +116,7 @@ pub(super) fn command(
     })
 }
 
-/// What a worker's program says of its version, or why it cannot be used.
+/// The version of a worker's program, or why it cannot be used.
 pub async fn version(children: &Children, settings: &Settings, worker: &Worker) -> Result<Version, String> {
     let about = worker.adapter.about();
     let launch = Launch { args: about.binary.version_args.clone(), ..Launch::default() };

@@ -20,7 +20,7 @@ pub struct ByDifficulty {
     pub mid: Worker,
     /// For what needs none.
     pub routine: Worker,
-    /// How they are told apart.
+    /// Decides the difficulty of a task.
     pub classifier: Classifier,
 }
 

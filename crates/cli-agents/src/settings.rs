@@ -98,7 +98,7 @@ impl Settings {
         }
     }
 
-    /// The programs for a skill, and what they may do. A skill that nothing is said of is like none.
+    /// The programs for a skill, and what they may do. A skill without settings is like none.
     pub(super) fn of_skill(&self, skill: Option<&str>) -> (&Workers, &Permissions) {
         match skill.and_then(|skill| self.skills.get(skill)) {
             Some(own) => (&own.workers, &own.permissions),

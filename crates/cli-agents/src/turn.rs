@@ -39,7 +39,7 @@ const SOON: Duration = Duration::from_secs(600);
 const LOST_TOO_OFTEN: &str = "the server was lost again and again soon after this program was started, so it is not \
                               started once more: look into the log of the server, then send a message in the same \
                               context to go on";
-/// What the program is told when its turn is taken up again.
+/// The prompt of a recovered turn.
 const GO_ON: &str = "You were interrupted while you worked on the message below. Look at what is already done, do not \
                      do it twice, and go on from there.";
 
@@ -117,7 +117,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         Err(error @ WorkspaceError::Missing(_)) => return Ok(task.fail(error.to_string()).await?),
         Err(error) => return Ok(task.reject(error.to_string()).await?),
     };
-    // A turn that goes on has been told already.
+    // The program of a recovered turn has its options already.
     let goes_on_from = past.as_ref().filter(|past| !is_recovered && chosen.is_where(past));
     if let Err(refusal) = options.fit(worker, difficulty, goes_on_from) {
         return Ok(task.reject(refusal).await?);
@@ -147,7 +147,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         task.status(note).await?;
         saved.session = None;
     }
-    // Another place knows nothing of the session.
+    // The session is unknown in another folder.
     let past = past.filter(|past| workspace.chosen.is_where(past));
     let metadata = AgentMetadata {
         cli: worker.name().to_owned(),
@@ -223,7 +223,7 @@ struct PreparedTurn<'a> {
     /// Branches of the conversation's earlier tasks, the newest first.
     earlier: Vec<String>,
     metadata: AgentMetadata,
-    /// What the message says.
+    /// The text of the message.
     text: String,
 }
 
@@ -304,7 +304,7 @@ impl PreparedTurn<'_> {
         }
     }
 
-    /// What the program is told: the message, with what it needs to know before it.
+    /// The prompt: the message, with the repository summary or the recovery note before it.
     async fn prompt(&self, is_recovered: bool, is_resumed: bool) -> String {
         let text = self.text.clone();
         if is_recovered {

@@ -98,7 +98,7 @@ impl ChosenFolder {
         }
     }
 
-    /// What the task is told if the name that its conversation used leads elsewhere now.
+    /// The note if the name that the conversation used leads to another folder now.
     pub(super) fn moved_since(&self, past: &ConversationRecord) -> Option<String> {
         let name = self.repo.as_ref().filter(|_| self.repo == past.metadata.repo && !self.is_where(past))?;
         Some(format!("{name:?} leads to another folder than before in this conversation; a new session begins there."))
@@ -148,7 +148,7 @@ fn is_above(folder: &Path, roots: &[PathBuf], known: Option<&str>) -> bool {
     roots.iter().any(|root| root == folder) || (!is_known && repository::may_hold_repositories(folder))
 }
 
-/// Whether a folder that was chosen now leads to another place: a link may have been put there while the task waited.
+/// Whether a chosen folder now leads elsewhere: it may have been replaced by a symlink while the task waited.
 pub(super) fn is_elsewhere(folder: &Path) -> bool {
     folder.canonicalize().ok().as_deref() != Some(folder)
 }
@@ -242,7 +242,7 @@ async fn wait(lock: &RepositoryLock, task: &TaskHandle) -> Result<(), Stopped> {
             task.blocked_by(ahead.blocker.clone(), |shown| ahead.text(shown)).await?;
             told = Some(ahead.blocker);
         }
-        // Operators need the answer command of every question, also of those that are not told any more.
+        // Operators need the answer command of every question, also of those that are not reported any more.
         task.note_blocker(blocker);
         changed.await;
     }

@@ -45,7 +45,7 @@ impl Git {
         }
     }
 
-    /// AgentWorktrees a file, if it is one and can be read; says whether.
+    /// Copies a file, if it is a regular one and can be read; returns whether it did.
     pub(crate) async fn copy_file(&self, from: &Path, to: &Path) -> bool {
         // A pipe would be waited for.
         if !from.symlink_metadata().is_ok_and(|found| found.is_file()) {

@@ -31,7 +31,7 @@ pub struct ChildCommand {
 /// Why a program was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// Where it is depends on who looks.
+    /// A relative path would depend on the working directory.
     #[error("the program {} has no absolute path: name it from the root, such as /usr/bin/agent", program.display())]
     NotAbsolute {
         /// Its path.

@@ -50,8 +50,8 @@ pub(super) struct Run {
     /// The exit status of the root.
     pub(super) status: Option<ExitStatus>,
     /// The root was not reaped outside this crate, so its pid is its own.
-    pub(super) is_held: bool,
-    pub(super) ending: Option<Termination>,
+    pub(super) is_unreaped: bool,
+    pub(super) termination: Option<Termination>,
 }
 
 /// A request to the reaper.
@@ -170,7 +170,7 @@ impl Reaper {
     }
 
     fn until_round(&self) -> Option<Duration> {
-        self.runs.iter().find(|run| run.ending.is_some())?;
+        self.runs.iter().find(|run| run.termination.is_some())?;
         let rest = if self.is_urgent { SHORTEST_ROUND } else { ROUND }.max(self.cost);
         Some(rest.saturating_sub(self.last_round.elapsed()))
     }
@@ -198,8 +198,8 @@ impl Reaper {
                 ChildState::Ended(status) => run.status = Some(status),
                 ChildState::Unknown => {
                     run.status = Some(ExitStatus::default());
-                    run.is_held = false;
-                    run.ending.iter_mut().for_each(Termination::lose_leader);
+                    run.is_unreaped = false;
+                    run.termination.iter_mut().for_each(Termination::lose_leader);
                 }
             }
             has_ended = true;
@@ -215,10 +215,10 @@ impl Reaper {
     }
 
     fn end(&mut self, which: impl Fn(&Run) -> bool) {
-        for run in self.runs.iter_mut().filter(|run| run.ending.is_none() && which(run)) {
+        for run in self.runs.iter_mut().filter(|run| run.termination.is_none() && which(run)) {
             let process_tree = ProcessTree::new(vec![run.root], vec![Marker::Run(run.marker.clone())]);
-            let leader = run.is_held.then_some(run.root.pid);
-            run.ending = Some(Termination::new(process_tree, leader, self.context.grace, PATIENCE));
+            let leader = run.is_unreaped.then_some(run.root.pid);
+            run.termination = Some(Termination::new(process_tree, leader, self.context.grace, PATIENCE));
             self.is_urgent = true;
         }
     }
@@ -230,17 +230,19 @@ impl Reaper {
         // Every child started before the lock was taken is in the messages by now, and is no orphan.
         self.listen();
         let begun = Instant::now();
-        self.runs.iter_mut().filter_map(|run| run.ending.as_mut()).for_each(Termination::begin_round);
+        self.runs.iter_mut().filter_map(|run| run.termination.as_mut()).for_each(Termination::begin_round);
         let table = ProcessTable::read(|process| self.kill_on_sight(process));
         let table = table.inspect_err(|error| warn!(%error, "the processes of this machine cannot be seen")).ok();
         let mut orphans = table.as_ref().map(|table| self.orphans(table)).unwrap_or_default();
         let mut going = Vec::new();
         for mut run in std::mem::take(&mut self.runs) {
-            let progress = match (&mut run.ending, &table) {
+            let progress = match (&mut run.termination, &table) {
                 (None, _) => Progress::Going,
                 // Orphans belong to no run in particular: the first termination kills them too.
-                (Some(ending), Some(table)) => ending.round(table, &std::mem::take(&mut orphans), &self.abandoned),
-                (Some(ending), None) => ending.blind_round(),
+                (Some(termination), Some(table)) => {
+                    termination.round(table, &std::mem::take(&mut orphans), &self.abandoned)
+                }
+                (Some(termination), None) => termination.blind_round(),
             };
             match progress {
                 Progress::Over if run.status.is_some() => self.finish(run),
@@ -257,11 +259,11 @@ impl Reaper {
 
     /// Kills processes that must not live until the table is complete.
     fn kill_on_sight(&self, process: &Process) {
-        let endings = || self.runs.iter().filter_map(|run| run.ending.as_ref());
-        for ending in endings() {
-            ending.kill_on_sight(process);
+        let terminations = || self.runs.iter().filter_map(|run| run.termination.as_ref());
+        for termination in terminations() {
+            termination.kill_on_sight(process);
         }
-        if !process.is_zombie && endings().any(Termination::is_killing) && self.is_orphan(process) {
+        if !process.is_zombie && terminations().any(Termination::is_killing) && self.is_orphan(process) {
             signal::send(process.identity, Signal::KILL);
         }
     }
@@ -295,7 +297,7 @@ impl Reaper {
         if let Some(entry) = run.entry {
             entry.remove();
         }
-        if run.is_held {
+        if run.is_unreaped {
             signal::reap(run.root.pid);
         }
         self.context.running.send_modify(|count| *count = count.saturating_sub(1));
@@ -309,7 +311,7 @@ impl Reaper {
         self.abandoned.extend(left);
         self.context.running.send_modify(|count| *count = count.saturating_sub(1));
         run.done.send_replace(Some(run.status.unwrap_or_default()));
-        run.ending = None;
+        run.termination = None;
         self.lost.push(run);
     }
 }
@@ -335,8 +337,8 @@ mod tests {
             entry: None,
             done,
             status: None,
-            is_held: true,
-            ending: None,
+            is_unreaped: true,
+            termination: None,
         };
         (Box::new(run), ended)
     }

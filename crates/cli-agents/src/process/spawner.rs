@@ -103,7 +103,18 @@ impl Spawner {
         let (done, ended) = watch::channel(None);
         let handle = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let label = command.label.clone();
-        let run = Run { number, root, label, marker, handle, entry, done, status: None, is_held: true, ending: None };
+        let run = Run {
+            number,
+            root,
+            label,
+            marker,
+            handle,
+            entry,
+            done,
+            status: None,
+            is_unreaped: true,
+            termination: None,
+        };
         self.running.send_modify(|count| *count += 1);
         self.reaper_handle.send(ReaperMessage::Began(Box::new(run)));
         drop(quiet);

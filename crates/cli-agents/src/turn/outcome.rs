@@ -28,7 +28,7 @@ impl PreparedTurn<'_> {
             outcome,
             RunOutcome::Ended(Ending::Done { .. }) | RunOutcome::NotStarted(_) | RunOutcome::Refused(_)
         ) {
-            // A task that is too large to be told so still ends as it has settled.
+            // If the task is too large for another event, it still ends with its outcome.
             let _ = report.end_texts().await;
         }
         if let Some(worktree) = &mut self.workspace.worktree {
@@ -119,7 +119,7 @@ impl PreparedTurn<'_> {
         self.task.fail_because(reason, detail, text).await
     }
 
-    /// Whether the program did not start because of who it was started as.
+    /// Whether the program refused to start as root.
     fn refuses_root(&self, failure: &Failure) -> bool {
         let runs_as_root = self.agent.settings.user.is_none() && rustix::process::geteuid().is_root();
         runs_as_root

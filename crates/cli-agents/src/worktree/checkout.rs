@@ -138,7 +138,7 @@ impl Checkout {
         Ok((start, tree))
     }
 
-    /// All files as git would commit them, with or without what the program itself has told git to.
+    /// All files as git would commit them, with or without what the program itself has staged.
     async fn tree(&self, isolated: &IsolatedGitDir, parent: &str, with_its_own: bool) -> Result<String, GitError> {
         let at = GitTarget::Isolated(isolated);
         let is_copied = with_its_own && self.git.copy_file(&self.notes().join("index"), &isolated.index()).await;
@@ -172,7 +172,7 @@ impl Checkout {
         Ok(())
     }
 
-    /// RepositoryLocks within this one that have no commit yet, as what to leave out.
+    /// Repositories within this one that have no commit yet, as pathspecs that exclude them.
     async fn empty_repositories_within(&self, at: GitTarget<'_>) -> Result<Vec<OsString>, GitError> {
         let listed = self.names(at, &["ls-files", "--others", "--exclude-standard", "-z"], |name| {
             name.strip_suffix(b"/").map(<[u8]>::to_vec)
