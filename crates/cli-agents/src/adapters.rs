@@ -1,8 +1,8 @@
-//! The languages of command-line coding agents: what each is started with, what its lines mean, and what to write back.
+//! The protocols of command-line coding agents: launch arguments, the meaning of each output line, and the replies.
 //!
-//! Everything here is pure. An [`Adapter`] turns an [`Order`] into a [`Launch`] and a [`Dialogue`]; whoever runs the
-//! child feeds the dialogue its lines and does the [`Step`]s it asks for. So every adapter can be tested against
-//! recorded output of the real programs, without starting any.
+//! Everything here is pure. An [`Adapter`] turns an [`Order`] into a [`Launch`] and a [`Dialogue`]; the code
+//! that runs the child process feeds the dialogue its lines and executes the [`Step`]s it returns. So every adapter is
+//! tested against recorded output of the real programs, without starting one.
 
 mod acp;
 mod adapter;
@@ -10,7 +10,6 @@ mod auth_failures;
 mod claude_code;
 mod codex;
 mod cursor;
-mod cut;
 mod declared;
 mod dialogue;
 mod event;
@@ -18,20 +17,20 @@ mod field_error;
 mod gemini;
 mod generic;
 mod interpreter;
-mod lines;
+mod json_lines;
 mod login_sign;
 mod opencode;
 mod order;
 mod permissions;
 mod plain_text;
 mod repository;
+mod truncate;
 
 pub use acp::Acp;
-pub use adapter::{About, Adapter, Binary, Capabilities, Told};
+pub use adapter::{About, Adapter, Binary, Capabilities, TurnOptions};
 pub use claude_code::ClaudeCode;
 pub use codex::Codex;
 pub use cursor::Cursor;
-pub use cut::cut;
 pub use declared::{Declared, DeclaredError};
 pub use dialogue::{Dialogue, Ending, Exit, Failure, FailureKind, Step, Steps};
 pub use event::{Approval, Choice, ChoiceKind, Decision, Event, Scope, Usage};
@@ -43,3 +42,4 @@ pub use opencode::Opencode;
 pub use order::{Launch, Order, OrderError, Session};
 pub use permissions::{CommandRule, Permission, Permissions, can_fit};
 pub use plain_text::{plain, plain_lines};
+pub use truncate::cut;

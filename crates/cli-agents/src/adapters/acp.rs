@@ -2,18 +2,18 @@
 //!
 //! The messages are those of the published crate `agent-client-protocol-schema`. The crate above it,
 //! `agent-client-protocol`, would bring connections, processes and an executor of its own, and nothing here may do
-//! input or output. What agents say is read more leniently than the crate's types would: an update that is not
-//! understood must never end a turn.
+//! input or output. Messages of agents are read more leniently than the crate's types would: an unknown update
+//! must never end a turn.
 //!
 //! A tool is named by its *kind*, in the protocol's words: `read`, `edit`, `delete`, `move`, `search`, `execute`,
 //! `think`, `fetch`, `switch_mode`, `other`. Titles are made for people and change while a tool runs, and each agent
-//! hides names in a place of its own; kinds mean the same with every agent, so rules about them do too.
+//! puts tool names in a different field; kinds mean the same with every agent, so rules about them do too.
 
-mod conversation;
+mod dialogue;
 mod errors;
 mod message;
-mod permission;
-mod settings;
+mod permission_requests;
+mod session_settings;
 mod text;
 mod tools;
 mod updates;
@@ -28,18 +28,18 @@ use crate::adapters::gemini::{Gemini, trust};
 use crate::adapters::opencode::{self, Opencode, plugins};
 use crate::adapters::order::{Launch, Order, OrderError};
 use crate::adapters::permissions::{Permission, Permissions};
-use conversation::Conversation;
+use dialogue::AcpDialogue;
 
 /// An agent that speaks the Agent Client Protocol on its standard streams.
 #[derive(Clone, Debug)]
 pub struct Acp {
     about: About,
-    /// What makes the program speak the protocol.
+    /// The arguments that select the protocol.
     args: Vec<String>,
     kind: Kind,
 }
 
-/// What is special about a program besides how it is called.
+/// Programs with special handling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Any,
@@ -51,11 +51,11 @@ enum Kind {
 const GEMINI_TOOLS: [(&str, &str); 2] = [("run_shell_command", "execute"), ("web_fetch", "fetch")];
 
 impl Acp {
-    /// What rules name: the kinds of tools, in the protocol's words.
+    /// The tool kinds of the protocol, as permission rules name them.
     pub const KINDS: [&str; 10] =
         ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"];
 
-    /// An agent of which nothing is known but how it is called.
+    /// An agent without special handling.
     #[must_use]
     pub fn any(name: impl Into<String>, program: impl Into<String>, args: Vec<String>) -> Self {
         let (name, program) = (name.into(), program.into());
@@ -74,9 +74,9 @@ impl Acp {
 
     /// Gemini CLI.
     ///
-    /// Version 0.61 loses conversations that are taken up in two ways that nothing said here can prevent: one that is
-    /// taken up in the minute in which it began, because both runs write to one file; and one that was taken up before,
-    /// when any later run tidies up. The second ends with `general.sessionRetention.enabled` set to false in its settings.
+    /// Version 0.61 loses resumed sessions in two cases that no option can prevent: a session resumed in the minute in
+    /// which it began, because both runs write to one file; and one that was resumed before, when a later run cleans
+    /// up. The second ends with `general.sessionRetention.enabled` set to false in its settings.
     #[must_use]
     pub fn gemini() -> Self {
         let about = About { capabilities: CAPABILITIES, ..Gemini::new().about().clone() };
@@ -111,7 +111,7 @@ impl Acp {
                 if let Some(model) = &order.model {
                     launch.args.extend(["-m".to_owned(), model.clone()]);
                 }
-                // Else a parent process stands between, which swallows signals.
+                // Else a parent process in between swallows signals.
                 launch.env.push(("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned()));
                 launch.env.push(trust::variable(order));
             }
@@ -127,7 +127,7 @@ impl Acp {
     }
 }
 
-/// Whether an agent can take up conversations is known only when it has said so; the dialogue tells if it cannot.
+/// Whether an agent can resume sessions is known only after `initialize`; the dialogue fails the turn if it cannot.
 const CAPABILITIES: Capabilities = Capabilities { approvals: true, resume: true, chosen_session: false };
 
 impl Adapter for Acp {
@@ -144,7 +144,7 @@ impl Adapter for Acp {
         [&Self::KINDS[..], &tools].concat()
     }
 
-    /// Gemini and opencode do not say for certain what their commands are.
+    /// Gemini and opencode do not report their commands reliably.
     fn command_tools(&self) -> Vec<&str> {
         if self.kind == Kind::Any { vec!["execute"] } else { Vec::new() }
     }
@@ -177,6 +177,6 @@ impl Adapter for Acp {
             plugins::refuse(order)?;
         }
         let denied = self.denied_kinds(&order.permissions);
-        Ok((self.launch(order)?, Box::new(Conversation::new(order, cwd, denied))))
+        Ok((self.launch(order)?, Box::new(AcpDialogue::new(order, cwd, denied))))
     }
 }

@@ -1,4 +1,4 @@
-//! One kind of program.
+//! The interface of an adapter: how one CLI agent is found, launched and understood.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use crate::adapters::login_sign::LoginSign;
 use crate::adapters::order::{Launch, Order, OrderError};
 use crate::adapters::permissions::{Permission, Permissions};
 
-/// One kind of program: how it is found, started and understood.
+/// The protocol of one CLI agent.
 pub trait Adapter: Send + Sync {
-    /// What is fixed about it.
+    /// Its static description.
     fn about(&self) -> &About;
 
-    /// What rules can name in it; a `*` stands for any characters, where not all names are known.
+    /// Tool names that permission rules can use; a `*` stands for any characters, where not all names are known.
     fn tool_names(&self) -> Vec<&str> {
         vec!["*"]
     }
@@ -39,36 +39,36 @@ pub trait Adapter: Send + Sync {
     /// Whether it can be held to permissions.
     ///
     /// # Errors
-    /// What it cannot be told, as a setting within `permissions`.
+    /// The setting within `permissions` that the program cannot enforce.
     fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
         let _ = permissions;
         Ok(())
     }
 
-    /// How to start it for a turn, and the dialogue to have with it.
+    /// The launch and the dialogue of one turn.
     ///
     /// # Errors
-    /// If it cannot do what is ordered.
+    /// If the program does not support something in the order.
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError>;
 
-    /// What a conversation that is taken up again can be told. The rest it keeps as it began.
-    fn retold(&self) -> Told {
-        Told { model: true, effort: true }
+    /// The options that a resumed session accepts. It keeps the rest from its start.
+    fn retold(&self) -> TurnOptions {
+        TurnOptions { model: true, effort: true }
     }
 
-    /// Whether it is known to say its version when it is asked as [`Binary`] says. Where that is a guess, a program that
-    /// does not take the question may still be a good one.
+    /// Whether [`Binary::version_args`] are known to print the version. Where they are a guess, a program that rejects
+    /// them may still work.
     fn knows_its_version(&self) -> bool {
         true
     }
 
-    /// What the operator should know although the order can be done; what to do about it stands after the last colon.
+    /// A warning for the operator about an order that can be run; the remedy stands after the last colon.
     fn caution(&self, _: &Order) -> Option<String> {
         None
     }
 }
 
-/// What is fixed about a kind of program.
+/// The static description of a CLI agent.
 #[derive(Clone, Debug)]
 pub struct About {
     /// What `cli:` calls it.
@@ -79,11 +79,12 @@ pub struct About {
     pub binary: Binary,
     /// What it can do.
     pub capabilities: Capabilities,
-    /// Variables the child sees besides the common ones, where the operator names none: keys and places of its own.
+    /// Environment variables the child gets besides the common ones, unless the operator lists some: its keys and
+    /// paths.
     pub variables: Vec<String>,
 }
 
-/// How a program is found and what versions of it are known.
+/// How a program is found, and which of its versions were tested.
 #[derive(Clone, Debug)]
 pub struct Binary {
     /// Names to look for on the path, best first.
@@ -96,15 +97,15 @@ pub struct Binary {
     pub install: String,
     /// How to log in, as the rest of a sentence: `run … login, or set …_KEY`. No capital before it, no full stop after.
     pub login: String,
-    /// By what it can be seen that it is logged in; any one will do. Empty if nothing is known of that.
+    /// Signs that it is logged in; any one is enough. Empty if none is known.
     pub login_signs: Vec<LoginSign>,
     /// Whether it refuses to run as root, at least in some ways.
     pub refuses_root: bool,
 }
 
-/// What a program can be told.
+/// Which options of an order a program accepts in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct TurnOptions {
     /// Which model to use.
     pub model: bool,
     /// How hard to think.
@@ -114,10 +115,10 @@ pub struct Told {
 /// What a program can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It can ask while it works and take the answer.
+    /// It can request approval during a turn and read the answer.
     pub approvals: bool,
-    /// It can take up a conversation again in a new process.
+    /// It can resume a session in a new process.
     pub resume: bool,
-    /// The caller chooses the conversation's name, so that it is known before the program has said anything.
+    /// The session id is chosen here, so that it is known before the program writes its first line.
     pub chosen_session: bool,
 }

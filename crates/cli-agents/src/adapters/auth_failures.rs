@@ -25,7 +25,7 @@ const SIGNS: [&str; 10] = [
 pub(crate) struct AuthFailures(u32);
 
 impl AuthFailures {
-    /// Counts one more. Says whether the turn is to end.
+    /// Counts one more. Returns whether the turn is to end.
     pub(crate) fn add(&mut self) -> bool {
         self.0 += 1;
         self.0 >= MOST

@@ -1,15 +1,14 @@
-//! Claude Code: `claude -p`, spoken to in lines of JSON on its standard input and output.
+//! Claude Code: `claude -p` with JSON lines on its standard input and output.
 //!
 //! The prompt is written to the child rather than given as an argument, so it may be long and begin with a dash, and
-//! the input stays open while the turn runs, because questions about tools are answered there. That language is the
-//! one of Anthropic's own libraries and is not described anywhere: it is read leniently and only what is needed of it
-//! is written.
+//! the input stays open while the turn runs, because approval requests are answered there. That protocol is the one of
+//! Anthropic's own libraries and is not documented: it is read leniently, and only what is needed of it is written.
 //!
-//! What the operator permits holds in any folder, whoever has written what lies in it. The program would take rules,
-//! commands to run (hooks, servers of tools, helpers for keys), skills, agents and variables from the folder, and no
-//! question guards them in this way of running; so of all settings only those of the user are read. What the project
-//! says to its agents, its `CLAUDE.md` and `.claude/rules`, is still read, but not those of folders above and below. An
-//! operator who trusts the folder adds `--setting-sources user,project,local`.
+//! The operator's permissions hold in any folder, whatever its files say. The program would take rules, commands to run
+//! (hooks, servers of tools, helpers for keys), skills, agents and variables from the folder, and no approval guards
+//! them in this mode; so of all settings only those of the user are read. The project's instructions, its `CLAUDE.md`
+//! and `.claude/rules`, are still read, but not those of folders above and below. An operator who trusts the folder
+//! adds `--setting-sources user,project,local`.
 //!
 //! Where the default is to ask, the program goes on deciding by itself what needs no question: plain reads within the
 //! folder, commands that only read, its own notes, and what the user's settings allow. Where it is to deny, all that is
@@ -17,14 +16,14 @@
 
 mod approvals;
 mod background;
-mod conversation;
+mod deny_hook;
+mod dialogue;
 mod instructions;
+mod json;
+mod message_stream;
 mod outcome;
-mod read;
-mod rules;
 mod tools;
 mod usage;
-mod words;
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -34,15 +33,15 @@ use crate::adapters::dialogue::Dialogue;
 use crate::adapters::login_sign::LoginSign;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::{Permission, Permissions};
-use conversation::Conversation;
+use dialogue::ClaudeDialogue;
 
-/// How to log in; also told to callers when the program is not.
+/// How to log in; also part of the failure when the program is not.
 const LOGIN: &str = "run `claude` once and log in, or set ANTHROPIC_API_KEY";
 
 /// What `--effort` takes. Another word would be ignored with no more than a warning on standard error.
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
-/// Keys and places of its own, as its documentation names them. Cloud providers' keys are left to the operator.
+/// Its keys and paths, as its documentation names them. Cloud providers' keys are left to the operator.
 const VARIABLES: [&str; 16] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -183,11 +182,11 @@ impl Adapter for ClaudeCode {
         let env = [
             // An update in the middle of a turn would exchange the program under other turns.
             ("DISABLE_AUTOUPDATER", "1"),
-            // It then says when it is idle. Its results alone do not tell whether another one follows.
+            // It then reports when it is idle. A result alone does not show whether another one follows.
             ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1"),
             // A caller who writes `@/etc/passwd` would get that file before the model, whatever is denied.
             ("CLAUDE_CODE_DISABLE_FILE_MENTIONS", "1"),
-            // What the project says to its agents is read from folders that are added.
+            // The project's instructions are read from added folders.
             ("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD", "1"),
         ];
         let launch = Launch {
@@ -195,12 +194,12 @@ impl Adapter for ClaudeCode {
             env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             input: true,
         };
-        Ok((launch, Box::new(Conversation::new(order))))
+        Ok((launch, Box::new(ClaudeDialogue::new(order))))
     }
 }
 
-/// On Linux it keeps what a login gave it in a file, and a key it has made for itself among its settings. The operator may
-/// also have named a helper, or a cloud provider, who is logged in to in a way of its own.
+/// On Linux it keeps what a login gave it in a file, and a key it has made for itself among its settings. The operator
+/// may also have configured a helper, or a cloud provider, which has a login of its own.
 fn login_signs() -> Vec<LoginSign> {
     let file = |name: &str, usual: &str, holds: &str| {
         LoginSign::file(&[("CLAUDE_CONFIG_DIR", name), ("HOME", usual)], Some(holds))

@@ -1,9 +1,9 @@
 //! Codex, in the two ways it can be run without a terminal.
 //!
-//! `codex exec` says what it does line by line and cannot ask. `codex app-server` asks before every command, every change
-//! of files and every tool of other servers, and waits for the answer. So `exec` is taken only where all is allowed: it
-//! then works inside its sandbox, which may write to the working directory and has no network. Where all is denied, the
-//! app server's sandbox lets it look and not touch.
+//! `codex exec` says what it does line by line and cannot ask. `codex app-server` asks before every command, every
+//! change of files and every tool of other servers, and waits for the answer. So `exec` is taken only where all is
+//! allowed: it then works inside its sandbox, which may write to the working directory and has no network. Where all is
+//! denied, the app server's sandbox lets it look and not touch.
 //!
 //! In both, permissions name its tools so:
 //!
@@ -138,12 +138,12 @@ impl Adapter for Codex {
     }
 }
 
-/// Whether it may look and not touch, since everything is denied and nothing named.
-fn looks_only(permissions: &Permissions) -> bool {
+/// Whether it runs read-only, since everything is denied and no tool is named.
+fn read_only(permissions: &Permissions) -> bool {
     permissions.default == Permission::Deny && !permissions.has_rules()
 }
 
-/// The model and how hard it thinks are told to the app server in its own language.
+/// Model and effort are no arguments here: they are parameters of the app server's requests.
 fn app_server_args(order: &Order) -> Vec<String> {
     let mut args = vec!["app-server".to_owned()];
     args.extend(without_trust(order));
@@ -183,9 +183,9 @@ fn exec_args(order: &Order) -> Vec<String> {
     args
 }
 
-/// Codex trusts a folder as soon as it may write there, and writes that into the user's `config.toml`. What `.codex` in the
-/// folder says then counts: programs that are run at the start, commands that are not asked about. So it is told that the
-/// folder and all above it are not trusted, which wins over what was written before, unless the operator has a word on it.
+/// Codex trusts a folder as soon as it may write there, and writes that into the user's `config.toml`. What `.codex` in
+/// the folder says then counts: programs that are run at the start, commands that are not asked about. So the folder
+/// and all above it are declared untrusted, which wins over that file, unless the operator's arguments set it.
 fn without_trust(order: &Order) -> Vec<String> {
     if order.args.iter().any(|arg| arg.contains("trust_level")) {
         return Vec::new();

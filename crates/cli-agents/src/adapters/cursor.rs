@@ -8,7 +8,7 @@ mod dialogue;
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
-use crate::adapters::lines::require_prompt;
+use crate::adapters::json_lines::require_prompt;
 use crate::adapters::login_sign::LoginSign;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::{Permission, Permissions};

@@ -57,33 +57,33 @@ mod arguments;
 mod condition;
 mod document;
 mod error;
-mod exits;
+mod exit_rules;
 mod mode;
 mod path;
 mod placeholder;
 mod rule;
-mod rule_lines;
+mod rule_dialogue;
 mod section;
 
 use std::sync::Arc;
 
 pub use error::DeclaredError;
 
-use crate::adapters::adapter::{About, Adapter, Told};
+use crate::adapters::adapter::{About, Adapter, TurnOptions};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
-use crate::adapters::generic::opening::Opening;
-use crate::adapters::generic::text_lines::{QUESTION, TextLines};
-use crate::adapters::generic::verdict::Success;
+use crate::adapters::generic::exit_result::Success;
+use crate::adapters::generic::prompt_input::PromptInput;
+use crate::adapters::generic::text_lines::{PROMPT_TOOL, TextLines};
 use crate::adapters::generic::{ApprovalPattern, Output};
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::Permissions;
 use arguments::Arguments;
-use exits::{ExitRule, WithExits};
+use exit_rules::{ExitRule, ExitRuleDialogue};
 use mode::Modes;
 use placeholder::Placeholder;
 use rule::Rule;
-use rule_lines::RuleLines;
+use rule_dialogue::RuleDialogue;
 
 /// A program that a file describes.
 #[derive(Clone, Debug)]
@@ -108,9 +108,9 @@ struct Turn {
 }
 
 impl Turn {
-    fn told(&self) -> Told {
+    fn options(&self) -> TurnOptions {
         let has = |placeholder| self.arguments.uses(placeholder) > 0;
-        Told { model: has(Placeholder::Model), effort: has(Placeholder::Effort) }
+        TurnOptions { model: has(Placeholder::Model), effort: has(Placeholder::Effort) }
     }
 }
 
@@ -123,14 +123,14 @@ impl Declared {
         document::parse(yaml, file_name)
     }
 
-    /// What a new conversation can be told.
+    /// The options that a new session accepts.
     #[must_use]
-    pub fn told(&self) -> Told {
-        self.start.told()
+    pub fn told(&self) -> TurnOptions {
+        self.start.options()
     }
 
-    /// Refuses what the program has no argument for. What a conversation was told when it began it keeps, so that it
-    /// need not be told again.
+    /// Refuses an option that the program has no argument for. A session keeps the options it was started with, so
+    /// `resume` need not repeat them.
     fn check(&self, turn: &Turn, order: &Order) -> Result<(), OrderError> {
         let wishes = [(order.model.is_some(), Placeholder::Model), (order.effort.is_some(), Placeholder::Effort)];
         for (wished, placeholder) in wishes {
@@ -142,11 +142,11 @@ impl Declared {
         Ok(())
     }
 
-    fn opening(&self, turn: &Turn, order: &Order) -> Result<Opening, OrderError> {
+    fn prompt_input(&self, turn: &Turn, order: &Order) -> Result<PromptInput, OrderError> {
         match (turn.prompt_is_input, self.approval.is_some()) {
-            (true, true) => Opening::line(order),
-            (true, false) => Ok(Opening::whole(order)),
-            (false, answers) => Ok(Opening::empty(answers)),
+            (true, true) => PromptInput::line(order),
+            (true, false) => Ok(PromptInput::whole(order)),
+            (false, answers) => Ok(PromptInput::empty(answers)),
         }
     }
 }
@@ -158,13 +158,13 @@ impl Adapter for Declared {
 
     fn tool_names(&self) -> Vec<&str> {
         match self.approval {
-            Some(_) => vec![QUESTION],
+            Some(_) => vec![PROMPT_TOOL],
             None => vec!["*"],
         }
     }
 
-    fn retold(&self) -> Told {
-        self.resume.as_ref().unwrap_or(&self.start).told()
+    fn retold(&self) -> TurnOptions {
+        self.resume.as_ref().unwrap_or(&self.start).options()
     }
 
     fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
@@ -187,16 +187,16 @@ impl Adapter for Declared {
         self.check(turn, order)?;
         let mode = self.modes.of(&order.permissions, &title)?;
         let added = [mode.args.as_slice(), order.args.as_slice()].concat();
-        let opening = self.opening(turn, order)?;
+        let prompt_input = self.prompt_input(turn, order)?;
         let launch = Launch {
             args: turn.arguments.fill(order, &added)?,
             env: [self.env.as_slice(), mode.env.as_slice()].concat(),
-            input: opening.input(),
+            input: prompt_input.input(),
         };
         let inner: Box<dyn Dialogue> = match self.output {
-            Output::Text => Box::new(TextLines::new(title, opening, self.approval.clone())),
-            Output::Jsonl => Box::new(RuleLines::new(title, opening, Arc::clone(&self.rules), self.success)),
+            Output::Text => Box::new(TextLines::new(title, prompt_input, self.approval.clone())),
+            Output::Jsonl => Box::new(RuleDialogue::new(title, prompt_input, Arc::clone(&self.rules), self.success)),
         };
-        Ok((launch, Box::new(WithExits { inner, rules: Arc::clone(&self.exits) })))
+        Ok((launch, Box::new(ExitRuleDialogue { inner, rules: Arc::clone(&self.exits) })))
     }
 }

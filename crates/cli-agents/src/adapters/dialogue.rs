@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::adapters::event::{Decision, Event};
 
-/// The state of one run. Nothing it is fed may make it panic: lines come from outside.
+/// The state of one run. No line may make it panic: lines are untrusted input.
 pub trait Dialogue: Send {
     /// The child is running; nothing was read yet.
     fn begin(&mut self, steps: &mut Steps) {
@@ -12,7 +12,7 @@ pub trait Dialogue: Send {
     }
 
     /// One line of standard output, without its end. Bytes that are no UTF-8 have been replaced. Lines that cannot be
-    /// understood are ignored, or told as text where the program speaks plain text.
+    /// parsed are ignored, or become text where the program writes plain text.
     fn line(&mut self, line: &str, steps: &mut Steps);
 
     /// The child has written something without ending the line and has been quiet since: perhaps a prompt. The same
@@ -21,12 +21,12 @@ pub trait Dialogue: Send {
         let _ = (unfinished, steps);
     }
 
-    /// Somebody has decided an approval. One that is not open is ignored.
+    /// An approval was decided. A request that is not open is ignored.
     fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
         let _ = (request, decision, steps);
     }
 
-    /// The turn is to be stopped: what to write so that the program stops in order. Signals follow soon after.
+    /// The turn is being cancelled: writes what makes the program stop cleanly. Signals follow soon after.
     fn interrupt(&mut self, steps: &mut Steps) {
         let _ = steps;
     }
@@ -35,22 +35,22 @@ pub trait Dialogue: Send {
     fn ended(&mut self, exit: &Exit, steps: &mut Steps);
 }
 
-/// What is to be done, in order.
+/// The steps to execute, in order.
 #[derive(Debug, Default, PartialEq)]
 pub struct Steps(Vec<Step>);
 
-/// One thing to be done.
+/// One action of a dialogue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Tell the caller.
+    /// Pass an event to the caller.
     Event(Event),
     /// Write this to the child, and a line end after it.
     Write(String),
     /// Close the child's standard input.
     CloseInput,
-    /// The turn is over: this is how it ended. The child is let go: it gets the end of its input, a moment to leave by
-    /// itself, then signals. Only the first one counts.
+    /// The turn has ended. The child's input is closed, and it gets a moment to exit by itself before signals. Only the
+    /// first `Finish` counts.
     Finish(Ending),
 }
 
@@ -60,7 +60,7 @@ pub enum Step {
 pub enum Ending {
     /// Well.
     Done {
-        /// The whole answer, if the program repeats it at the end; else the last message it said.
+        /// The whole answer, if the program repeats it at the end; else its last message.
         answer: Option<String>,
     },
     /// Badly.
@@ -72,7 +72,7 @@ pub enum Ending {
 pub struct Failure {
     /// For programs.
     pub kind: FailureKind,
-    /// For people: what went wrong, in the program's words where it has some, and what to do if that is known.
+    /// For people: what went wrong, in the program's own message where there is one, and the remedy if one is known.
     pub message: String,
 }
 
@@ -82,19 +82,19 @@ pub struct Failure {
 pub enum FailureKind {
     /// The program reported that the turn failed.
     Reported,
-    /// A tool was refused without anybody being asked, so the work is not done.
+    /// The program refused a tool without requesting approval, so the work is not done.
     Refused,
     /// The program is not logged in, or its key was not taken.
     NotLoggedIn,
-    /// The conversation to take up again does not exist.
+    /// The session to resume does not exist.
     UnknownSession,
     /// The program came to a limit of its own: turns, money, context.
     Limit,
-    /// The program stopped because it was told to.
+    /// The program stopped because the turn was cancelled.
     Interrupted,
-    /// The program ended before it began, and may begin if it is started again: nothing of the turn was done.
+    /// The program exited before the turn began and may succeed when it is started again.
     NotReady,
-    /// The program ended without saying how the turn went.
+    /// The program exited without a result.
     NoResult,
 }
 
@@ -110,7 +110,7 @@ pub struct Exit {
 }
 
 impl Steps {
-    /// Tells the caller.
+    /// Passes an event to the caller.
     pub fn event(&mut self, event: Event) {
         self.0.push(Step::Event(event));
     }
@@ -135,7 +135,7 @@ impl Steps {
         self.0.push(Step::Finish(Ending::Failed(Failure { kind, message: message.into() })));
     }
 
-    /// Takes what has gathered.
+    /// Takes the collected steps.
     pub fn take(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.0)
     }
@@ -157,8 +157,7 @@ impl Exit {
     }
 }
 
-/// The last line; but runtimes of JavaScript write which version they are after what has gone wrong, and details of that
-/// before it.
+/// The last line; but JavaScript runtimes write their version after the error, and details of the error before it.
 fn telling_line(stderr: &str) -> Option<&str> {
     let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
     let last = lines.next_back()?;

@@ -1,9 +1,9 @@
-//! What happens in a turn, whichever program is at work.
+//! The events of a turn, the same for every program.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Event {
@@ -16,16 +16,16 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// A piece of what it says to the caller. Pieces are never repeated.
+    /// A part of a message to the caller. Parts are never repeated.
     Text {
-        /// To be added to what was said before.
+        /// To be appended to the message so far.
         text: String,
     },
-    /// What was said so far is a whole message; the next text begins another.
+    /// The message is complete; the next text begins another.
     TextEnd,
-    /// A piece of what it thinks.
+    /// A part of its reasoning.
     Reasoning {
-        /// To be added to what was thought before.
+        /// To be appended to the reasoning so far.
         text: String,
     },
     /// It has called a tool.
@@ -48,11 +48,11 @@ pub enum Event {
         /// Whether it failed or was refused.
         is_error: bool,
     },
-    /// It asks whether it may do something, and waits.
+    /// It requests approval of a tool call, and waits.
     ApprovalRequired(Approval),
-    /// It no longer wants to know; an answer must not be written.
+    /// It withdrew a request; no answer may be written.
     ApprovalWithdrawn {
-        /// Which question.
+        /// Which request.
         request: String,
     },
     /// What the work has cost so far. The last one counts.
@@ -64,15 +64,15 @@ pub enum Event {
     },
     /// Something people may want to know while they wait: a retry, a warning.
     Notice {
-        /// In the program's words.
+        /// The program's own message.
         text: String,
     },
 }
 
-/// A question about one use of a tool.
+/// A request to approve one tool call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Approval {
-    /// The program's name for the question, unique within its run. It may be `"0"`.
+    /// The program's id of the request, unique within its run. It may be `"0"`.
     pub request: String,
     /// The tool's name, as permissions name it.
     pub tool: String,
@@ -86,7 +86,7 @@ pub struct Approval {
     /// Whether the program takes no plain yes: [`Decision::Allow`] would not do what it says, and is not to be offered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_plain_yes: bool,
-    /// Whether the program is told the reason of a [`Decision::Deny`]. Else none is to be asked for.
+    /// Whether the reason of a [`Decision::Deny`] reaches the program. Else the approver is not asked for one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub takes_reason: bool,
 }
@@ -118,22 +118,22 @@ pub enum ChoiceKind {
     Other,
 }
 
-/// The answer to an [`Approval`]. That a tool is allowed for the rest of a task is remembered by whoever decides, and
-/// each later question answered with [`Decision::Allow`]: what programs offer to remember reaches further than that.
+/// The answer to an [`Approval`]. An approval for the rest of a task is remembered outside the adapter, and each later
+/// request is answered with [`Decision::Allow`]: what programs offer to remember reaches further than that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Go ahead, this once.
     Allow,
     /// Do not.
     Deny {
-        /// Why; told to the model where [`Approval::takes_reason`] says so.
+        /// Why; passed to the model where [`Approval::takes_reason`] says so.
         reason: Option<String>,
     },
     /// One of the program's own answers, by its id.
     Choose(String),
 }
 
-/// What work has cost.
+/// Tokens and money spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Usage {
     /// Since when it was counted.

@@ -1,4 +1,4 @@
-//! What is wrong with one setting, in the words of whoever has to mend it.
+//! A problem with one setting, for the operator who has to fix it.
 
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,7 +9,7 @@ pub(crate) mod trust;
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
-use crate::adapters::lines::require_prompt;
+use crate::adapters::json_lines::require_prompt;
 use crate::adapters::login_sign::LoginSign;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::{Permission, Permissions};
@@ -175,8 +175,8 @@ impl Adapter for Gemini {
     }
 }
 
-/// A caller's words as nothing but text. What begins with a slash would be a command to the program itself, whatever it
-/// may do: `/extensions install`; behind a space it is none. What stands behind an `@` would be read, from whatever file,
+/// A prompt as nothing but text. What begins with a slash would be a command to the program itself, whatever it may do:
+/// `/extensions install`; behind a space it is none. What stands behind an `@` would be read, from whatever file,
 /// folder or server has that name, or would choose an agent; behind a backslash it is not.
 fn as_text(prompt: &str) -> String {
     let mut text = String::with_capacity(prompt.len() + 1);

@@ -1,4 +1,4 @@
-//! Any program as an agent: a script, a linter, a small agent somebody writes in an afternoon.
+//! Any program as an agent: a script, a linter, a small self-written agent.
 //!
 //! The prompt is written to the program or is its last argument. What it writes is text for the caller, or events of
 //! this crate as JSON lines, in the spelling in which [`Event`](crate::adapters::Event) is written as JSON:
@@ -21,12 +21,12 @@
 mod approval_pattern;
 mod event_line;
 mod event_lines;
+pub(crate) mod exit_result;
 pub(crate) mod json_line;
+pub(crate) mod messages;
 pub(crate) mod open_calls;
-pub(crate) mod opening;
-pub(crate) mod said;
+pub(crate) mod prompt_input;
 pub(crate) mod text_lines;
-pub(crate) mod verdict;
 
 use std::path::Path;
 
@@ -35,11 +35,11 @@ pub use approval_pattern::ApprovalPattern;
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
-use crate::adapters::interpreter::{Interpreter, Place};
+use crate::adapters::interpreter::{Interpreter, PromptPosition};
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::Permission;
 use event_lines::EventLines;
-use opening::Opening;
+use prompt_input::PromptInput;
 use text_lines::TextLines;
 
 /// Any program.
@@ -134,7 +134,7 @@ impl Generic {
         Ok(Self { about: about(program, options.may_ask()), options })
     }
 
-    /// Refuses what a plain program cannot be told.
+    /// Refuses options that a plain program has no input for.
     fn check(&self, order: &Order) -> Result<(), OrderError> {
         let permissions = &order.permissions;
         let limited = permissions.default == Permission::Deny || permissions.has_rules();
@@ -173,12 +173,12 @@ impl Generic {
         Ok(args)
     }
 
-    fn opening(&self, order: &Order) -> Result<Opening, OrderError> {
+    fn prompt_input(&self, order: &Order) -> Result<PromptInput, OrderError> {
         match (self.options.input, &self.options.approvals) {
-            (Input::Argument, approvals) => Ok(Opening::empty(!matches!(approvals, Approvals::Never))),
-            (Input::Stdin, Approvals::Never) => Ok(Opening::whole(order)),
-            (Input::Stdin, Approvals::Pattern(_)) => Opening::line(order),
-            (Input::Stdin, Approvals::Events) => Ok(Opening::json_line(order)),
+            (Input::Argument, approvals) => Ok(PromptInput::empty(!matches!(approvals, Approvals::Never))),
+            (Input::Stdin, Approvals::Never) => Ok(PromptInput::whole(order)),
+            (Input::Stdin, Approvals::Pattern(_)) => PromptInput::line(order),
+            (Input::Stdin, Approvals::Events) => Ok(PromptInput::json_line(order)),
         }
     }
 }
@@ -191,7 +191,7 @@ pub fn check_command(command: &[String], input: Input) -> Result<(), FieldError>
     let mut words = command.iter();
     let mut interpreter = Interpreter::of(words.next().map_or("", String::as_str));
     words.for_each(|word| interpreter.word(word));
-    if interpreter.runs(if input == Input::Stdin { Place::Input } else { Place::Alone }, "") {
+    if interpreter.runs(if input == Input::Stdin { PromptPosition::Stdin } else { PromptPosition::Positional }, "") {
         let wrong = "would let the program run what a caller writes";
         return Err(FieldError::new("command", wrong, "name the script that is run, which gets the prompt"));
     }
@@ -211,7 +211,7 @@ impl Adapter for Generic {
 
     fn tool_names(&self) -> Vec<&str> {
         match self.options.approvals {
-            Approvals::Pattern(_) => vec![text_lines::QUESTION],
+            Approvals::Pattern(_) => vec![text_lines::PROMPT_TOOL],
             Approvals::Never | Approvals::Events => vec!["*"],
         }
     }
@@ -225,17 +225,17 @@ impl Adapter for Generic {
             return Err(OrderError::NoPrompt);
         }
         self.check(order)?;
-        let opening = self.opening(order)?;
-        let launch = Launch { args: self.arguments(order)?, env: Vec::new(), input: opening.input() };
+        let prompt_input = self.prompt_input(order)?;
+        let launch = Launch { args: self.arguments(order)?, env: Vec::new(), input: prompt_input.input() };
         let title = self.about.title.clone();
         let dialogue: Box<dyn Dialogue> = match (self.options.output, &self.options.approvals) {
             (Output::Jsonl, approvals) => {
-                Box::new(EventLines::new(title, opening, matches!(approvals, Approvals::Events)))
+                Box::new(EventLines::new(title, prompt_input, matches!(approvals, Approvals::Events)))
             }
             (Output::Text, Approvals::Pattern(pattern)) => {
-                Box::new(TextLines::new(title, opening, Some(pattern.clone())))
+                Box::new(TextLines::new(title, prompt_input, Some(pattern.clone())))
             }
-            (Output::Text, _) => Box::new(TextLines::new(title, opening, None)),
+            (Output::Text, _) => Box::new(TextLines::new(title, prompt_input, None)),
         };
         Ok((launch, dialogue))
     }

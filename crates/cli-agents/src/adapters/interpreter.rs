@@ -1,12 +1,12 @@
-//! Whether a program would run a caller's words as code: an interpreter does with a text that a flag gives it, with a
-//! file it is told to run, and with its standard input if it is told nothing else.
+//! Detects command lines that would execute the prompt as code: an interpreter runs a text after a flag such as `-c`, a
+//! file given as an argument, and its standard input if it has neither.
 //!
-//! Only programs that are listed here are known to do so, and options are read as most interpreters have them. What a
-//! script does with the words it is given cannot be known.
+//! Only the programs listed here are detected, and options are parsed as most interpreters have them. What a script
+//! does with its arguments cannot be checked.
 
 use std::path::Path;
 
-/// Programs that run texts; a version may stand behind the name.
+/// Programs that run texts; a version may follow the name.
 const INTERPRETERS: [&str; 27] = [
     "sh",
     "ash",
@@ -72,21 +72,21 @@ const WRAPPERS: [&str; 31] = [
     "xargs",
 ];
 
-/// Programs that put their arguments together and give them to a shell.
+/// Programs that join their arguments and pass them to a shell.
 const SHELL_CALLERS: [&str; 8] = ["at", "batch", "parallel", "runuser", "script", "ssh", "su", "watch"];
 
-/// Where a caller's words stand.
+/// How the prompt is passed to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// They are an argument by themselves that cannot be an option.
-    Alone,
-    /// They are a part of an argument, or the value of an option.
-    Part,
-    /// They are written to the program.
-    Input,
+pub(crate) enum PromptPosition {
+    /// It is an argument by itself that cannot be an option.
+    Positional,
+    /// It is a part of an argument, or the value of an option.
+    Option,
+    /// It is written to the program's standard input.
+    Stdin,
 }
 
-/// What is known of a command line from its first words.
+/// The state of a scan over the arguments of a command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interpreter {
     kind: Kind,
@@ -133,20 +133,20 @@ impl Interpreter {
         }
     }
 
-    /// Whether it would run a caller's words that come next, behind the beginning of an option if they are part of one.
-    pub(crate) fn runs(mut self, place: Place, option: &str) -> bool {
+    /// Whether the program would execute a prompt that comes next; `option` is the text before it in the same argument.
+    pub(crate) fn runs(mut self, position: PromptPosition, option: &str) -> bool {
         match self.kind {
             Kind::Wrapper => self.word(option),
-            Kind::Interpreter if place == Place::Part && option.starts_with('-') => {
+            Kind::Interpreter if position == PromptPosition::Option && option.starts_with('-') => {
                 self.runs_text |= is_run_option(option);
             }
             _ => {}
         }
-        match (self.kind, place) {
-            (Kind::Other | Kind::Wrapper, _) | (Kind::ShellCaller, Place::Input) => false,
+        match (self.kind, position) {
+            (Kind::Other | Kind::Wrapper, _) | (Kind::ShellCaller, PromptPosition::Stdin) => false,
             (Kind::ShellCaller, _) => true,
-            (Kind::Interpreter, Place::Part) => !self.has_code || self.runs_text,
-            (Kind::Interpreter, Place::Alone | Place::Input) => !self.has_code,
+            (Kind::Interpreter, PromptPosition::Option) => !self.has_code || self.runs_text,
+            (Kind::Interpreter, PromptPosition::Positional | PromptPosition::Stdin) => !self.has_code,
         }
     }
 }
@@ -166,13 +166,13 @@ impl Kind {
         }
     }
 
-    /// What an argument of a wrapper makes of it: most are options of its own, and their values.
+    /// The kind after an argument of a wrapper: most arguments are its own options and their values.
     fn behind_wrapper(self) -> Self {
         if self == Self::Other { Self::Wrapper } else { self }
     }
 }
 
-/// Whether an interpreter takes an argument as: run the text that follows. `-lc` is such a flag too.
+/// Whether an argument is a flag that makes an interpreter run the text that follows: `-c`, `--eval`, also `-lc`.
 fn is_run_flag(argument: &str) -> bool {
     let flag = argument.split('=').next().unwrap_or_default();
     match (flag.strip_prefix("--"), flag.strip_prefix('-')) {
@@ -182,7 +182,7 @@ fn is_run_flag(argument: &str) -> bool {
     }
 }
 
-/// The same for the beginning of an argument, behind which the text may stand at once: `-cprint(1)`.
+/// The same for the beginning of an argument whose rest may be the text: `-cprint(1)`.
 fn is_run_option(option: &str) -> bool {
     is_run_flag(option) || (!option.starts_with("--") && option.contains(['c', 'e', 'p', 'E']))
 }
@@ -191,54 +191,54 @@ fn is_run_option(option: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn runs(words: &str, place: Place, option: &str) -> bool {
+    fn runs(words: &str, position: PromptPosition, option: &str) -> bool {
         let mut words = words.split(' ');
         let mut interpreter = Interpreter::of(words.next().unwrap_or_default());
         words.for_each(|word| interpreter.word(word));
-        interpreter.runs(place, option)
+        interpreter.runs(position, option)
     }
 
     #[test]
     fn words_are_code_behind_a_flag_as_a_file_and_on_the_input() {
-        for (words, place, option, expected) in [
-            ("bash -c", Place::Part, "", true),
-            ("bash -c --", Place::Alone, "", true),
-            ("bash -c code --", Place::Alone, "", false),
-            ("bash -c code", Place::Part, "--p=", true),
-            ("bash --", Place::Alone, "", true),
-            ("bash -x", Place::Part, "", true),
-            ("bash", Place::Input, "", true),
-            ("bash -s", Place::Input, "", true),
-            ("bash run.sh", Place::Input, "", false),
-            ("/usr/bin/python3.12 -c", Place::Part, "", true),
-            ("python3 -", Place::Input, "", true),
-            ("python3 -m", Place::Part, "", true),
-            ("python3 agent.py", Place::Part, "--p=", false),
-            ("python3", Place::Part, "-c", true),
-            ("python3", Place::Part, "-cx=", true),
-            ("node", Place::Part, "--eval=", true),
-            ("node --eval=run() --", Place::Alone, "", false),
-            ("perl -ne", Place::Part, "", true),
-            ("gawk", Place::Alone, "", true),
-            ("awk -f rules.awk", Place::Alone, "", false),
-            ("env PATH=/bin python3 -c", Place::Part, "", true),
-            ("env SHELL=/bin/bash aider -p", Place::Part, "", false),
-            ("sudo -u coder bash -c", Place::Part, "", true),
-            ("nice -n 5 timeout 5m env python3.12", Place::Part, "-c", true),
-            ("timeout 5m aider --message", Place::Part, "", false),
-            ("docker run --rm image sh -c", Place::Part, "", true),
-            ("nice ssh host --", Place::Alone, "", true),
-            ("ssh host agent", Place::Input, "", false),
-            ("env", Place::Part, "--split-string=python3 -c ", true),
-            ("env", Place::Part, "--split-string=aider --message=", false),
-            ("aider -c", Place::Part, "", false),
-            ("my-bash -c", Place::Part, "", false),
+        for (words, position, option, expected) in [
+            ("bash -c", PromptPosition::Option, "", true),
+            ("bash -c --", PromptPosition::Positional, "", true),
+            ("bash -c code --", PromptPosition::Positional, "", false),
+            ("bash -c code", PromptPosition::Option, "--p=", true),
+            ("bash --", PromptPosition::Positional, "", true),
+            ("bash -x", PromptPosition::Option, "", true),
+            ("bash", PromptPosition::Stdin, "", true),
+            ("bash -s", PromptPosition::Stdin, "", true),
+            ("bash run.sh", PromptPosition::Stdin, "", false),
+            ("/usr/bin/python3.12 -c", PromptPosition::Option, "", true),
+            ("python3 -", PromptPosition::Stdin, "", true),
+            ("python3 -m", PromptPosition::Option, "", true),
+            ("python3 agent.py", PromptPosition::Option, "--p=", false),
+            ("python3", PromptPosition::Option, "-c", true),
+            ("python3", PromptPosition::Option, "-cx=", true),
+            ("node", PromptPosition::Option, "--eval=", true),
+            ("node --eval=run() --", PromptPosition::Positional, "", false),
+            ("perl -ne", PromptPosition::Option, "", true),
+            ("gawk", PromptPosition::Positional, "", true),
+            ("awk -f rules.awk", PromptPosition::Positional, "", false),
+            ("env PATH=/bin python3 -c", PromptPosition::Option, "", true),
+            ("env SHELL=/bin/bash aider -p", PromptPosition::Option, "", false),
+            ("sudo -u coder bash -c", PromptPosition::Option, "", true),
+            ("nice -n 5 timeout 5m env python3.12", PromptPosition::Option, "-c", true),
+            ("timeout 5m aider --message", PromptPosition::Option, "", false),
+            ("docker run --rm image sh -c", PromptPosition::Option, "", true),
+            ("nice ssh host --", PromptPosition::Positional, "", true),
+            ("ssh host agent", PromptPosition::Stdin, "", false),
+            ("env", PromptPosition::Option, "--split-string=python3 -c ", true),
+            ("env", PromptPosition::Option, "--split-string=aider --message=", false),
+            ("aider -c", PromptPosition::Option, "", false),
+            ("my-bash -c", PromptPosition::Option, "", false),
         ] {
-            assert_eq!(runs(words, place, option), expected, "{words} {option}");
+            assert_eq!(runs(words, position, option), expected, "{words} {option}");
         }
         let mut split = Interpreter::of("env");
         split.word("-S");
         split.word("python3 -c");
-        assert!(split.runs(Place::Alone, ""));
+        assert!(split.runs(PromptPosition::Positional, ""));
     }
 }

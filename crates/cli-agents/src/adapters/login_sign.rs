@@ -1,18 +1,19 @@
-//! By what it can be seen, without calling anybody, that a program is logged in.
+//! Local evidence that a program is logged in, found without a network request.
 
-/// One thing that is there where a program is logged in.
+/// One sign that a program is logged in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginSign {
     /// A variable that the child sees and that is not empty. Its value is a secret.
     Variable(String),
-    /// A file that the program writes when somebody logs in. Its content is a secret.
+    /// A file that the program writes at login. Its content is a secret.
     File(LoginFile),
 }
 
-/// A file that a program writes when somebody logs in.
+/// A file that a program writes at login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoginFile {
-    /// Where it may be: a variable that names a folder, and the path below that. The first whose variable is set counts.
+    /// Where it may be: a variable that names a folder, and the path below that. The first whose variable is set
+    /// counts.
     pub places: Vec<(String, String)>,
     /// What it must hold: the value at this JSON pointer must be there and not be empty. Without it, the file alone is
     /// the sign.

@@ -1,6 +1,6 @@
 //! opencode, run once for a turn: `opencode run --format json`.
 //!
-//! In this form it cannot ask while it works: what would be asked is refused. What it may do is fixed when it starts.
+//! In this mode it cannot request approval during a turn: a call that would need it is refused.
 
 mod dialogue;
 pub(crate) mod permission;
@@ -9,7 +9,7 @@ pub(crate) mod plugins;
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
 use crate::adapters::dialogue::{Dialogue, Exit};
 use crate::adapters::field_error::FieldError;
-use crate::adapters::lines::require_prompt;
+use crate::adapters::json_lines::require_prompt;
 use crate::adapters::login_sign::LoginSign;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::Permissions;
@@ -86,8 +86,9 @@ fn login_signs() -> Vec<LoginSign> {
     signs
 }
 
-/// Keeps what a repository says from counting: servers of tools and tools, which are programs to run, and what it grants to
-/// opencode's agents. Its `AGENTS.md` is not read either; opencode cannot be told the one without the other.
+/// Keeps what a repository says from counting: servers of tools and tools, which are programs to run, and what it
+/// grants to opencode's agents. Its `AGENTS.md` is not read either; opencode has no option for the one without the
+/// other.
 pub(crate) fn no_project() -> (String, String) {
     ("OPENCODE_DISABLE_PROJECT_CONFIG".to_owned(), "1".to_owned())
 }

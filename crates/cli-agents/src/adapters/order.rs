@@ -1,22 +1,22 @@
-//! What a turn wants of a program, and how the program is started for it.
+//! The input of an adapter (one turn's prompt and options) and its launch.
 
 use std::path::PathBuf;
 
 use crate::adapters::field_error::FieldError;
 use crate::adapters::permissions::Permissions;
 
-/// One turn's wishes.
+/// What one turn asks of a program.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// What to do, in the caller's words. It may begin with a dash and be long.
+    /// The caller's message. It may begin with a dash and be long.
     pub prompt: String,
-    /// Which conversation it belongs to.
+    /// The session it belongs to.
     pub session: Session,
     /// The working directory; absolute.
     pub cwd: PathBuf,
     /// The model, if it is not the program's own choice.
     pub model: Option<String>,
-    /// How hard to think, in the program's words, if it is not the program's own choice.
+    /// The reasoning effort, in the program's spelling, unless the program chooses.
     pub effort: Option<String>,
     /// What it may do.
     pub permissions: Permissions,
@@ -24,7 +24,7 @@ pub struct Order {
     pub args: Vec<String>,
 }
 
-/// Which conversation a turn belongs to.
+/// The session a turn belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Session {
     /// A new one. Programs that let the caller choose its name get this one; it is a UUID.
@@ -44,7 +44,7 @@ pub struct Launch {
     pub input: bool,
 }
 
-/// Why a turn cannot be ordered of a program. Told to the caller.
+/// Why a program cannot run a turn; shown to the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     /// The program takes the prompt as an argument, and the system does not take arguments that long.
@@ -67,7 +67,6 @@ pub enum OrderError {
 }
 
 impl From<FieldError> for OrderError {
-    /// What a program cannot be told of permissions.
     fn from(error: FieldError) -> Self {
         Self::Unsupported(error.within("permissions").to_string())
     }

@@ -1,5 +1,5 @@
-//! What a terminal would show of a program's output, without the terminal's codes. They would do things to whoever
-//! reads the text later, and they hide words from patterns and from people.
+//! Sanitizes a program's output: the text a terminal would show, without escape sequences and control characters. They
+//! would act on the terminal of a later reader, and they hide words from patterns and from people.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -8,14 +8,14 @@ use std::str::Chars;
 const ESCAPE: char = '\u{1b}';
 const BELL: char = '\u{7}';
 
-/// What a program wrote for a terminal, as that would show it in the end, line by line.
+/// Output for a terminal as the terminal would finally show it, line by line.
 #[must_use]
 pub fn plain_lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(plain_line).collect();
     lines.join("\n")
 }
 
-/// What a program said in a message, or a piece of it. Without codes it is left as it is.
+/// A message or a part of one; borrowed unchanged if it holds no control characters.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     match text.contains(is_code) {
@@ -30,7 +30,7 @@ fn is_code(character: char) -> bool {
 }
 
 /// A line without escape sequences and control characters other than tabs. A carriage return within it begins another
-/// line: a terminal would write over what stands before it, but that was said too.
+/// line: a terminal would overwrite what stands before it, but that is output too.
 pub(crate) fn plain_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut characters = line.trim_end_matches('\r').chars().peekable();

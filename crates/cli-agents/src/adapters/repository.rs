@@ -1,5 +1,5 @@
-//! The folders of the repository that an agent works in. What lies in them may be anybody's; what lies above is the
-//! operator's.
+//! The folders of the repository that an agent works in. Their files may come from an untrusted author; the folders
+//! above belong to the operator.
 
 use std::path::Path;
 

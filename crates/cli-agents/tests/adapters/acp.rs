@@ -1,8 +1,8 @@
 //! The Agent Client Protocol against three real agents: gemini, opencode and the adapter of claude.
 
 mod captures;
-mod settings;
-mod traps;
+mod edge_cases;
+mod session_settings;
 
 use serde_json::{Value, json};
 use switchboard_cli_agents::adapters::{

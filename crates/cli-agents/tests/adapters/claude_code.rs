@@ -5,12 +5,12 @@
 //! know these do.
 
 mod approvals;
+mod deny_hook;
 mod endings;
 mod launch;
+mod messages;
 mod outside;
 mod recordings;
-mod rules;
-mod said;
 
 use serde_json::Value;
 use switchboard_cli_agents::adapters::{

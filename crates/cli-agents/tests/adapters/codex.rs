@@ -1,11 +1,11 @@
 //! Codex: what it is started with, and how both of its languages are understood.
 
 mod app_server;
+mod approval_requests;
 mod exec;
 mod hostile;
-mod questions;
 mod start;
-mod unasked;
+mod unapproved_calls;
 
 use std::fmt::Write as _;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_cli_agents::adapters::{
-    Adapter, Declared, Ending, Event, Exit, FailureKind, Order, OrderError, Permission, Session, Step, Told,
+    Adapter, Declared, Ending, Event, Exit, FailureKind, Order, OrderError, Permission, Session, Step, TurnOptions,
 };
 
 mod problems;
@@ -378,8 +378,8 @@ fn what_a_conversation_was_told_when_it_began_need_not_be_told_again() {
         order.session = Session::Resume("s".to_owned());
     });
     assert_eq!(resumed, ["--resume=s", "--p=fix it"]);
-    let retold = Told { model: false, effort: false };
-    assert_eq!((declared.told(), declared.retold()), (Told { model: true, effort: false }, retold));
+    let retold = TurnOptions { model: false, effort: false };
+    assert_eq!((declared.told(), declared.retold()), (TurnOptions { model: true, effort: false }, retold));
     let error = refused(&declared, |order| {
         order.effort = Some("high".to_owned());
         order.session = Session::Resume("s".to_owned());

@@ -1,29 +1,29 @@
-//! What an agent's errors mean.
+//! Classifies the errors of an agent.
 
 use agent_client_protocol_schema::v1::{Error, ErrorCode};
 use serde_json::Value;
 
 use crate::adapters::auth_failures::is_auth_failure;
-use crate::adapters::cut::cut;
 use crate::adapters::dialogue::FailureKind;
+use crate::adapters::truncate::cut;
 
 /// Longer details are cut: some agents send whole answers of their model's server.
 const LONGEST_DETAIL: usize = 1_000;
 
-/// What kind of failure an error is, whatever was asked for.
+/// The failure kind of an error response to any request.
 pub(super) fn kind(error: &Error) -> FailureKind {
     match error.code {
         // Gemini gives the status of its model's server as the code.
         ErrorCode::AuthRequired | ErrorCode::Other(401) => FailureKind::NotLoggedIn,
-        // Opencode has the words of its model's server, and no status.
+        // Opencode passes on the message of its model's server, without the status.
         _ if is_auth_failure(&describe(error)) => FailureKind::NotLoggedIn,
         _ => FailureKind::Reported,
     }
 }
 
-/// What kind of failure an error is when a conversation was to be taken up: each agent says in another way that it does
-/// not know it.
-pub(super) fn kind_when_taking_up(error: &Error) -> FailureKind {
+/// The failure kind of an error response to resuming a session: each agent reports an unknown session with another
+/// code.
+pub(super) fn kind_on_resume(error: &Error) -> FailureKind {
     match error.code {
         ErrorCode::ResourceNotFound
         | ErrorCode::InvalidParams
@@ -33,7 +33,7 @@ pub(super) fn kind_when_taking_up(error: &Error) -> FailureKind {
     }
 }
 
-/// An error for people, in the agent's words.
+/// The agent's own error message, for people.
 pub(super) fn describe(error: &Error) -> String {
     let message = inner_message(&error.message).unwrap_or_else(|| error.message.clone());
     let message = match message.trim() {

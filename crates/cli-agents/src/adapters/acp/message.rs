@@ -11,7 +11,7 @@ use crate::adapters::dialogue::{FailureKind, Steps};
 pub(super) enum Incoming {
     /// It wants an answer.
     Request { id: RequestId, method: String, params: Value },
-    /// It tells something.
+    /// A notification.
     Notification { method: String, params: Value },
     /// It answers a request of ours.
     Answer { id: RequestId, outcome: Result<Value, Error> },
@@ -55,7 +55,7 @@ pub(super) fn request(steps: &mut Steps, id: i64, method: &str, params: impl Ser
     send(steps, Request { id: RequestId::Number(id), method: method.into(), params: Some(params) });
 }
 
-/// Tells the agent something.
+/// Sends a notification to the agent.
 pub(super) fn notification(steps: &mut Steps, method: &str, params: impl Serialize) {
     send(steps, Notification { method: method.into(), params: Some(params) });
 }

@@ -1,4 +1,4 @@
-//! What an agent says, put together from pieces.
+//! Messages of an agent, assembled from chunks.
 
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
@@ -9,16 +9,16 @@ const LONGEST_ANSWER: usize = 1 << 20;
 /// The messages of one turn.
 #[derive(Default)]
 pub(super) struct Text {
-    /// Whether a message is being said.
+    /// Whether a message is open.
     open: bool,
-    /// The agent's name for it, where it gives one.
+    /// The agent's id of it, where it gives one.
     id: Option<String>,
-    /// The message said last, unless it is too long.
+    /// The last message, unless it is too long.
     last: Option<String>,
 }
 
 impl Text {
-    /// Tells a piece. A piece of another message ends the one before it.
+    /// Passes on a chunk. A chunk of another message ends the one before it.
     pub(super) fn piece(&mut self, text: &str, id: Option<&str>, steps: &mut Steps) {
         if text.is_empty() {
             return;
@@ -45,7 +45,7 @@ impl Text {
         }
     }
 
-    /// The message said last.
+    /// The last message.
     pub(super) fn answer(&self) -> Option<String> {
         self.last.clone()
     }

@@ -1,8 +1,8 @@
-//! The tools an agent calls, put together from what it says about each.
+//! Tool calls, assembled from the updates about each.
 //!
 //! Agents announce a call before they know what it is called with, announce it only by asking for permission, or never
-//! announce it. A call is told once, as soon as it is known whole: it runs, it is asked about, or the agent has gone on
-//! to something else.
+//! announce it. A call is announced once, as soon as it is complete: it runs, it needs approval, or the agent has gone
+//! on to something else.
 
 use std::collections::BTreeMap;
 
@@ -20,33 +20,33 @@ const MOST_CALLS: usize = 10_000;
 pub(super) struct Tools {
     /// Kinds of which none may be used.
     denied: Vec<&'static str>,
-    /// The first use of one of them about which nobody was asked, for people.
+    /// The first use of one of them without an approval request, for people.
     breach: Option<String>,
     calls: BTreeMap<String, Call>,
-    /// Announced but not told yet, in order.
+    /// Reported by the agent but not announced to the caller yet, in order.
     pending: Vec<String>,
 }
 
-/// What is known about one call.
+/// The state of one call.
 #[derive(Default)]
 pub(super) struct Call {
     kind: ToolKind,
     title: String,
     input: Value,
     status: ToolCallStatus,
-    /// What it has shown: before it runs what it will do, afterwards what came of it.
+    /// Its displayed content: before it runs what it will do, afterwards its output.
     content: Vec<ToolCallContent>,
     /// Whether `content` came while it ran or at its end.
     content_is_output: bool,
     output: Value,
     /// Files it shows a change of.
     changed: Vec<String>,
-    /// Files it says it is about.
-    places: Vec<String>,
-    told: bool,
+    /// Files it names as its subject.
+    locations: Vec<String>,
+    announced: bool,
     ended: bool,
     refused: bool,
-    /// Whether somebody was asked about it.
+    /// Whether the agent requested approval of it.
     asked: bool,
 }
 
@@ -55,15 +55,15 @@ impl Tools {
         Self { denied, ..Self::default() }
     }
 
-    /// A use of what is denied about which the agent did not ask, if there was one.
+    /// A use of a denied kind without an approval request, if there was one.
     pub(super) fn take_breach(&mut self) -> Option<String> {
         self.breach.take()
     }
 
-    /// Something was said about a call.
+    /// An update about a call.
     pub(super) fn update(&mut self, update: ToolCallUpdate, steps: &mut Steps) {
         let id = update.tool_call_id.to_string();
-        self.go_on(Some(&id), steps);
+        self.announce_pending(Some(&id), steps);
         let denied = self.denied.clone();
         let Some(call) = self.call(&id) else {
             return;
@@ -71,26 +71,26 @@ impl Tools {
         if call.ended {
             return;
         }
-        call.learn(update);
+        call.merge(update);
         let is_breach = call.status == ToolCallStatus::Completed && !call.asked && denied.contains(&call.tool());
         let breach = is_breach.then(|| format!("{} ({})", call.tool(), call.prompt()));
         match call.status {
             ToolCallStatus::Completed => call.end(&id, false, steps),
             ToolCallStatus::Failed => call.end(&id, true, steps),
-            ToolCallStatus::InProgress => call.tell(&id, steps),
+            ToolCallStatus::InProgress => call.announce(&id, steps),
             _ => self.pending.push(id),
         }
         self.breach = self.breach.take().or(breach);
     }
 
-    /// A call is asked about. The question itself says most about it.
-    pub(super) fn asked(&mut self, update: ToolCallUpdate, steps: &mut Steps) -> Option<&Call> {
+    /// The agent requests approval of a call. The request describes it best.
+    pub(super) fn mark_asked(&mut self, update: ToolCallUpdate, steps: &mut Steps) -> Option<&Call> {
         let id = update.tool_call_id.to_string();
-        self.go_on(Some(&id), steps);
+        self.announce_pending(Some(&id), steps);
         let call = self.call(&id)?;
         call.asked = true;
-        call.learn(update);
-        call.tell(&id, steps);
+        call.merge(update);
+        call.announce(&id, steps);
         Some(call)
     }
 
@@ -101,21 +101,21 @@ impl Tools {
         }
     }
 
-    /// The agent has gone on to something else, or to one call alone: what is pending besides is told.
-    pub(super) fn go_on(&mut self, to: Option<&str>, steps: &mut Steps) {
+    /// The agent has gone on to something else, or to the call `to`: announces all other pending calls.
+    pub(super) fn announce_pending(&mut self, to: Option<&str>, steps: &mut Steps) {
         for id in std::mem::take(&mut self.pending) {
             if Some(id.as_str()) == to {
                 continue;
             }
             if let Some(call) = self.calls.get_mut(&id) {
-                call.tell(&id, steps);
+                call.announce(&id, steps);
             }
         }
     }
 
     /// The turn is over. Some agents say nothing more about a call that was refused.
     pub(super) fn close(&mut self, steps: &mut Steps) {
-        self.go_on(None, steps);
+        self.announce_pending(None, steps);
         for (id, call) in &mut self.calls {
             if call.refused && !call.ended {
                 call.output = "refused".into();
@@ -160,8 +160,8 @@ impl Call {
             return self.input.clone();
         }
         let mut shown = json!({ "title": self.title });
-        if !self.places.is_empty() {
-            shown["locations"] = json!(self.places);
+        if !self.locations.is_empty() {
+            shown["locations"] = json!(self.locations);
         }
         if !self.content.is_empty() && !self.content_is_output {
             shown["content"] = json!(self.content);
@@ -183,8 +183,8 @@ impl Call {
             },
             _ if self.title.is_empty() => format!("Use the tool {}", self.tool()),
             // Some titles are but the file's name.
-            ToolKind::Edit if self.places.contains(&self.title) => format!("Edit {}", self.title),
-            ToolKind::Read if self.places.contains(&self.title) => format!("Read {}", self.title),
+            ToolKind::Edit if self.locations.contains(&self.title) => format!("Edit {}", self.title),
+            ToolKind::Read if self.locations.contains(&self.title) => format!("Read {}", self.title),
             _ => self.title.clone(),
         }
     }
@@ -202,7 +202,7 @@ impl Call {
         (!command.is_empty()).then_some(command)
     }
 
-    fn learn(&mut self, update: ToolCallUpdate) {
+    fn merge(&mut self, update: ToolCallUpdate) {
         let fields = update.fields;
         self.kind = fields.kind.unwrap_or(self.kind);
         self.status = fields.status.unwrap_or(self.status);
@@ -210,7 +210,7 @@ impl Call {
         self.input = fields.raw_input.unwrap_or_else(|| self.input.take());
         self.output = fields.raw_output.unwrap_or_else(|| self.output.take());
         if let Some(locations) = fields.locations {
-            self.places = locations.iter().map(|location| location.path.display().to_string()).collect();
+            self.locations = locations.iter().map(|location| location.path.display().to_string()).collect();
         }
         if let Some(content) = fields.content {
             for item in &content {
@@ -223,27 +223,27 @@ impl Call {
         }
     }
 
-    fn tell(&mut self, id: &str, steps: &mut Steps) {
-        if !std::mem::replace(&mut self.told, true) {
+    fn announce(&mut self, id: &str, steps: &mut Steps) {
+        if !std::mem::replace(&mut self.announced, true) {
             steps.event(Event::ToolUse { id: id.to_owned(), tool: self.tool().to_owned(), input: self.input() });
         }
     }
 
     fn end(&mut self, id: &str, is_error: bool, steps: &mut Steps) {
-        self.tell(id, steps);
+        self.announce(id, steps);
         let tool = self.tool().to_owned();
         steps.event(Event::ToolResult { id: id.to_owned(), tool, output: self.output(), is_error });
         let mut paths = std::mem::take(&mut self.changed);
         if matches!(self.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) {
-            for place in std::mem::take(&mut self.places) {
-                add(&mut paths, place);
+            for location in std::mem::take(&mut self.locations) {
+                add(&mut paths, location);
             }
         }
         if !is_error && !paths.is_empty() {
             steps.event(Event::FilesChanged { paths });
         }
         // Only that it has ended is needed from here on.
-        *self = Self { told: true, ended: true, ..Self::default() };
+        *self = Self { announced: true, ended: true, ..Self::default() };
     }
 
     /// What it answered: plain text if the agent has it, else what it shows, else all there is.

@@ -1,26 +1,26 @@
-//! What an agent tells while it works on a prompt.
+//! Session updates while an agent works on a prompt.
 //!
-//! Plans are not told: they are repeated whole with every small change, and what is done shows in the tools.
+//! Plans are not passed on: they are repeated whole with every small change, and the tool calls show the progress.
 
 use agent_client_protocol_schema::v1::ToolCallUpdate;
 use serde_json::Value;
 
 use super::text::Text;
 use super::tools::Tools;
-use super::usage::Account;
+use super::usage::UsageCounter;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
 
-/// What was told in one turn.
+/// The updates of one turn.
 pub(super) struct Updates {
     pub(super) text: Text,
     pub(super) tools: Tools,
-    pub(super) account: Account,
+    pub(super) usage: UsageCounter,
 }
 
 impl Updates {
     pub(super) fn new(resumed: bool, denied: Vec<&'static str>) -> Self {
-        Self { text: Text::default(), tools: Tools::new(denied), account: Account::new(resumed) }
+        Self { text: Text::default(), tools: Tools::new(denied), usage: UsageCounter::new(resumed) }
     }
 
     /// One update. Kinds that are not known here are ignored.
@@ -28,11 +28,11 @@ impl Updates {
         let text = || update.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
         match update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default() {
             "agent_message_chunk" => {
-                self.tools.go_on(None, steps);
+                self.tools.announce_pending(None, steps);
                 self.text.piece(text(), update.get("messageId").and_then(Value::as_str), steps);
             }
             "agent_thought_chunk" if !text().is_empty() => {
-                self.tools.go_on(None, steps);
+                self.tools.announce_pending(None, steps);
                 self.text.end(steps);
                 steps.event(Event::Reasoning { text: text().to_owned() });
             }
@@ -44,8 +44,8 @@ impl Updates {
                 }
             }
             "usage_update" => {
-                self.tools.go_on(None, steps);
-                self.account.update(update, steps);
+                self.tools.announce_pending(None, steps);
+                self.usage.update(update, steps);
             }
             "notice" => {
                 let [title, description] =
@@ -59,7 +59,7 @@ impl Updates {
         }
     }
 
-    /// The turn is over: what hangs in the air is told.
+    /// The turn is over: ends the open message and the open calls.
     pub(super) fn close(&mut self, steps: &mut Steps) {
         self.text.end(steps);
         self.tools.close(steps);

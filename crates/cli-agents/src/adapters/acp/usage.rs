@@ -1,22 +1,22 @@
-//! What a turn has cost.
+//! Usage of a turn.
 //!
 //! Tokens come with the answer to the prompt and count this turn, which is this run. Money comes in updates and counts
-//! from the beginning of the conversation; so it is told only in a conversation that began in this run.
+//! from the beginning of the conversation; so it is reported only in a session that began in this run.
 
 use serde_json::Value;
 
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::{Event, Scope, Usage};
 
-/// The account of one run.
+/// The usage of one run.
 #[derive(Default)]
-pub(super) struct Account {
+pub(super) struct UsageCounter {
     usage: Usage,
     /// Whether money spent in earlier runs is in what the agent says.
     resumed: bool,
 }
 
-impl Account {
+impl UsageCounter {
     pub(super) fn new(resumed: bool) -> Self {
         Self { resumed, ..Self::default() }
     }
@@ -31,7 +31,7 @@ impl Account {
             && !self.resumed
         {
             self.usage.cost_usd = Some(amount);
-            self.tell(steps);
+            self.emit(steps);
         }
     }
 
@@ -50,11 +50,11 @@ impl Account {
             self.usage.input_tokens = count(usage, "input_tokens");
             self.usage.output_tokens = count(usage, "output_tokens");
         }
-        self.tell(steps);
+        self.emit(steps);
     }
 
-    /// Nothing at all is not told: turns that were stopped come with zeros although tokens were spent.
-    fn tell(&self, steps: &mut Steps) {
+    /// Zeros are not reported: a cancelled turn comes with zeros although tokens were spent.
+    fn emit(&self, steps: &mut Steps) {
         let Usage { input_tokens, output_tokens, cost_usd, .. } = self.usage;
         if input_tokens > 0 || output_tokens > 0 || cost_usd.is_some_and(|cost| cost > 0.0) {
             steps.event(Event::Usage(Usage { scope: Scope::Run, ..self.usage }));
@@ -68,10 +68,10 @@ mod tests {
     use crate::adapters::dialogue::Step;
     use serde_json::json;
 
-    fn told(resumed: bool, update: &Value, result: &Value) -> Option<Usage> {
-        let (mut account, mut steps) = (Account::new(resumed), Steps::default());
-        account.update(update, &mut steps);
-        account.close(result, &mut steps);
+    fn reported(resumed: bool, update: &Value, result: &Value) -> Option<Usage> {
+        let (mut counter, mut steps) = (UsageCounter::new(resumed), Steps::default());
+        counter.update(update, &mut steps);
+        counter.close(result, &mut steps);
         match steps.take().pop() {
             Some(Step::Event(Event::Usage(usage))) => Some(usage),
             _ => None,
@@ -91,8 +91,8 @@ mod tests {
             reasoning_tokens: 4,
             cost_usd: Some(0.5),
         };
-        assert_eq!(told(false, &update, &result), Some(expected));
-        assert_eq!(told(true, &update, &result), Some(Usage { cost_usd: None, ..expected }));
+        assert_eq!(reported(false, &update, &result), Some(expected));
+        assert_eq!(reported(true, &update, &result), Some(Usage { cost_usd: None, ..expected }));
     }
 
     #[test]
@@ -103,10 +103,10 @@ mod tests {
             json!({"cost": {"amount": -1, "currency": "USD"}}),
             json!({"cost": "much"}),
         ] {
-            assert_eq!(told(false, &update, &json!({"usage": {"inputTokens": 0}})), None, "{update}");
-            assert_eq!(told(false, &update, &json!({"usage": 7, "_meta": []})), None, "{update}");
+            assert_eq!(reported(false, &update, &json!({"usage": {"inputTokens": 0}})), None, "{update}");
+            assert_eq!(reported(false, &update, &json!({"usage": 7, "_meta": []})), None, "{update}");
         }
         let huge = json!({"usage": {"inputTokens": u64::MAX, "cachedReadTokens": 9}});
-        assert_eq!(told(false, &Value::Null, &huge).map(|usage| usage.input_tokens), Some(u64::MAX));
+        assert_eq!(reported(false, &Value::Null, &huge).map(|usage| usage.input_tokens), Some(u64::MAX));
     }
 }

@@ -1,37 +1,37 @@
-//! Questions the program asks, and the answers to them.
+//! Approval requests of the program and their answers.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::read::{list, text};
+use super::json::{list, text};
 use super::tools::describe;
-use crate::adapters::cut::cut;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision, Event};
+use crate::adapters::truncate::cut;
 
-/// Questions that may be open at once.
+/// The most approval requests open at once.
 const MOST_OPEN: usize = 1000;
 
 /// The longest description of a refused call, in characters.
 const LONGEST_DESCRIPTION: usize = 2000;
 
-/// What the model is told when a tool is refused without a reason.
+/// The reason that the model gets when a tool is refused without one.
 const REFUSED: &str = "This was refused. Do not try it again in another way.";
 
 /// The tool with which the model asks the user to choose. Answers are put into what it is called with.
 const ASK_USER: &str = "AskUserQuestion";
 
-/// Questions that are open, and what was refused.
+/// The open approval requests, and the refused calls.
 #[derive(Debug)]
 pub(super) struct Approvals {
     cwd: PathBuf,
-    open: Vec<Question>,
-    refused: Vec<Refused>,
+    open: Vec<PendingApproval>,
+    refused: Vec<RefusedCall>,
 }
 
 #[derive(Debug)]
-struct Question {
+struct PendingApproval {
     /// As the program writes it; echoed exactly.
     id: Value,
     approval: Approval,
@@ -40,7 +40,7 @@ struct Question {
 }
 
 #[derive(Debug)]
-struct Refused {
+struct RefusedCall {
     call: String,
     tool: String,
 }
@@ -77,7 +77,7 @@ impl Approvals {
         };
         self.open.retain(|question| question.id != *id);
         let call = text(asked, "tool_use_id").to_owned();
-        self.open.push(Question { id: id.clone(), approval: approval.clone(), call });
+        self.open.push(PendingApproval { id: id.clone(), approval: approval.clone(), call });
         steps.event(Event::ApprovalRequired(approval));
     }
 
@@ -97,7 +97,7 @@ impl Approvals {
         let Some(at) = self.open.iter().position(|question| question.approval.request == request) else {
             return;
         };
-        let Question { id, approval, call } = self.open.remove(at);
+        let PendingApproval { id, approval, call } = self.open.remove(at);
         let allow = |input: Value| json!({"behavior": "allow", "updatedInput": input});
         let answer = match decision {
             Decision::Allow => allow(approval.input),
@@ -120,16 +120,16 @@ impl Approvals {
 
     /// A call was refused; a result will list it.
     pub(super) fn refused(&mut self, call: String, tool: String) {
-        self.refused.push(Refused { call, tool });
+        self.refused.push(RefusedCall { call, tool });
     }
 
-    /// A refused call, as a result tells it, for people.
+    /// A refused call, as a result lists it, for people.
     pub(super) fn describe(&self, denial: &Value) -> String {
         let call = describe(text(denial, "tool_name"), denial.get("tool_input").unwrap_or(&Value::Null), &self.cwd);
         cut(&call, LONGEST_DESCRIPTION).into_owned()
     }
 
-    /// Whether somebody was asked about a refused call, as a result tells it.
+    /// Whether a refused call, as a result lists it, was refused here.
     pub(super) fn was_refused(&self, denial: &Value) -> bool {
         let (call, tool) = (text(denial, "tool_use_id"), text(denial, "tool_name"));
         self.refused.iter().any(|refused| {
@@ -158,8 +158,8 @@ fn questions(input: &Value) -> String {
     if questions.is_empty() { ASK_USER.to_owned() } else { questions.join("\n") }
 }
 
-/// What can be chosen, if there is one question with one answer. Others can be answered only by words: those of a
-/// refusal reach the model.
+/// The choices, if there is one question with one answer. Others can be answered only by text: the reason of a refusal
+/// reaches the model.
 fn choices(input: &Value) -> Vec<Choice> {
     let [question] = list(input, "questions") else {
         return Vec::new();

@@ -1,20 +1,20 @@
-//! Whether a turn is over.
+//! Background tasks, which decide whether a turn is over.
 //!
-//! A result is not always the last one: commands and agents that were sent to the background are still at work, and
-//! when one of them is done the model is told, which gives another result. That may even be so when none is open any
-//! more as the result comes. The program says when it is idle if it is asked to; versions that do not are believed as
-//! soon as nothing is open.
+//! A result is not always the last one: commands and subagents may still run in the background, and when one of them
+//! ends the model is notified, which gives another result. That may happen even if none is open when the result comes.
+//! The program reports when it is idle if an environment variable asks for it; in versions that do not, the turn is
+//! over as soon as no task is open.
 
 use serde_json::Value;
 
-use super::read::{list, text};
+use super::json::{list, text};
 
-/// What is at work.
+/// The state of background tasks.
 #[derive(Debug, Default)]
 pub(super) struct Background {
-    /// Whether anything is at work in the background.
+    /// Whether any task runs in the background.
     open: bool,
-    /// Whether the model is about to be told of something that is done.
+    /// Whether the model is about to be notified of a task that ended.
     due: bool,
     /// Whether the program waits for us; nothing if it does not say.
     idle: Option<bool>,
@@ -22,12 +22,12 @@ pub(super) struct Background {
 
 impl Background {
     /// A line of type `system`; `answered` if there has been a result.
-    pub(super) fn hear(&mut self, line: &Value, answered: bool) {
+    pub(super) fn update(&mut self, line: &Value, has_result: bool) {
         match text(line, "subtype") {
             "background_tasks_changed" => self.open = !list(line, "tasks").is_empty(),
-            // What is stopped is not told to the model. What is done while the model works is told in that turn, or
-            // after it, before the program is idle.
-            "task_notification" if answered && matches!(text(line, "status"), "completed" | "failed") => {
+            // The model is not notified of a stopped task. One that ends while the model works is reported in that
+            // turn, or after it, before the program is idle.
+            "task_notification" if has_result && matches!(text(line, "status"), "completed" | "failed") => {
                 self.due = true
             }
             "session_state_changed" => {
@@ -40,7 +40,7 @@ impl Background {
     }
 
     /// There is a result.
-    pub(super) fn answered(&mut self) {
+    pub(super) fn result_received(&mut self) {
         self.due = false;
     }
 

@@ -1,6 +1,6 @@
-//! What a project says to its agents: its `CLAUDE.md`, and all files of rules below `.claude`.
+//! The project's instructions for agents: its `CLAUDE.md`, and all files of rules below `.claude`.
 //!
-//! The program reads them into what it tells the model, without a question. A link among them may lead to any file of
+//! The program adds them to the model's input without approval. A link among them may lead to any file of
 //! the user, so that they are read only if all of them lie in the project. What they import with `@` from elsewhere the
 //! program leaves out by itself.
 

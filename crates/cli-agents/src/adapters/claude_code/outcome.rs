@@ -1,19 +1,19 @@
-//! How a turn ended, from what is said at its end.
+//! The result of a turn.
 //!
-//! The exit code proves nothing, and `success` does not either: it comes with every failure of the model's service,
-//! and with tools that were refused without anybody being asked. Good is a result that says success, says that it is
-//! no error, and lists no refusal that nobody decided.
+//! The exit code proves nothing, and `success` does not either: it comes with every failure of the model's service, and
+//! with tools that the program refused by itself. A turn succeeded if the result says success, is no error, and lists
+//! no refusal but those of the operator or the approver.
 
 use serde_json::Value;
 
 use super::LOGIN;
 use super::approvals::Approvals;
-use super::read::{list, text};
+use super::json::{list, text};
 use super::tools::permission;
-use crate::adapters::cut::cut;
 use crate::adapters::dialogue::{Ending, Exit, Failure, FailureKind};
-use crate::adapters::lines;
+use crate::adapters::json_lines;
 use crate::adapters::permissions::{Permission, Permissions};
+use crate::adapters::truncate::cut;
 
 /// Begins what it says of a conversation that it does not have.
 const UNKNOWN_SESSION: &str = "No conversation found with session ID";
@@ -21,32 +21,32 @@ const UNKNOWN_SESSION: &str = "No conversation found with session ID";
 /// The longest reason that is passed on.
 const LONGEST_REASON: usize = 2000;
 
-/// What is known besides the result.
-pub(super) struct Known<'a> {
-    /// What was decided.
+/// The state of the run that a result is judged by.
+pub(super) struct ResultContext<'a> {
+    /// The decisions of the approver.
     pub(super) approvals: &'a Approvals,
-    /// What the operator has decided beforehand.
+    /// The rules of the operator.
     pub(super) permissions: &'a Permissions,
-    /// What kind of error the program has called the last one.
+    /// The program's name for its last error.
     pub(super) error: &'a str,
-    /// Whether the turn was to be stopped.
+    /// Whether the turn was cancelled.
     pub(super) interrupted: bool,
 }
 
-/// The ending that a result tells.
-pub(super) fn of_result(result: &Value, known: &Known<'_>) -> Ending {
+/// The ending of a turn with a result.
+pub(super) fn of_result(result: &Value, context: &ResultContext<'_>) -> Ending {
     let is_error = result.get("is_error").and_then(Value::as_bool).unwrap_or_default();
     if is_error || text(result, "subtype") != "success" {
-        return Ending::Failed(failure(result, known));
+        return Ending::Failed(failure(result, context));
     }
     let undecided: Vec<String> = list(result, "permission_denials")
         .iter()
-        .filter(|denial| !known.approvals.was_refused(denial))
+        .filter(|denial| !context.approvals.was_refused(denial))
         .filter(|denial| {
             let input = denial.get("tool_input").unwrap_or(&Value::Null);
-            permission(known.permissions, text(denial, "tool_name"), input) != Permission::Deny
+            permission(context.permissions, text(denial, "tool_name"), input) != Permission::Deny
         })
-        .map(|denial| known.approvals.describe(denial))
+        .map(|denial| context.approvals.describe(denial))
         .collect();
     if !undecided.is_empty() {
         let message = format!(
@@ -74,13 +74,13 @@ pub(super) fn of_exit(exit: &Exit, interrupted: bool) -> Failure {
     } else if interrupted {
         stopped()
     } else {
-        // What to do about an account that it refuses is said by whoever runs it.
-        let next = if exit.stderr.contains("root") { String::new() } else { format!("; {}", lines::HOW_TO_GO_ON) };
+        // The code that runs the child adds the remedy for a refused root account.
+        let next = if exit.stderr.contains("root") { String::new() } else { format!("; {}", json_lines::HOW_TO_GO_ON) };
         failed(FailureKind::NoResult, &format!("claude told no result: {}{next}", exit.describe()))
     }
 }
 
-/// That the program would not keep to the operator's rules.
+/// The failure when the program rejects the deny hook.
 pub(super) fn unruled(why: &str) -> Failure {
     let why = if why.is_empty() { "it does not say why" } else { why };
     let message = format!(
@@ -90,26 +90,26 @@ pub(super) fn unruled(why: &str) -> Failure {
     failed(FailureKind::Reported, &message)
 }
 
-/// That the model's service has rejected the credentials again.
+/// The failure when the model's service has rejected the credentials again.
 pub(super) fn rejected(why: &str) -> Failure {
     failed(FailureKind::NotLoggedIn, &format!("the model's service rejected the credentials twice: {why}: {LOGIN}"))
 }
 
-/// That the turn was stopped.
+/// The failure of a cancelled turn.
 pub(super) fn stopped() -> Failure {
     failed(FailureKind::Interrupted, "stopped, as it was told to")
 }
 
-fn failure(result: &Value, known: &Known<'_>) -> Failure {
+fn failure(result: &Value, context: &ResultContext<'_>) -> Failure {
     let (subtype, reason) = (text(result, "subtype"), text(result, "terminal_reason"));
     let said = reasons(result);
     let status = result.get("api_error_status").and_then(Value::as_u64);
     let authentication = status == Some(401)
         || text(result, "api_error_type") == "authentication_error"
-        || known.error == "authentication_failed";
+        || context.error == "authentication_failed";
     let (kind, message) = if said.starts_with(UNKNOWN_SESSION) {
         (FailureKind::UnknownSession, said)
-    } else if reason.starts_with("aborted") || (known.interrupted && subtype == "error_during_execution") {
+    } else if reason.starts_with("aborted") || (context.interrupted && subtype == "error_during_execution") {
         return stopped();
     } else if subtype.starts_with("error_max")
         || matches!(reason, "max_turns" | "budget_exhausted" | "prompt_too_long" | "blocking_limit")
@@ -123,7 +123,7 @@ fn failure(result: &Value, known: &Known<'_>) -> Failure {
     failed(kind, &message)
 }
 
-/// What it says of a failure, in its words: a list of errors, or the error as if it were the answer.
+/// Its own message of a failure: a list of errors, or the error in the place of the answer.
 fn reasons(result: &Value) -> String {
     // Notes for its makers, not for people.
     let readable = |error: &&str| !error.is_empty() && !error.starts_with("[ede_diagnostic]");

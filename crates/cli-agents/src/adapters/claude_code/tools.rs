@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::read::text;
+use super::json::text;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
 use crate::adapters::permissions::{Permission, Permissions};
@@ -13,7 +13,7 @@ use crate::adapters::permissions::{Permission, Permissions};
 /// Calls that are remembered until they are answered. No model makes so many at once.
 const MOST_OPEN: usize = 1000;
 
-/// What tools are mostly about, and whether it is a place: `Edit src/main.rs`, but `Bash: cargo test`.
+/// The members that describe a call best, and whether they are locations: `Edit src/main.rs`, but `Bash: cargo test`.
 const SUBJECTS: [(&str, bool); 10] = [
     ("command", false),
     ("file_path", true),
@@ -27,7 +27,7 @@ const SUBJECTS: [(&str, bool); 10] = [
     ("description", false),
 ];
 
-/// Two names of one tool: it is listed by the first, and asked about by either.
+/// Two names of one tool: it is listed by the first, and approval requests use either.
 const STARTS_AGENTS: [&str; 2] = ["Task", "Agent"];
 
 /// The tool that runs commands.

@@ -1,14 +1,14 @@
-//! What a run has cost.
+//! Usage of a run.
 //!
-//! A run that takes up a conversation goes on counting where the run before it ended, unless that one was killed. Only
-//! what is told to be since the last result belongs to this run for certain.
+//! A run that resumes a session goes on counting where the run before it ended, unless that one was killed. Only the
+//! numbers since the last result belong to this run for certain.
 
 use serde_json::Value;
 
-use super::read::number;
+use super::json::number;
 use crate::adapters::event::{Scope, Usage};
 
-/// Adds what a result tells to what the run has cost so far.
+/// Adds the usage of a result to that of the run.
 pub(super) fn add(usage: &mut Usage, result: &Value) {
     let models = |member| result.get(member).and_then(Value::as_object);
     if let Some(models) = models("model_usage_since_last_result") {

@@ -1,12 +1,11 @@
 //! `codex app-server`: JSON-RPC, one message per line, without its `jsonrpc` member.
 //!
-//! It is told who speaks, given a conversation and a turn, and then tells what happens until the turn has ended. Agents
-//! that Codex starts for itself speak in conversations of their own: their questions and calls are passed on, what they
-//! say and how their turns end is not.
+//! After `initialize`, a thread and a turn are started; notifications follow until the turn has ended. Subagents run in
+//! threads of their own: their approval requests and calls are passed on, their messages and turn results are not.
 
-mod opening;
-mod question;
-mod unasked;
+mod approval_request;
+mod thread_request;
+mod unapproved_call;
 
 use std::collections::BTreeMap;
 
@@ -19,9 +18,9 @@ use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Decision, Event};
 use crate::adapters::order::Order;
 use crate::adapters::permissions::Permissions;
-use opening::Opening;
-use question::Question;
-use unasked::Unasked;
+use approval_request::PendingApproval;
+use thread_request::ThreadRequest;
+use unapproved_call::UnapprovedCall;
 
 const INITIALIZE: u64 = 1;
 const THREAD: u64 = 2;
@@ -29,40 +28,40 @@ const TURN: u64 = 3;
 const INTERRUPT: u64 = 4;
 const CONFIG: u64 = 5;
 
-/// So many questions may be open at once. More are refused.
-const MOST_QUESTIONS: usize = 100;
+/// The most approval requests open at once. More are refused.
+const MOST_PENDING_APPROVALS: usize = 100;
 
-/// What is not needed and may be large: it is told again in other words, or as a whole later.
+/// Notifications that may be large and are not needed: other ones carry the same, or the whole later.
 const UNWANTED: [&str; 3] = ["turn/diff/updated", "item/commandExecution/outputDelta", "item/fileChange/outputDelta"];
 
 pub(super) struct AppServer {
     prompt: String,
     effort: Option<String>,
     permissions: Permissions,
-    /// Whether it may look and not touch, and asks nothing.
-    looks_only: bool,
-    opening: Opening,
+    /// Whether it runs in a read-only sandbox, without approval requests.
+    read_only: bool,
+    thread_request: ThreadRequest,
     stage: Stage,
-    /// The conversation, once it is known.
+    /// The thread's id, once it is known.
     thread: String,
-    /// The turn, once it is known.
+    /// The turn's id, once it is known.
     turn: Option<String>,
     items: Items,
     auth_failures: AuthFailures,
-    /// Questions that wait for an answer, by the JSON text of their id.
-    questions: BTreeMap<String, Question>,
+    /// Approval requests without an answer, by the JSON text of their id.
+    pending_approvals: BTreeMap<String, PendingApproval>,
     interrupted: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It was told who speaks.
-    Greeting,
-    /// Its configuration was asked for.
-    Reading,
-    /// The conversation was asked for.
-    Opening,
-    /// The turn was ordered.
+    /// `initialize` was sent.
+    Initializing,
+    /// `config/read` was sent.
+    ReadingConfig,
+    /// The thread request was sent.
+    OpeningThread,
+    /// The turn was started.
     Running,
     Finished,
 }
@@ -73,14 +72,14 @@ impl AppServer {
             prompt: order.prompt.clone(),
             effort: order.effort.clone(),
             permissions: order.permissions.clone(),
-            looks_only: super::looks_only(&order.permissions),
-            opening: Opening::new(order),
-            stage: Stage::Greeting,
+            read_only: super::read_only(&order.permissions),
+            thread_request: ThreadRequest::new(order),
+            stage: Stage::Initializing,
             thread: String::new(),
             turn: None,
             items: Items::default(),
             auth_failures: AuthFailures::default(),
-            questions: BTreeMap::new(),
+            pending_approvals: BTreeMap::new(),
             interrupted: false,
         }
     }
@@ -88,36 +87,38 @@ impl AppServer {
     fn response(&mut self, id: u64, message: &Value, steps: &mut Steps) {
         let result = message.get("result").unwrap_or(&Value::Null);
         match (self.stage, id, message.get("error")) {
-            (Stage::Opening, THREAD, Some(error)) => {
+            (Stage::OpeningThread, THREAD, Some(error)) => {
                 self.fail(failure::not_opened(text(error, "message", "message")), steps);
             }
-            (Stage::Greeting, INITIALIZE, Some(error))
-            | (Stage::Reading, CONFIG, Some(error))
+            (Stage::Initializing, INITIALIZE, Some(error))
+            | (Stage::ReadingConfig, CONFIG, Some(error))
             | (Stage::Running, TURN, Some(error)) => {
                 self.fail(failure::reported(text(error, "message", "message"), &Value::Null), steps);
             }
-            (Stage::Greeting, INITIALIZE, None) => self.read_config(steps),
-            (Stage::Reading, CONFIG, None) => self.open_thread(result.get("config").unwrap_or(&Value::Null), steps),
-            (Stage::Opening, THREAD, None) => self.start_turn(result, steps),
+            (Stage::Initializing, INITIALIZE, None) => self.read_config(steps),
+            (Stage::ReadingConfig, CONFIG, None) => {
+                self.open_thread(result.get("config").unwrap_or(&Value::Null), steps)
+            }
+            (Stage::OpeningThread, THREAD, None) => self.start_turn(result, steps),
             (Stage::Running, TURN, None) => {
                 let turn = result.get("turn").unwrap_or(&Value::Null);
-                self.know_turn(text(turn, "id", "id"), steps);
+                self.set_turn(text(turn, "id", "id"), steps);
             }
             _ => {}
         }
     }
 
     fn read_config(&mut self, steps: &mut Steps) {
-        let params = self.opening.config_params();
+        let params = self.thread_request.config_params();
         steps.write(json!({ "method": "initialized" }).to_string());
         steps.write(json!({ "id": CONFIG, "method": "config/read", "params": params }).to_string());
-        self.stage = Stage::Reading;
+        self.stage = Stage::ReadingConfig;
     }
 
     fn open_thread(&mut self, config: &Value, steps: &mut Steps) {
-        let (method, params) = self.opening.call(config);
+        let (method, params) = self.thread_request.call(config);
         steps.write(json!({ "id": THREAD, "method": method, "params": params }).to_string());
-        self.stage = Stage::Opening;
+        self.stage = Stage::OpeningThread;
     }
 
     fn start_turn(&mut self, opened: &Value, steps: &mut Steps) {
@@ -134,8 +135,8 @@ impl AppServer {
         self.stage = Stage::Running;
     }
 
-    /// The turn's name comes in a response and in a notification, either first.
-    fn know_turn(&mut self, turn: &str, steps: &mut Steps) {
+    /// The turn's id comes in a response and in a notification, either first.
+    fn set_turn(&mut self, turn: &str, steps: &mut Steps) {
         if self.turn.is_some() || turn.is_empty() {
             return;
         }
@@ -153,25 +154,25 @@ impl AppServer {
     }
 
     fn request(&mut self, id: &Value, method: &str, params: &Value, steps: &mut Steps) {
-        // What is still asked after the turn was told to stop is withdrawn with it, and an answer would come too late.
+        // A request after an interrupt is withdrawn with the turn; an answer would come too late.
         if self.interrupted {
             return;
         }
-        let asked = question::ask(id, method, params, &self.items);
-        if let Ok((_, question)) = &asked {
-            self.items.asked(&question.about);
+        let parsed = approval_request::parse(id, method, params, &self.items);
+        if let Ok((_, pending)) = &parsed {
+            self.items.mark_asked(&pending.about);
         }
-        match asked {
-            Ok((approval, question)) if !question.is_named && !self.permissions.deny.is_empty() => {
+        match parsed {
+            Ok((approval, pending)) if !pending.is_named && !self.permissions.deny.is_empty() => {
                 let text = format!("{} was refused: which tool it is about cannot be told", approval.prompt);
                 steps.event(Event::Notice { text });
-                steps.write(question.answer(&Decision::Deny { reason: None }));
+                steps.write(pending.answer(&Decision::Deny { reason: None }));
             }
-            Ok((approval, question)) if self.questions.len() < MOST_QUESTIONS => {
-                self.questions.insert(approval.request.clone(), question);
+            Ok((approval, pending)) if self.pending_approvals.len() < MOST_PENDING_APPROVALS => {
+                self.pending_approvals.insert(approval.request.clone(), pending);
                 steps.event(Event::ApprovalRequired(approval));
             }
-            Ok((_, question)) => steps.write(question.answer(&Decision::Deny { reason: None })),
+            Ok((_, pending)) => steps.write(pending.answer(&Decision::Deny { reason: None })),
             Err(refusal) => steps.write(refusal),
         }
     }
@@ -193,16 +194,18 @@ impl AppServer {
         match method {
             "turn/started" => {
                 let turn = params.get("turn").unwrap_or(&Value::Null);
-                self.know_turn(text(turn, "id", "id"), steps);
+                self.set_turn(text(turn, "id", "id"), steps);
             }
             "item/started" => self.started(item, steps),
             "item/completed" => {
                 let call = self.items.completed(item, steps);
                 self.ended_call(call.as_ref(), item, steps);
             }
-            "item/agentMessage/delta" => self.items.spoke(id, delta, steps),
-            "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => self.items.thought(id, delta, steps),
-            "item/reasoning/summaryPartAdded" => self.items.thought_on(id, steps),
+            "item/agentMessage/delta" => self.items.message_delta(id, delta, steps),
+            "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => {
+                self.items.reasoning_delta(id, delta, steps)
+            }
+            "item/reasoning/summaryPartAdded" => self.items.reasoning_part(id, steps),
             "turn/plan/updated" => self.items.planned(params, "plan", steps),
             "thread/tokenUsage/updated" => {
                 if let Some(usage) = params.pointer("/tokenUsage/total").and_then(usage) {
@@ -227,7 +230,7 @@ impl AppServer {
         params.get("threadId").and_then(Value::as_str).is_none_or(|thread| thread == self.thread)
     }
 
-    /// An error on the way, after which it tries again.
+    /// An error during the turn, after which it retries.
     fn error(&mut self, error: &Value, steps: &mut Steps) {
         let (message, details) =
             (text(error, "message", "message"), text(error, "additionalDetails", "additionalDetails"));
@@ -243,27 +246,27 @@ impl AppServer {
     fn started(&mut self, item: &Value, steps: &mut Steps) {
         self.auth_failures.reset();
         self.items.started(item, steps);
-        let call = self.items.known(item).filter(|call| self.is_checked(call));
-        let unasked = call.and_then(|call| unasked::begun(&call, item, &self.permissions));
-        self.judge(unasked, steps);
+        let call = self.items.call_of(item).filter(|call| self.is_checked(call));
+        let violation = call.and_then(|call| unapproved_call::begun(&call, item, &self.permissions));
+        self.enforce(violation, steps);
     }
 
     fn ended_call(&mut self, call: Option<&Call>, item: &Value, steps: &mut Steps) {
         let call = call.filter(|call| self.is_checked(call));
-        let unasked = call.and_then(|call| unasked::ended(call, item, &self.permissions));
-        self.judge(unasked, steps);
+        let violation = call.and_then(|call| unapproved_call::ended(call, item, &self.permissions));
+        self.enforce(violation, steps);
     }
 
-    /// Where it may look, its own tools look. The sandbox does not hold the servers.
+    /// In a read-only run the sandbox restricts Codex's own tools. It does not restrict MCP servers.
     fn is_checked(&self, call: &Call) -> bool {
-        !self.looks_only || call.server.is_some()
+        !self.read_only || call.server.is_some()
     }
 
-    fn judge(&mut self, unasked: Option<Unasked>, steps: &mut Steps) {
-        match unasked {
+    fn enforce(&mut self, violation: Option<UnapprovedCall>, steps: &mut Steps) {
+        match violation {
             None => {}
-            Some(Unasked::Tell(text)) => notice(&text, steps),
-            Some(Unasked::Refuse(message)) => {
+            Some(UnapprovedCall::Warn(text)) => notice(&text, steps),
+            Some(UnapprovedCall::Refuse(message)) => {
                 self.write_interrupt(steps);
                 self.fail(Failure { kind: FailureKind::Refused, message }, steps);
             }
@@ -272,7 +275,7 @@ impl AppServer {
 
     fn resolved(&mut self, params: &Value, steps: &mut Steps) {
         let request = params.get("requestId").unwrap_or(&Value::Null).to_string();
-        if self.questions.remove(&request).is_some() {
+        if self.pending_approvals.remove(&request).is_some() {
             steps.event(Event::ApprovalWithdrawn { request });
         }
     }
@@ -302,9 +305,9 @@ impl AppServer {
         }
     }
 
-    /// Nobody waits for an answer any more.
+    /// The turn is over: withdraws all open approval requests.
     fn withdraw(&mut self, steps: &mut Steps) {
-        for request in std::mem::take(&mut self.questions).into_keys() {
+        for request in std::mem::take(&mut self.pending_approvals).into_keys() {
             steps.event(Event::ApprovalWithdrawn { request });
         }
     }
@@ -341,8 +344,8 @@ impl Dialogue for AppServer {
     }
 
     fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
-        if let Some(question) = self.questions.remove(request) {
-            steps.write(question.answer(decision));
+        if let Some(pending) = self.pending_approvals.remove(request) {
+            steps.write(pending.answer(decision));
         }
     }
 
@@ -369,7 +372,7 @@ impl Dialogue for AppServer {
     }
 }
 
-/// An error is never the end, whatever it says: a retry is told so as well, its cause apart.
+/// An error never ends the turn by itself: retries are reported as errors too, their cause in a separate member.
 fn notice(text: &str, steps: &mut Steps) {
     if !text.is_empty() {
         steps.event(Event::Notice { text: failure::readable(text) });

@@ -12,7 +12,7 @@ use crate::adapters::order::{Order, Session};
 pub(super) struct Exec {
     prompt: String,
     model: Option<String>,
-    /// The conversation that must be taken up, if one must.
+    /// The session to resume.
     resumed: Option<String>,
     items: Items,
     auth_failures: AuthFailures,
@@ -50,7 +50,7 @@ impl Exec {
         steps.event(Event::Init { session: Some(session.to_owned()), model: self.model.clone() });
     }
 
-    /// Never the end by itself, whatever it says: a retry is told so as well.
+    /// An error never ends the turn by itself: retries are reported as errors too.
     fn error(&mut self, message: &str, steps: &mut Steps) {
         match failure::rejected(message, &Value::Null) {
             Some(failure) if self.auth_failures.add() => self.fail(failure, steps),
@@ -120,7 +120,7 @@ impl Dialogue for Exec {
         }
     }
 
-    /// Its input is closed, so there is nothing to write. A signal ends it without a word.
+    /// Its input is closed, so there is nothing to write. A signal ends it without further output.
     fn interrupt(&mut self, _: &mut Steps) {
         self.interrupted = true;
     }

@@ -1,7 +1,7 @@
-//! What went wrong, from the words Codex has for it.
+//! Classifies the failures of Codex.
 //!
-//! `exec` has only words; the app server adds a name for some errors. A failure of the endpoint may come as the raw body
-//! of its answer.
+//! `exec` has only messages; the app server adds a name for some errors. A failure of the endpoint may come as the raw
+//! body of its answer.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) const LOGIN: &str = "run `codex login`";
 /// The longest text of an error that is passed on, in characters.
 const LONGEST: usize = 2000;
 
-/// A turn that failed by Codex's own account. `info` is the app server's name for the error.
+/// A turn that Codex reports as failed. `info` is the app server's name for the error.
 pub(super) fn reported(message: &str, info: &Value) -> Failure {
     let message = readable(message);
     if is_unauthorized(info) || lacks_login(&message) {
@@ -27,7 +27,7 @@ pub(super) fn reported(message: &str, info: &Value) -> Failure {
     Failure { kind, message }
 }
 
-/// What an error on the way says, if it is that the credentials were rejected: Codex tries again all the same.
+/// The failure of an error during the turn, if the credentials were rejected: Codex retries all the same.
 pub(super) fn rejected(message: &str, info: &Value) -> Option<Failure> {
     // `Reconnecting... 2/5 (unexpected status 401 Unauthorized: …)`
     let inside = message.strip_prefix("Reconnecting").and_then(|rest| rest.split_once('(')?.1.strip_suffix(')'));
@@ -36,7 +36,7 @@ pub(super) fn rejected(message: &str, info: &Value) -> Option<Failure> {
     is_rejected.then(|| not_logged_in(&readable(inside.unwrap_or(message))))
 }
 
-/// A conversation that could not be begun or taken up again.
+/// A thread that could not be started or resumed.
 pub(super) fn not_opened(message: &str) -> Failure {
     if is_unknown_session(message) {
         return Failure { kind: FailureKind::UnknownSession, message: readable(message) };
@@ -47,7 +47,7 @@ pub(super) fn not_opened(message: &str) -> Failure {
     reported(message, &Value::Null)
 }
 
-/// The end of a process that has not said how the turn went. `has_begun` is whether it had begun with the conversation.
+/// The exit of a process without a result. `has_begun` is whether the thread had started.
 pub(super) fn at_exit(exit: &Exit, has_begun: bool) -> Failure {
     // Log lines and a trace may come after the error, so its line is looked for. Where there is none, what it always
     // says first is no reason either.
@@ -106,7 +106,7 @@ fn lost_a_race(text: &str) -> bool {
     text.contains("failed to initialize sqlite state runtime")
 }
 
-/// The process of an earlier turn may outlive the one that started it, and keeps its conversation to itself.
+/// The process of an earlier turn may outlive the one that started it, and keeps its session locked.
 fn in_use() -> Failure {
     Failure {
         kind: FailureKind::Reported,

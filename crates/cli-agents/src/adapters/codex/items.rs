@@ -1,5 +1,5 @@
-//! What Codex does in a turn comes as items that begin and end. `exec` and the app server have the same ones: the first
-//! writes their members with underscores, the second in camel case.
+//! The items of a turn: messages, reasoning and calls that begin and end. `exec` and the app server have the same ones:
+//! the first writes their members with underscores, the second in camel case.
 
 mod call;
 
@@ -21,13 +21,13 @@ const MOST: usize = 1000;
 pub(super) struct Items {
     /// Calls that have begun and not ended, by item.
     calls: BTreeMap<String, Call>,
-    /// Messages and thoughts that were told piece by piece and are not to be told again as a whole.
-    told: BTreeSet<String>,
-    /// The message that was told in part and has not ended.
-    speaking: Option<String>,
+    /// Messages and reasoning that were streamed and must not be repeated as a whole.
+    streamed: BTreeSet<String>,
+    /// The message that was streamed in part and has not ended.
+    open_message: Option<String>,
     /// The last whole message.
     answer: Option<String>,
-    /// What it last said it means to do.
+    /// The last plan.
     plan: String,
 }
 
@@ -42,21 +42,21 @@ impl Items {
             return;
         }
         if let Some(call) = Call::of(item) {
-            steps.event(call.told(id));
+            steps.event(call.use_event(id));
             self.calls.insert(id.to_owned(), call);
         }
     }
 
-    /// The call that an item is, with what is remembered of it. Agents may have calls with the same id.
-    pub(super) fn known(&self, item: &Value) -> Option<Call> {
+    /// The call of an item, and whether its approval was requested. Subagents may reuse an id.
+    pub(super) fn call_of(&self, item: &Value) -> Option<Call> {
         let mut call = Call::of(item)?;
         let begun = self.calls.get(text(item, "id", "id"));
         call.asked = begun.is_some_and(|begun| begun.asked && begun.tool == call.tool);
         Some(call)
     }
 
-    /// These calls were asked about.
-    pub(super) fn asked(&mut self, ids: &[String]) {
+    /// Approval of these calls was requested.
+    pub(super) fn mark_asked(&mut self, ids: &[String]) {
         for id in ids {
             if let Some(call) = self.calls.get_mut(id) {
                 call.asked = true;
@@ -84,14 +84,14 @@ impl Items {
         None
     }
 
-    /// The same for an item that is told only if it is a call.
+    /// The same for an item that is passed on only if it is a call.
     pub(super) fn call_completed(&mut self, item: &Value, steps: &mut Steps) -> Option<Call> {
-        let call = self.known(item)?;
+        let call = self.call_of(item)?;
         let id = text(item, "id", "id");
         if self.calls.remove(id).is_none() {
-            steps.event(call.told(id));
+            steps.event(call.use_event(id));
         }
-        steps.event(call.answered(id, item));
+        steps.event(call.result_event(id, item));
         let paths = call::changed_files(item);
         if !paths.is_empty() {
             steps.event(Event::FilesChanged { paths });
@@ -99,33 +99,33 @@ impl Items {
         Some(call)
     }
 
-    /// A piece of a message.
-    pub(super) fn spoke(&mut self, id: &str, piece: &str, steps: &mut Steps) {
-        if piece.is_empty() || !self.tells(id) {
+    /// A chunk of a message.
+    pub(super) fn message_delta(&mut self, id: &str, piece: &str, steps: &mut Steps) {
+        if piece.is_empty() || !self.streams(id) {
             return;
         }
-        if self.speaking.as_deref() != Some(id) {
-            self.stop_speaking(steps);
-            self.speaking = Some(id.to_owned());
+        if self.open_message.as_deref() != Some(id) {
+            self.end_message(steps);
+            self.open_message = Some(id.to_owned());
         }
         steps.event(Event::Text { text: piece.to_owned() });
     }
 
-    /// A piece of a thought.
-    pub(super) fn thought(&mut self, id: &str, piece: &str, steps: &mut Steps) {
-        if !piece.is_empty() && self.tells(id) {
+    /// A chunk of reasoning.
+    pub(super) fn reasoning_delta(&mut self, id: &str, piece: &str, steps: &mut Steps) {
+        if !piece.is_empty() && self.streams(id) {
             steps.event(Event::Reasoning { text: piece.to_owned() });
         }
     }
 
-    /// Another part of a thought begins.
-    pub(super) fn thought_on(&mut self, id: &str, steps: &mut Steps) {
-        if self.told.contains(id) {
+    /// Another part of the reasoning begins.
+    pub(super) fn reasoning_part(&mut self, id: &str, steps: &mut Steps) {
+        if self.streamed.contains(id) {
             steps.event(Event::Reasoning { text: "\n\n".to_owned() });
         }
     }
 
-    /// What it means to do: in `items` or `plan`, each with a text and whether it is done.
+    /// A plan: entries in `items` or `plan`, each with a text and whether it is done.
     pub(super) fn planned(&mut self, holder: &Value, list: &str, steps: &mut Steps) {
         let Some(list) = holder.get(list).and_then(Value::as_array) else { return };
         let entries: Vec<String> = list.iter().map(plan_entry).collect();
@@ -148,22 +148,22 @@ impl Items {
 
     /// The turn has ended: the last message is its answer.
     pub(super) fn end(&mut self, steps: &mut Steps) -> Option<String> {
-        self.stop_speaking(steps);
+        self.end_message(steps);
         self.answer.take()
     }
 
     fn message(&mut self, id: &str, whole: &str, steps: &mut Steps) {
-        if !self.told.remove(id) && !whole.is_empty() {
-            self.stop_speaking(steps);
-            self.speaking = Some(id.to_owned());
+        if !self.streamed.remove(id) && !whole.is_empty() {
+            self.end_message(steps);
+            self.open_message = Some(id.to_owned());
             steps.event(Event::Text { text: whole.to_owned() });
         }
-        self.stop_speaking(steps);
+        self.end_message(steps);
         self.answer = Some(whole.to_owned());
     }
 
     fn reasoning(&mut self, id: &str, item: &Value, steps: &mut Steps) {
-        if self.told.remove(id) {
+        if self.streamed.remove(id) {
             return;
         }
         let parts = |member: &str| match item.get(member) {
@@ -177,15 +177,15 @@ impl Items {
         }
     }
 
-    fn stop_speaking(&mut self, steps: &mut Steps) {
-        if self.speaking.take().is_some() {
+    fn end_message(&mut self, steps: &mut Steps) {
+        if self.open_message.take().is_some() {
             steps.event(Event::TextEnd);
         }
     }
 
-    /// Whether an item is told piece by piece. Where it is not, it is told as a whole at its end.
-    fn tells(&mut self, id: &str) -> bool {
-        self.told.contains(id) || (self.told.len() < MOST && self.told.insert(id.to_owned()))
+    /// Whether an item is streamed. One that is not is passed on as a whole at its end.
+    fn streams(&mut self, id: &str) -> bool {
+        self.streamed.contains(id) || (self.streamed.len() < MOST && self.streamed.insert(id.to_owned()))
     }
 }
 

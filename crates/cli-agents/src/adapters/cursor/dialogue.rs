@@ -1,4 +1,4 @@
-//! What Cursor's agent says in a turn.
+//! The output of Cursor's agent in a turn.
 //!
 //! A turn that fails has no result: there is only an exit code and a line on standard error.
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
-use crate::adapters::lines::{ended_without_result, message, object, refused_by_itself, text};
+use crate::adapters::json_lines::{ended_without_result, message, object, refused_by_itself, text};
 use crate::adapters::order::Order;
 use crate::adapters::permissions::Permission;
 
@@ -15,7 +15,7 @@ const NOT_LOGGED_IN: [&str; 5] =
     ["not logged in", "not authenticated", "authentication required", "agent login", "cursor_api_key"];
 
 pub(super) struct CursorDialogue {
-    /// Whether it was told only to read, so that what it refuses is refused by the operator.
+    /// Whether it was started read-only, so that its refusals are the operator's.
     only_reads: bool,
     refusal: Option<String>,
     interrupted: bool,
@@ -82,7 +82,7 @@ impl Dialogue for CursorDialogue {
             (Some("system"), Some("init")) => {
                 steps.event(Event::Init { session: text(&event["session_id"]), model: text(&event["model"]) });
             }
-            // One line is one whole message: we do not ask for pieces, because they come several times over.
+            // One line is one whole message: partial output is not requested, because it comes several times over.
             (Some("assistant"), _) => {
                 let said = said(&event["message"]["content"]);
                 if !said.is_empty() {
@@ -160,7 +160,7 @@ fn said(content: &Value) -> String {
     pieces.iter().filter(|piece| piece["type"] == "text").filter_map(|piece| piece["text"].as_str()).collect()
 }
 
-/// Not documented, but newer versions tell it: what was read from a cache or written to one stands beside the rest.
+/// Not documented, but newer versions report it: cached tokens are counted beside the rest.
 fn usage(usage: &Value) -> Option<Usage> {
     let number = |name: &str| usage[name].as_u64().unwrap_or(0);
     let cached = number("cacheReadTokens");

@@ -3,15 +3,15 @@
 
 use serde_json::Value;
 
-use crate::adapters::declared::placeholder::{Piece, Placeholder, known, pieces};
+use crate::adapters::declared::placeholder::{Placeholder, Segment, known, segments};
 use crate::adapters::declared::section::Section;
-use crate::adapters::interpreter::{Interpreter, Place};
+use crate::adapters::interpreter::{Interpreter, PromptPosition};
 use crate::adapters::order::{Order, OrderError};
 
-/// What is wrong where a caller's words would be code.
+/// The problem text where a prompt would be executed as code.
 pub(crate) const RUNS_PROMPT: &str = "would let the program run what a caller writes";
 
-/// Arguments with places for values.
+/// Arguments with placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arguments {
     groups: Vec<Group>,
@@ -25,7 +25,7 @@ struct Group(Vec<Argument>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Argument {
-    pieces: Vec<Piece>,
+    segments: Vec<Segment>,
     /// Whether it stands after `--`, where nothing is taken for an option.
     positional: bool,
 }
@@ -157,8 +157,8 @@ impl Group {
             if text.contains('\0') {
                 section.refuse(name, "holds a zero character", "remove it");
             }
-            match pieces(text) {
-                Ok(pieces) => group.0.push(Argument { pieces, positional: false }),
+            match segments(text) {
+                Ok(segments) => group.0.push(Argument { segments, positional: false }),
                 Err(word) => {
                     section.refuse(name, format!("{{{word}}} stands for nothing"), format!("write one of {}", known()))
                 }
@@ -190,9 +190,9 @@ impl Group {
 
 impl Argument {
     fn values(&self) -> impl Iterator<Item = Placeholder> {
-        self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Value(placeholder) => Some(*placeholder),
-            Piece::Literal(_) => None,
+        self.segments.iter().filter_map(|segment| match segment {
+            Segment::Value(placeholder) => Some(*placeholder),
+            Segment::Literal(_) => None,
         })
     }
 
@@ -201,8 +201,8 @@ impl Argument {
     }
 
     fn literal(&self) -> Option<&str> {
-        match self.pieces.as_slice() {
-            [Piece::Literal(text)] => Some(text),
+        match self.segments.as_slice() {
+            [Segment::Literal(text)] => Some(text),
             _ => None,
         }
     }
@@ -220,20 +220,24 @@ impl Argument {
     }
 
     fn is_bare_optional(&self) -> bool {
-        matches!(self.pieces.as_slice(), [Piece::Value(value)] if value.is_optional())
+        matches!(self.segments.as_slice(), [Segment::Value(value)] if value.is_optional())
     }
 
     fn is_bare_prompt(&self) -> bool {
-        self.pieces.first() == Some(&Piece::Value(Placeholder::Prompt))
+        self.segments.first() == Some(&Segment::Value(Placeholder::Prompt))
     }
 
     /// A prompt must stand where it cannot be taken for an option, and where nothing runs it.
     fn check_prompt(&self, section: &mut Section<'_, '_>, name: &str, after_flag: bool, programs: &[Interpreter]) {
-        let before = match self.pieces.first() {
-            Some(Piece::Literal(text)) if !self.positional => text.as_str(),
+        let before = match self.segments.first() {
+            Some(Segment::Literal(text)) if !self.positional => text.as_str(),
             _ => "",
         };
-        let place = if self.positional && self.pieces.len() == 1 { Place::Alone } else { Place::Part };
+        let place = if self.positional && self.segments.len() == 1 {
+            PromptPosition::Positional
+        } else {
+            PromptPosition::Option
+        };
         if programs.iter().any(|program| program.runs(place, before)) {
             let right = "name what is run first, and give it the prompt as an argument of its own after \"--\", which a \
                          text that is run finds as \"$1\"";
@@ -256,10 +260,10 @@ impl Argument {
 
     fn fill(&self, order: &Order) -> Result<String, OrderError> {
         let mut filled = String::new();
-        for piece in &self.pieces {
-            match piece {
-                Piece::Literal(text) => filled.push_str(text),
-                Piece::Value(placeholder) => filled.push_str(placeholder.value(order)?.unwrap_or_default()),
+        for segment in &self.segments {
+            match segment {
+                Segment::Literal(text) => filled.push_str(text),
+                Segment::Value(placeholder) => filled.push_str(placeholder.value(order)?.unwrap_or_default()),
             }
         }
         let Some(first) = self.values().next() else { return Ok(filled) };
@@ -280,7 +284,7 @@ impl Argument {
                 _ => OrderError::Unsupported(format!("the {what} has {value} bytes: write a shorter one")),
             });
         }
-        if matches!(self.pieces.first(), Some(Piece::Value(_))) && !self.positional && filled.starts_with('-') {
+        if matches!(self.segments.first(), Some(Segment::Value(_))) && !self.positional && filled.starts_with('-') {
             let reason =
                 format!("the {what} begins with a dash, which this agent could take for an option: begin with a word");
             return Err(OrderError::Unsupported(reason));

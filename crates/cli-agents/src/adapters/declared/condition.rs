@@ -1,23 +1,23 @@
-//! Which lines a rule is about.
+//! The conditions under which a rule matches a line.
 
 use serde_json::Value;
 
 use crate::adapters::declared::path::Path;
 use crate::adapters::declared::section::Section;
 
-/// What must be true of one place of a line.
+/// A test of the value at one path of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Condition {
     path: Path,
-    is: Is,
+    test: Test,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Is {
-    /// One of these stands there. Null is also what does not stand there.
+enum Test {
+    /// The value is one of these. A missing value counts as null.
     OneOf(Vec<Value>),
-    /// Something other than null stands there, or not.
-    There(bool),
+    /// Whether a value other than null exists.
+    Exists(bool),
 }
 
 impl Condition {
@@ -32,9 +32,9 @@ impl Condition {
         let mut conditions = Vec::new();
         for (place, value) in members {
             let path = Path::parse(place);
-            let is = Is::read(value);
-            match (path, is) {
-                (Some(path), Some(is)) => conditions.push(Self { path, is }),
+            let test = Test::read(value);
+            match (path, test) {
+                (Some(path), Some(test)) => conditions.push(Self { path, test }),
                 (None, _) => section.refuse(&format!("when.{place}"), "is not a place", Path::RIGHT),
                 (_, None) => section.refuse(&format!("when.{place}"), "cannot be compared with", RIGHT),
             }
@@ -45,18 +45,18 @@ impl Condition {
     pub(crate) fn fits(&self, line: &Value) -> bool {
         let mut found = self.path.find(line);
         found.retain(|value| !value.is_null());
-        match &self.is {
-            Is::There(there) => *there != found.is_empty(),
-            Is::OneOf(values) if found.is_empty() => values.contains(&Value::Null),
-            Is::OneOf(values) => found.iter().any(|found| values.iter().any(|value| same(value, found))),
+        match &self.test {
+            Test::Exists(exists) => *exists != found.is_empty(),
+            Test::OneOf(values) if found.is_empty() => values.contains(&Value::Null),
+            Test::OneOf(values) => found.iter().any(|found| values.iter().any(|value| same(value, found))),
         }
     }
 }
 
-impl Is {
+impl Test {
     fn read(value: &Value) -> Option<Self> {
         match value {
-            Value::Object(members) if members.len() == 1 => members.get("exists")?.as_bool().map(Self::There),
+            Value::Object(members) if members.len() == 1 => members.get("exists")?.as_bool().map(Self::Exists),
             Value::Object(_) => None,
             Value::Array(values) if values.is_empty() || values.iter().any(|value| !is_scalar(value)) => None,
             Value::Array(values) => Some(Self::OneOf(values.clone())),

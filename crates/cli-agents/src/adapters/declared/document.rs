@@ -5,20 +5,20 @@ use serde_json::Value;
 use crate::adapters::adapter::{About, Binary, Capabilities};
 use crate::adapters::declared::arguments::{Arguments, RUNS_PROMPT};
 use crate::adapters::declared::error::DeclaredError;
-use crate::adapters::declared::exits::ExitRule;
+use crate::adapters::declared::exit_rules::ExitRule;
 use crate::adapters::declared::mode::Modes;
 use crate::adapters::declared::placeholder::Placeholder;
-use crate::adapters::declared::rule::{Rule, Tell};
+use crate::adapters::declared::rule::{EventTemplate, Rule};
 use crate::adapters::declared::section::{self, Section};
 use crate::adapters::declared::{Declared, Turn};
 use crate::adapters::field_error::FieldError;
-use crate::adapters::generic::verdict::Success;
+use crate::adapters::generic::exit_result::Success;
 use crate::adapters::generic::{ApprovalPattern, Output};
-use crate::adapters::interpreter::Place;
+use crate::adapters::interpreter::PromptPosition;
 
 /// Reads a declaration. `file` is what errors call it.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Declared, DeclaredError> {
-    // `yes` and `n` are words here, not truth values.
+    // `yes` and `n` are strings here, not booleans.
     let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     let document: Value = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let reason = error.to_string();
@@ -116,7 +116,8 @@ fn turn(section: &mut Section<'_, '_>, programs: &[String]) -> Turn {
         0 => {}
         _ => section.refuse("args", "would give the prompt more than once", right),
     }
-    if prompt_is_input && programs.iter().any(|program| arguments.interpreter(program).runs(Place::Input, "")) {
+    if prompt_is_input && programs.iter().any(|program| arguments.interpreter(program).runs(PromptPosition::Stdin, ""))
+    {
         section.refuse("input", RUNS_PROMPT, "name the script that reads the prompt in args");
     }
     Turn { arguments, prompt_is_input }
@@ -161,7 +162,7 @@ fn success(section: &mut Section<'_, '_>, output: Output, rules: &[Rule]) -> Suc
     let chosen = section.choice("success", &[("result", Success::Result), ("exit", Success::Exit)]);
     let default = if output == Output::Text { Success::Exit } else { Success::Result };
     let success = chosen.unwrap_or(default);
-    let told = rules.iter().any(|rule| rule.tells(|tell| matches!(tell, Tell::Done { .. })));
+    let told = rules.iter().any(|rule| rule.has_event(|template| matches!(template, EventTemplate::Done { .. })));
     match (output, success) {
         (Output::Text, Success::Result) => {
             section.refuse("success", "is result, and plain text has none", "write exit, or set output: jsonl");
@@ -186,8 +187,8 @@ fn check_resume(section: &mut Section<'_, '_>, start: &Turn, resume: Option<&Tur
         let right = r#"write where its name goes, such as ["--resume={session}"]"#;
         section.refuse("resume.args", "do not say which conversation", right);
     }
-    let names = |tell: &Tell| matches!(tell, Tell::Init { session: Some(_), .. });
-    let named = rules.iter().any(|rule| rule.tells(names));
+    let names = |template: &EventTemplate| matches!(template, EventTemplate::Init { session: Some(_), .. });
+    let named = rules.iter().any(|rule| rule.has_event(names));
     if !named && start.arguments.uses(Placeholder::Session) == 0 {
         let right =
             "use {session} in start.args to choose it, add a rule with init.session that tells it, or remove resume";

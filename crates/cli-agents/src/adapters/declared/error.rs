@@ -2,7 +2,7 @@
 
 use crate::adapters::field_error::FieldError;
 
-/// Everything that is wrong with one declaration, so that its author mends it in one go.
+/// Everything that is wrong with one declaration, so that its author can fix it in one go.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.lines())]
 pub struct DeclaredError {

@@ -1,4 +1,4 @@
-//! How a declared program is told what it may do.
+//! Launch arguments of a declared program for each permission default.
 
 use crate::adapters::declared::section::Section;
 use crate::adapters::field_error::FieldError;
@@ -22,8 +22,8 @@ pub(crate) struct Mode {
 }
 
 impl Modes {
-    /// Reads `permissions`. Where nothing is said, a program that never asks does what it likes, so it is started only
-    /// for those who allow everything; one that asks leaves each decision to whoever answers.
+    /// Reads `permissions`. Without it, a program that never asks is unrestricted, so it is started only where
+    /// everything is allowed; one that asks leaves each decision to the approver.
     pub(crate) fn read(section: &mut Section<'_, '_>, asks: bool) -> Self {
         let default = || {
             let asked = asks.then(Mode::default);

@@ -1,19 +1,19 @@
-//! Where something stands in a line: `message.content.0.text`. A number is a place in a list, counted from 0, `*` all
-//! places of a list, and `.` alone the whole.
+//! A path into a JSON line: `message.content.0.text`. A number is an index of a list, `*` all items of a list, and `.`
+//! alone the whole line.
 
 use serde_json::Value;
 
 use crate::adapters::generic::json_line;
 
-/// The way to a value.
+/// A path to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path(Vec<Step>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// A member, or a place in a list.
+    /// A member, or an index of a list.
     Into(String),
-    /// All places of a list.
+    /// All items of a list.
     All,
 }
 
@@ -21,7 +21,6 @@ impl Path {
     /// What would be right where a path is wrong.
     pub(crate) const RIGHT: &str = "write names with dots between, such as message.content.0.text";
 
-    /// The path that is written so; nothing if none is.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text == "." {
             return Some(Self(Vec::new()));
@@ -34,7 +33,7 @@ impl Path {
         text.split('.').map(step).collect::<Option<_>>().map(Self)
     }
 
-    /// What stands there.
+    /// The values there.
     pub(crate) fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![value];
         for step in &self.0 {
@@ -43,7 +42,7 @@ impl Path {
         found
     }
 
-    /// What stands there, as text; several things each on a line of their own.
+    /// The values there as text, each on a line of its own.
     pub(crate) fn text(&self, value: &Value) -> Option<String> {
         let texts: Vec<String> = self.find(value).into_iter().filter_map(json_line::text).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))

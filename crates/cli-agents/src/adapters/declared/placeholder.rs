@@ -1,8 +1,8 @@
-//! Words in braces that stand for what a turn brings: `--model={model}`. Braces around anything else are braces.
+//! Placeholders for values of a turn: `--model={model}`. Braces around anything but a word are literal.
 
 use crate::adapters::order::{Order, OrderError, Session};
 
-/// What a turn brings.
+/// A value of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placeholder {
     Prompt,
@@ -14,7 +14,7 @@ pub(crate) enum Placeholder {
 
 /// A part of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum Segment {
     Literal(String),
     Value(Placeholder),
 }
@@ -54,9 +54,9 @@ impl Placeholder {
     }
 }
 
-/// The parts of an argument, or the word in it that stands for nothing.
-pub(crate) fn pieces(argument: &str) -> Result<Vec<Piece>, &str> {
-    let (mut pieces, mut literal, mut rest) = (Vec::new(), String::new(), argument);
+/// Splits an argument; an unknown placeholder is the error.
+pub(crate) fn segments(argument: &str) -> Result<Vec<Segment>, &str> {
+    let (mut segments, mut literal, mut rest) = (Vec::new(), String::new(), argument);
     while let Some((before, after)) = rest.split_once('{') {
         literal.push_str(before);
         match after.split_once('}') {
@@ -64,9 +64,9 @@ pub(crate) fn pieces(argument: &str) -> Result<Vec<Piece>, &str> {
                 let found = WORDS.iter().find(|(known, _)| *known == word);
                 let (_, placeholder) = found.ok_or(word)?;
                 if !literal.is_empty() {
-                    pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+                    segments.push(Segment::Literal(std::mem::take(&mut literal)));
                 }
-                pieces.push(Piece::Value(*placeholder));
+                segments.push(Segment::Value(*placeholder));
                 rest = behind;
             }
             _ => {
@@ -76,13 +76,13 @@ pub(crate) fn pieces(argument: &str) -> Result<Vec<Piece>, &str> {
         }
     }
     literal.push_str(rest);
-    if !literal.is_empty() || pieces.is_empty() {
-        pieces.push(Piece::Literal(literal));
+    if !literal.is_empty() || segments.is_empty() {
+        segments.push(Segment::Literal(literal));
     }
-    Ok(pieces)
+    Ok(segments)
 }
 
-/// All words in braces, for people.
+/// All placeholders, for people.
 pub(crate) fn known() -> String {
     let words: Vec<String> = WORDS.iter().map(|(word, _)| format!("{{{word}}}")).collect();
     words.join(", ")
@@ -94,19 +94,19 @@ mod tests {
 
     #[test]
     fn words_in_braces_are_found_and_other_braces_stay() {
-        let literal = |text: &str| Piece::Literal(text.to_owned());
+        let literal = |text: &str| Segment::Literal(text.to_owned());
         assert_eq!(
-            pieces("--text={prompt}!"),
-            Ok(vec![literal("--text="), Piece::Value(Placeholder::Prompt), literal("!")])
+            segments("--text={prompt}!"),
+            Ok(vec![literal("--text="), Segment::Value(Placeholder::Prompt), literal("!")])
         );
         assert_eq!(
-            pieces("{model}{cwd}"),
-            Ok(vec![Piece::Value(Placeholder::Model), Piece::Value(Placeholder::Directory)])
+            segments("{model}{cwd}"),
+            Ok(vec![Segment::Value(Placeholder::Model), Segment::Value(Placeholder::Directory)])
         );
         for plain in [r#"{"a":{"b":1}}"#, "{}", "{", "}", "{a b}", "", "ä{ö}"] {
-            assert_eq!(pieces(plain), Ok(vec![literal(plain)]), "{plain}");
+            assert_eq!(segments(plain), Ok(vec![literal(plain)]), "{plain}");
         }
-        assert_eq!(pieces("{{prompt}}"), Ok(vec![literal("{"), Piece::Value(Placeholder::Prompt), literal("}")]));
-        assert_eq!(pieces("{promt}"), Err("promt"));
+        assert_eq!(segments("{{prompt}}"), Ok(vec![literal("{"), Segment::Value(Placeholder::Prompt), literal("}")]));
+        assert_eq!(segments("{promt}"), Err("promt"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a line of a declared program means.
+//! The mapping of a declared program's lines to events.
 
 use crate::adapters::declared::condition::Condition;
 use crate::adapters::declared::path::Path;
@@ -6,22 +6,22 @@ use crate::adapters::declared::section::Section;
 use crate::adapters::dialogue::FailureKind;
 use crate::adapters::event::Scope;
 
-/// What to tell of lines that fit. Of several rules the first that fits counts.
+/// The events of the lines that match. Of several rules the first that matches counts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rule {
     pub(crate) when: Vec<Condition>,
-    pub(crate) tells: Vec<Tell>,
+    pub(crate) events: Vec<EventTemplate>,
 }
 
-/// One thing to tell, with the places where its parts stand.
+/// An event, with the paths of its fields in the line.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Tell {
+pub(crate) enum EventTemplate {
     Init {
         session: Option<Path>,
         model: Option<Path>,
     },
     Reasoning(Path),
-    /// A piece of a message.
+    /// A part of a message.
     Text(Path),
     /// A whole message.
     Message(Path),
@@ -40,7 +40,7 @@ pub(crate) enum Tell {
     Notice(Path),
     /// Rules for each item of a list.
     Each(Path, Vec<Rule>),
-    Usage(UsagePlaces),
+    Usage(UsagePaths),
     Done {
         answer: Option<Path>,
     },
@@ -50,17 +50,17 @@ pub(crate) enum Tell {
     },
 }
 
-/// Where it stands whether a tool has failed.
+/// How a rule decides whether a tool has failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum IsError {
     Always(bool),
-    /// True if `true` stands there.
+    /// True if the value there is `true`.
     At(Path),
 }
 
-/// Where the parts of a usage stand.
+/// The paths of the fields of a usage.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct UsagePlaces {
+pub(crate) struct UsagePaths {
     pub(crate) scope: Scope,
     pub(crate) input_tokens: Option<Path>,
     pub(crate) cached_tokens: Option<Path>,
@@ -83,60 +83,62 @@ impl Rule {
             }
             (None, _) => {}
         }
-        rule.must_tell(section);
+        rule.check_events(section);
         rule
     }
 
     /// Reads a rule for an item, which has no rules of its own.
     fn read_flat_rule(section: &mut Section<'_, '_>) -> Self {
         let rule = Self::read_flat(section);
-        rule.must_tell(section);
+        rule.check_events(section);
         rule
     }
 
     fn read_flat(section: &mut Section<'_, '_>) -> Self {
         let when = Condition::read_all(section);
-        let mut tells = Vec::new();
-        tells.extend(section.section("init", |init| {
+        let mut events = Vec::new();
+        events.extend(section.section("init", |init| {
             let (session, model) = (path(init, "session"), path(init, "model"));
-            Tell::Init { session, model }
+            EventTemplate::Init { session, model }
         }));
-        tells.extend(path(section, "reasoning").map(Tell::Reasoning));
-        tells.extend(path(section, "text").map(Tell::Text));
-        tells.extend(path(section, "message").map(Tell::Message));
-        tells.extend(section.section("toolUse", |call| {
+        events.extend(path(section, "reasoning").map(EventTemplate::Reasoning));
+        events.extend(path(section, "text").map(EventTemplate::Text));
+        events.extend(path(section, "message").map(EventTemplate::Message));
+        events.extend(section.section("toolUse", |call| {
             let (id, tool, input) = (path(call, "id"), path(call, "tool"), path(call, "input"));
-            Tell::ToolUse { id, tool, input }
+            EventTemplate::ToolUse { id, tool, input }
         }));
-        tells.extend(section.section("toolResult", |result| {
+        events.extend(section.section("toolResult", |result| {
             let (id, tool, output) = (path(result, "id"), path(result, "tool"), path(result, "output"));
-            Tell::ToolResult { id, tool, output, is_error: is_error(result) }
+            EventTemplate::ToolResult { id, tool, output, is_error: is_error(result) }
         }));
-        tells.extend(path(section, "filesChanged").map(Tell::FilesChanged));
-        tells.extend(path(section, "notice").map(Tell::Notice));
-        tells.extend(section.section("usage", usage).map(Tell::Usage));
-        tells.extend(section.section("done", |done| Tell::Done { answer: path(done, "answer") }));
-        tells.extend(section.section("error", |error| {
+        events.extend(path(section, "filesChanged").map(EventTemplate::FilesChanged));
+        events.extend(path(section, "notice").map(EventTemplate::Notice));
+        events.extend(section.section("usage", usage).map(EventTemplate::Usage));
+        events.extend(section.section("done", |done| EventTemplate::Done { answer: path(done, "answer") }));
+        events.extend(section.section("error", |error| {
             let kind = error.choice("kind", KINDS).unwrap_or(FailureKind::Reported);
-            Tell::Error { kind, message: path(error, "message") }
+            EventTemplate::Error { kind, message: path(error, "message") }
         }));
-        Self { when, tells }
+        Self { when, events }
     }
 
-    /// Items are told after what happened and before how it ended.
+    /// Inserts the items of a list before usage and result, so that events keep their order in time.
     fn insert_each(&mut self, items: Path, rules: Vec<Self>) {
-        let ends = |tell: &Tell| matches!(tell, Tell::Usage(_) | Tell::Done { .. } | Tell::Error { .. });
-        let at = self.tells.iter().position(ends).unwrap_or(self.tells.len());
-        self.tells.insert(at, Tell::Each(items, rules));
+        let ends = |template: &EventTemplate| {
+            matches!(template, EventTemplate::Usage(_) | EventTemplate::Done { .. } | EventTemplate::Error { .. })
+        };
+        let at = self.events.iter().position(ends).unwrap_or(self.events.len());
+        self.events.insert(at, EventTemplate::Each(items, rules));
     }
 
-    /// A rule that tells nothing is more often a mistake than a wish, so the wish has a word of its own.
-    fn must_tell(&self, section: &mut Section<'_, '_>) {
+    /// A rule without events is more often a mistake than intended, so the intent is spelled `ignore`.
+    fn check_events(&self, section: &mut Section<'_, '_>) {
         let ignore = section.flag("ignore");
-        if ignore == Some(true) && !self.tells.is_empty() {
+        if ignore == Some(true) && !self.events.is_empty() {
             section.refuse("ignore", "stands beside something to tell", "remove one of them");
         }
-        if ignore != Some(true) && self.tells.is_empty() && section.is_mapping() && !section.has("each") {
+        if ignore != Some(true) && self.events.is_empty() && section.is_mapping() && !section.has("each") {
             section.refuse_whole(
                 "tells nothing",
                 "add text, message, reasoning, init, toolUse, toolResult, filesChanged, notice, usage, done, error \
@@ -145,11 +147,11 @@ impl Rule {
         }
     }
 
-    /// Whether this rule, or one for an item of its lists, tells such a thing.
-    pub(crate) fn tells(&self, which: fn(&Tell) -> bool) -> bool {
-        self.tells.iter().any(|tell| match tell {
-            Tell::Each(_, rules) => rules.iter().any(|rule| rule.tells(which)),
-            tell => which(tell),
+    /// Whether this rule, or one for an item of its lists, has such an event.
+    pub(crate) fn has_event(&self, which: fn(&EventTemplate) -> bool) -> bool {
+        self.events.iter().any(|template| match template {
+            EventTemplate::Each(_, rules) => rules.iter().any(|rule| rule.has_event(which)),
+            template => which(template),
         })
     }
 }
@@ -181,8 +183,8 @@ fn is_error(section: &mut Section<'_, '_>) -> IsError {
     }
 }
 
-fn usage(section: &mut Section<'_, '_>) -> UsagePlaces {
-    UsagePlaces {
+fn usage(section: &mut Section<'_, '_>) -> UsagePaths {
+    UsagePaths {
         scope: section.choice("scope", &[("run", Scope::Run), ("session", Scope::Session)]).unwrap_or_default(),
         input_tokens: path(section, "inputTokens"),
         cached_tokens: path(section, "cachedTokens"),

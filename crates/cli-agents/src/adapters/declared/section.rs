@@ -1,5 +1,5 @@
-//! Reads a declaration key by key. What nobody asks for is an unknown key; what does not fit is remembered, and reading
-//! goes on, so that all problems are told at once.
+//! Reads a declaration key by key. A key that is never read is unknown; problems are collected while reading goes on,
+//! so that all of them are reported at once.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ pub(crate) struct Section<'a, 'p> {
     /// The full name of the mapping; empty for the whole file.
     name: String,
     members: Option<&'a Map<String, Value>>,
-    asked: Vec<&'static str>,
+    known_keys: Vec<&'static str>,
 }
 
 /// Reads a whole mapping.
@@ -25,14 +25,14 @@ pub(crate) fn read<'a, T>(
     if members.is_none() {
         problems.push(FieldError::new(name.clone(), kind(value), "write keys and values here"));
     }
-    let mut section = Section { problems, name, members, asked: Vec::new() };
+    let mut section = Section { problems, name, members, known_keys: Vec::new() };
     let outcome = read(&mut section);
     section.finish();
     outcome
 }
 
 impl<'a> Section<'a, '_> {
-    /// Whether there is anything to read; if not, that was told already.
+    /// Whether there is anything to read; if not, that is already a problem.
     pub(crate) fn is_mapping(&self) -> bool {
         self.members.is_some()
     }
@@ -43,7 +43,7 @@ impl<'a> Section<'a, '_> {
 
     /// The value of a key, if it is there.
     pub(crate) fn value(&mut self, key: &'static str) -> Option<&'a Value> {
-        self.asked.push(key);
+        self.known_keys.push(key);
         self.members?.get(key)
     }
 
@@ -126,7 +126,7 @@ impl<'a> Section<'a, '_> {
         number
     }
 
-    /// One of some words.
+    /// One of a fixed set of values.
     pub(crate) fn choice<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
         let value = self.value(key)?;
         let found = words.iter().find(|(word, _)| value.as_str() == Some(word)).map(|(_, meaning)| *meaning);
@@ -159,12 +159,12 @@ impl<'a> Section<'a, '_> {
         Some(items.map(|(index, item)| read(self.problems, format!("{name}[{index}]"), item, &mut inner)).collect())
     }
 
-    /// Tells a problem of one of its keys.
+    /// Reports a problem of one of its keys.
     pub(crate) fn refuse(&mut self, key: &str, wrong: impl Into<String>, right: impl Into<String>) {
         self.problems.push(FieldError::new(name_of(&self.name, key), wrong, right));
     }
 
-    /// Tells a problem of the mapping itself.
+    /// Reports a problem of the mapping itself.
     pub(crate) fn refuse_whole(&mut self, wrong: impl Into<String>, right: impl Into<String>) {
         self.problems.push(FieldError::new(self.name.clone(), wrong, right));
     }
@@ -175,9 +175,9 @@ impl<'a> Section<'a, '_> {
     }
 
     fn finish(self) {
-        let unknown = self.members.into_iter().flatten().filter(|(key, _)| !self.asked.contains(&key.as_str()));
+        let unknown = self.members.into_iter().flatten().filter(|(key, _)| !self.known_keys.contains(&key.as_str()));
         for (key, _) in unknown {
-            let right = format!("remove it, or write one of {}", self.asked.join(", "));
+            let right = format!("remove it, or write one of {}", self.known_keys.join(", "));
             self.problems.push(FieldError::new(name_of(&self.name, key), "is not a key", right));
         }
     }

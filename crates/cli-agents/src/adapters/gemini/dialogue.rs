@@ -1,8 +1,8 @@
-//! What Gemini CLI says in a turn.
+//! The output of Gemini CLI in a turn.
 //!
 //! The exit code proves nothing: it is 0 after a failed turn and after a signal, and an HTTP status modulo 256 else.
 //! Nor does `success`: it comes after a refused tool, after too many turns and after a loop. When the model's stream
-//! breaks, the program tries again and says the same pieces once more; they cannot be told from new ones, so they stay.
+//! breaks, the program retries and repeats the same chunks; they cannot be distinguished from new ones, so they stay.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::adapters::auth_failures::{AuthFailures, is_auth_failure};
 use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
-use crate::adapters::lines::{ended_without_result, message, object, refused_by_itself, text};
+use crate::adapters::json_lines::{ended_without_result, message, object, refused_by_itself, text};
 use crate::adapters::order::{Order, Session};
 use crate::adapters::permissions::{Permission, Permissions};
 
-/// A last message longer than this is only told piece by piece.
+/// A longer last message is not repeated as the answer.
 const LONGEST_ANSWER: usize = 1 << 20;
 
 /// A model calls a handful of tools at once; names of more are not remembered.
@@ -54,7 +54,7 @@ impl GeminiDialogue {
         }
     }
 
-    /// Something was said: a piece of a message, or a whole one.
+    /// A chunk of a message, or a whole one.
     fn message(&mut self, event: &Value, steps: &mut Steps) {
         let Some(text) = text(&event["content"]).filter(|text| !text.is_empty()) else { return };
         if event["role"] != "assistant" {
@@ -128,7 +128,7 @@ impl GeminiDialogue {
         self.permissions.of(tool) != Permission::Deny && (error["type"] == "policy_violation" || needs_confirmation)
     }
 
-    /// A trouble on the way. It goes on after some; after others it stops and calls the turn a success.
+    /// An error during the turn. It goes on after some; after others it stops and reports success.
     fn error(&mut self, event: &Value, steps: &mut Steps) {
         let Some(text) = text(&event["message"]) else { return };
         let is_loop = text.starts_with("Loop detected");
@@ -222,7 +222,7 @@ impl Dialogue for GeminiDialogue {
     }
 }
 
-/// What a failed turn says of itself.
+/// The failure of a turn that reports one.
 fn failure_of(error: &Value) -> Option<Failure> {
     let text = text(&error["message"])?;
     let kind = match error["type"].as_str() {
@@ -235,7 +235,7 @@ fn failure_of(error: &Value) -> Option<Failure> {
     Some(Failure { kind, message: message(&text) })
 }
 
-/// What is in the total, but was neither read nor said, was thought.
+/// Tokens of the total that are neither input nor output are reasoning.
 fn usage(stats: &Value) -> Option<Usage> {
     let number = |name: &str| stats[name].as_u64().unwrap_or(0);
     let (input, output) = (number("input_tokens"), number("output_tokens"));

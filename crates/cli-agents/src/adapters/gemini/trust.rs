@@ -1,11 +1,12 @@
-//! What a repository may tell Gemini CLI: nothing, unless the operator trusts it.
+//! Whether Gemini CLI obeys the settings of a repository: only if the operator trusts it.
 //!
-//! In a folder that it trusts, the program takes settings from `.gemini`: servers of tools and hooks, which are commands to
-//! run, and tools that need no question. What counts is asked in several places, and a variable decides it in all of them.
-//! Run for a turn, it refuses to work in a folder that it does not trust, and cannot be told to do everything there. So
-//! there the flag says in the end that the folder is trusted: settings have been read by then, but the variables in a file
-//! `.env` are read once more, and all of them become its own. Among them may be where its keys are sent, and what the
-//! servers of the operator load. Where everything is allowed that adds nothing; where not, such a folder is refused.
+//! In a folder that it trusts, the program takes settings from `.gemini`: servers of tools and hooks, which are
+//! commands to run, and tools that need no question. What counts is asked in several places, and a variable decides it
+//! in all of them. Run for a turn, it refuses to work in a folder that it does not trust, and has no option to do
+//! everything there. So there the flag says in the end that the folder is trusted: settings have been read by then, but
+//! the variables in a file `.env` are read once more, and all of them become its own. Among them may be where its keys
+//! are sent, and what the servers of the operator load. Where everything is allowed that adds nothing; where not, such
+//! a folder is refused.
 
 use std::path::{Path, PathBuf};
 

@@ -16,9 +16,9 @@ pub struct ApprovalPattern {
 }
 
 impl ApprovalPattern {
-    /// What is written for yes where nothing else is said.
+    /// The default line for yes.
     pub const YES: &str = "y";
-    /// What is written for no where nothing else is said.
+    /// The default line for no.
     pub const NO: &str = "n";
 
     /// A regular expression that is looked for in each line of text, ended or not, and the lines that are written to

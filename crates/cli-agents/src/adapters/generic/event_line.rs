@@ -7,19 +7,19 @@ use crate::adapters::dialogue::FailureKind;
 use crate::adapters::event::{Approval, Choice, ChoiceKind, Event, Scope, Usage};
 use crate::adapters::generic::json_line;
 use crate::adapters::generic::open_calls::OpenCalls;
-use crate::adapters::generic::text_lines::QUESTION;
+use crate::adapters::generic::text_lines::PROMPT_TOOL;
 
-/// What a line says.
-pub(crate) enum Meaning {
-    /// Something happened that needs no memory of the run.
+/// A parsed line.
+pub(crate) enum ParsedLine {
+    /// An event that needs no state of the run.
     Event(Event),
-    /// A piece of a message.
+    /// A part of a message.
     Text(String),
-    /// The message is whole.
+    /// The message is complete.
     TextEnd,
-    /// A question, with the request as the program spelled it.
-    Question(Approval, Value),
-    /// A question is withdrawn.
+    /// An approval request, with its id as the program spelled it.
+    Approval(Approval, Value),
+    /// A request is withdrawn.
     Withdrawn(String),
     /// The turn went well.
     Done {
@@ -32,15 +32,15 @@ pub(crate) enum Meaning {
     Error(FailureKind, String),
 }
 
-/// What a line says, if it is one of ours. `number` names a question that has no name.
-pub(crate) fn read(members: &Map<String, Value>, calls: &mut OpenCalls, number: u64) -> Option<Meaning> {
-    let line = Line(members);
+/// Parses a line of this protocol. `number` identifies a request without an id.
+pub(crate) fn read(members: &Map<String, Value>, calls: &mut OpenCalls, number: u64) -> Option<ParsedLine> {
+    let line = Members(members);
     let event = match members.get("kind")?.as_str()? {
         "init" => {
             Event::Init { session: line.text(&["session", "sessionId", "session_id"]), model: line.text(&["model"]) }
         }
-        "text" => return line.text(&["text"]).map(Meaning::Text),
-        "text_end" => return Some(Meaning::TextEnd),
+        "text" => return line.text(&["text"]).map(ParsedLine::Text),
+        "text_end" => return Some(ParsedLine::TextEnd),
         "reasoning" | "thinking" => Event::Reasoning { text: line.text(&["text"])? },
         "tool_use" => {
             let call = calls.open(line.text(&["id"]), line.text(&["tool"]));
@@ -56,27 +56,27 @@ pub(crate) fn read(members: &Map<String, Value>, calls: &mut OpenCalls, number: 
             }
         }
         "approval_required" => return Some(line.question(number)),
-        "approval_withdrawn" => return line.text(&["request"]).map(Meaning::Withdrawn),
+        "approval_withdrawn" => return line.text(&["request"]).map(ParsedLine::Withdrawn),
         "usage" => Event::Usage(line.usage()),
         "files_changed" => Event::FilesChanged { paths: line.paths()? },
         "notice" => Event::Notice { text: line.text(&["text", "message"])? },
         "done" => {
-            let usage = line.value(&["usage", "stats"]).and_then(Value::as_object).map(|usage| Line(usage).usage());
-            return Some(Meaning::Done { usage, answer: line.text(&["answer", "summary"]) });
+            let usage = line.value(&["usage", "stats"]).and_then(Value::as_object).map(|usage| Members(usage).usage());
+            return Some(ParsedLine::Done { usage, answer: line.text(&["answer", "summary"]) });
         }
         "error" => {
             let message = line.text(&["message", "text"]);
             let message = message.unwrap_or_else(|| "the program reported an error and did not say which".to_owned());
-            return Some(Meaning::Error(line.failure(), message));
+            return Some(ParsedLine::Error(line.failure(), message));
         }
         _ => return None,
     };
-    Some(Meaning::Event(event))
+    Some(ParsedLine::Event(event))
 }
 
-struct Line<'a>(&'a Map<String, Value>);
+struct Members<'a>(&'a Map<String, Value>);
 
-impl Line<'_> {
+impl Members<'_> {
     /// The first of these members that is there.
     fn value(&self, names: &[&str]) -> Option<&Value> {
         names.iter().find_map(|name| self.0.get(*name)).filter(|value| !value.is_null())
@@ -110,8 +110,8 @@ impl Line<'_> {
         }
     }
 
-    fn question(&self, number: u64) -> Meaning {
-        let tool = self.text(&["tool"]).unwrap_or_else(|| QUESTION.to_owned());
+    fn question(&self, number: u64) -> ParsedLine {
+        let tool = self.text(&["tool"]).unwrap_or_else(|| PROMPT_TOOL.to_owned());
         let spelled = self.value(&["request"]).cloned().unwrap_or_else(|| json!(number.to_string()));
         let approval = Approval {
             request: json_line::text(&spelled).unwrap_or_default(),
@@ -122,13 +122,13 @@ impl Line<'_> {
             no_plain_yes: false,
             takes_reason: true,
         };
-        Meaning::Question(approval, spelled)
+        ParsedLine::Approval(approval, spelled)
     }
 
     fn choices(&self) -> Vec<Choice> {
         let offered = self.value(&["choices"]).and_then(Value::as_array);
-        let offered = offered.into_iter().flatten().filter_map(Value::as_object).map(Line);
-        let choice = |choice: Line<'_>| {
+        let offered = offered.into_iter().flatten().filter_map(Value::as_object).map(Members);
+        let choice = |choice: Members<'_>| {
             let id = choice.text(&["id"])?;
             let label = choice.text(&["label"]).unwrap_or_else(|| id.clone());
             let kind = match choice.text(&["kind"]).as_deref() {

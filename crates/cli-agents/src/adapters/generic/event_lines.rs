@@ -4,26 +4,26 @@ use serde_json::{Value, json};
 
 use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
 use crate::adapters::event::{Approval, Decision, Event};
-use crate::adapters::generic::event_line::{self, Meaning};
+use crate::adapters::generic::event_line::{self, ParsedLine};
+use crate::adapters::generic::exit_result::{self, Success};
 use crate::adapters::generic::json_line;
+use crate::adapters::generic::messages::Messages;
 use crate::adapters::generic::open_calls::OpenCalls;
-use crate::adapters::generic::opening::Opening;
-use crate::adapters::generic::said::Said;
-use crate::adapters::generic::verdict::{self, Success};
+use crate::adapters::generic::prompt_input::PromptInput;
 
-/// More questions are not open at once; a program with more has lost count.
+/// The most open questions; a program with more has lost count.
 const MOST_QUESTIONS: usize = 100;
 
-/// One run of a program that speaks JSON lines. How the turn went is what its `done` or `error` line says.
+/// One run of a program that writes JSON lines. Its `done` or `error` line is the result of the turn.
 #[derive(Debug)]
 pub(crate) struct EventLines {
     title: String,
-    opening: Opening,
+    prompt_input: PromptInput,
     /// Whether its questions can be answered.
     answers: bool,
-    said: Said,
+    messages: Messages,
     calls: OpenCalls,
-    questions: Vec<Question>,
+    questions: Vec<PendingQuestion>,
     asked: u64,
     interrupted: bool,
     finished: bool,
@@ -31,7 +31,7 @@ pub(crate) struct EventLines {
 
 /// A question without an answer.
 #[derive(Debug)]
-struct Question {
+struct PendingQuestion {
     request: String,
     /// The same as the program spelled it: perhaps a number.
     spelled: Value,
@@ -39,12 +39,12 @@ struct Question {
 }
 
 impl EventLines {
-    pub(crate) fn new(title: String, opening: Opening, answers: bool) -> Self {
+    pub(crate) fn new(title: String, prompt_input: PromptInput, answers: bool) -> Self {
         Self {
             title,
-            opening,
+            prompt_input,
             answers,
-            said: Said::default(),
+            messages: Messages::default(),
             calls: OpenCalls::default(),
             questions: Vec::new(),
             asked: 0,
@@ -55,7 +55,7 @@ impl EventLines {
 
     fn fail(&mut self, kind: FailureKind, message: String, steps: &mut Steps) {
         self.finished = true;
-        self.said.end(steps);
+        self.messages.end(steps);
         steps.fail(kind, message);
     }
 
@@ -77,14 +77,14 @@ impl EventLines {
         }
         self.asked += 1;
         let choices = approval.choices.iter().map(|choice| choice.id.clone()).collect();
-        self.questions.push(Question { request: approval.request.clone(), spelled, choices });
+        self.questions.push(PendingQuestion { request: approval.request.clone(), spelled, choices });
         steps.event(Event::ApprovalRequired(approval));
     }
 }
 
 impl Dialogue for EventLines {
     fn begin(&mut self, steps: &mut Steps) {
-        self.opening.begin(steps);
+        self.prompt_input.begin(steps);
     }
 
     fn line(&mut self, line: &str, steps: &mut Steps) {
@@ -94,26 +94,26 @@ impl Dialogue for EventLines {
         let Some(members) = json_line::object(line, steps) else { return };
         match event_line::read(&members, &mut self.calls, self.asked + 1) {
             None => {}
-            Some(Meaning::Event(event)) => steps.event(event),
-            Some(Meaning::Text(text)) => self.said.say(text, steps),
-            Some(Meaning::TextEnd) => self.said.end(steps),
-            Some(Meaning::Question(approval, spelled)) => self.ask(approval, spelled, steps),
-            Some(Meaning::Withdrawn(request)) => {
+            Some(ParsedLine::Event(event)) => steps.event(event),
+            Some(ParsedLine::Text(text)) => self.messages.push(text, steps),
+            Some(ParsedLine::TextEnd) => self.messages.end(steps),
+            Some(ParsedLine::Approval(approval, spelled)) => self.ask(approval, spelled, steps),
+            Some(ParsedLine::Withdrawn(request)) => {
                 let open = self.questions.len();
                 self.questions.retain(|question| question.request != request);
                 if self.questions.len() < open {
                     steps.event(Event::ApprovalWithdrawn { request });
                 }
             }
-            Some(Meaning::Done { usage, answer }) => {
+            Some(ParsedLine::Done { usage, answer }) => {
                 self.finished = true;
-                self.said.end(steps);
+                self.messages.end(steps);
                 if let Some(usage) = usage {
                     steps.event(Event::Usage(usage));
                 }
-                steps.done(answer.or_else(|| self.said.answer()));
+                steps.done(answer.or_else(|| self.messages.answer()));
             }
-            Some(Meaning::Error(kind, message)) => self.fail(kind, message, steps),
+            Some(ParsedLine::Error(kind, message)) => self.fail(kind, message, steps),
         }
     }
 
@@ -151,7 +151,7 @@ impl Dialogue for EventLines {
     fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
         if !self.finished {
             self.finished = true;
-            verdict::finish(&self.title, Success::Result, self.interrupted, exit, &mut self.said, steps);
+            exit_result::finish(&self.title, Success::Result, self.interrupted, exit, &mut self.messages, steps);
         }
     }
 }

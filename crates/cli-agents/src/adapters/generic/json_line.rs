@@ -1,17 +1,17 @@
-//! One line of a program that speaks JSON.
+//! Parses one line of a program that writes JSON.
 
 use serde_json::{Map, Value};
 
-use crate::adapters::cut::cut;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
 use crate::adapters::plain_text::plain_line;
+use crate::adapters::truncate::cut;
 
-/// Longer lines that are no JSON are no messages to people.
+/// Notices are truncated to this many characters.
 const LONGEST_NOTICE: usize = 2_000;
 
-/// The members of the object that a line is. A line that is no object is told as a notice: such programs, and what they
-/// start, write warnings between.
+/// The members of a line that is a JSON object. Any other line becomes a notice: such programs, and the processes they
+/// start, write warnings in between.
 pub(crate) fn object(line: &str, steps: &mut Steps) -> Option<Map<String, Value>> {
     if let Ok(Value::Object(members)) = serde_json::from_str(line) {
         return Some(members);
@@ -41,7 +41,7 @@ pub(crate) fn count(value: &Value) -> Option<u64> {
     }
 }
 
-/// Whether a line is JSON, or the beginning of some. What stands in it was not said by the program to the terminal.
+/// Whether a line is JSON or the beginning of it. Text inside it is data and no prompt on a terminal.
 pub(crate) fn is_json(line: &str) -> bool {
     let line = line.trim();
     if !line.starts_with(['{', '[']) {

@@ -1,12 +1,12 @@
-//! Which tool each running call is of: most programs name it only when the call begins, and some name calls by nothing
-//! but their tool.
+//! The tool of each open call: most programs name it only when the call begins, and some identify a call only by its
+//! tool.
 
 use std::collections::VecDeque;
 
 /// More calls than this are hardly running at once; the oldest is forgotten, not kept for ever.
 const MOST: usize = 1_000;
 
-/// What a tool is called that nobody names.
+/// The name of a tool that the program leaves out.
 const UNNAMED: &str = "tool";
 
 /// The calls of one run that have no result yet.

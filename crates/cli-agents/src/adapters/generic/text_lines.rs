@@ -7,32 +7,32 @@ use serde_json::json;
 use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
 use crate::adapters::event::{Approval, Decision, Event};
 use crate::adapters::generic::approval_pattern::ApprovalPattern;
+use crate::adapters::generic::exit_result::{self, Success};
 use crate::adapters::generic::json_line::is_json;
-use crate::adapters::generic::opening::Opening;
-use crate::adapters::generic::said::Said;
-use crate::adapters::generic::verdict::{self, Success};
+use crate::adapters::generic::messages::Messages;
+use crate::adapters::generic::prompt_input::PromptInput;
 use crate::adapters::plain_text::plain_line;
 
-/// What permissions call a question that names no tool.
-pub(crate) const QUESTION: &str = "prompt";
+/// The tool name, in permission rules, of a question that names no tool.
+pub(crate) const PROMPT_TOOL: &str = "prompt";
 
-/// A program asks one thing and waits. One that has this many questions open does not wait: the pattern is wrong.
+/// A program asks one question and waits. With this many open it does not wait: the pattern is wrong.
 const MOST_QUESTIONS: usize = 20;
 
 /// Questions are read by people, so they are not longer than this in bytes; longer lines are not searched.
 const LONGEST_QUESTION: usize = 4_000;
 
-/// One run of a program that speaks plain text. Each line is told as it would look on a terminal. The program has no
+/// One run of a program that speaks plain text. Each line is passed on as a terminal would show it. The program has no
 /// result event, so its exit code is its result.
 #[derive(Debug)]
 pub(crate) struct TextLines {
     title: String,
-    opening: Opening,
+    prompt_input: PromptInput,
     approval: Option<ApprovalPattern>,
-    said: Said,
-    /// Questions without an answer. Only the first was told to the caller: a program reads its answers in the order of
-    /// its questions, so they are decided one by one.
-    questions: VecDeque<Question>,
+    messages: Messages,
+    /// Questions without an answer. Only the first was passed to the caller: a program reads its answers in the order
+    /// of its questions, so they are decided one by one.
+    questions: VecDeque<PendingQuestion>,
     asked: u64,
     /// The part of the unfinished line in which questions were looked for and found. It comes again.
     seen: String,
@@ -41,18 +41,18 @@ pub(crate) struct TextLines {
 }
 
 #[derive(Debug)]
-struct Question {
+struct PendingQuestion {
     request: String,
     prompt: String,
 }
 
 impl TextLines {
-    pub(crate) fn new(title: String, opening: Opening, approval: Option<ApprovalPattern>) -> Self {
+    pub(crate) fn new(title: String, prompt_input: PromptInput, approval: Option<ApprovalPattern>) -> Self {
         Self {
             title,
-            opening,
+            prompt_input,
             approval,
-            said: Said::default(),
+            messages: Messages::default(),
             questions: VecDeque::new(),
             asked: 0,
             seen: String::new(),
@@ -76,24 +76,24 @@ impl TextLines {
                 "{} went on after {MOST_QUESTIONS} lines that fit the approval pattern: make the pattern more exact",
                 self.title
             );
-            self.said.end(steps);
+            self.messages.end(steps);
             steps.fail(FailureKind::Reported, message);
             return true;
         }
         self.asked += 1;
-        self.questions.push_back(Question { request: self.asked.to_string(), prompt: last.trim().to_owned() });
+        self.questions.push_back(PendingQuestion { request: self.asked.to_string(), prompt: last.trim().to_owned() });
         if self.questions.len() == 1 {
             self.ask(steps);
         }
         true
     }
 
-    /// Tells the first question.
+    /// Requests approval for the first question.
     fn ask(&self, steps: &mut Steps) {
         let Some(question) = self.questions.front() else { return };
         steps.event(Event::ApprovalRequired(Approval {
             request: question.request.clone(),
-            tool: QUESTION.to_owned(),
+            tool: PROMPT_TOOL.to_owned(),
             input: json!({}),
             prompt: question.prompt.clone(),
             choices: Vec::new(),
@@ -105,7 +105,7 @@ impl TextLines {
 
 impl Dialogue for TextLines {
     fn begin(&mut self, steps: &mut Steps) {
-        self.opening.begin(steps);
+        self.prompt_input.begin(steps);
     }
 
     fn line(&mut self, line: &str, steps: &mut Steps) {
@@ -114,7 +114,7 @@ impl Dialogue for TextLines {
         }
         let mut text = plain_line(line);
         text.push('\n');
-        self.said.say(text, steps);
+        self.messages.push(text, steps);
         self.look(line, steps);
         self.seen.clear();
     }
@@ -147,7 +147,7 @@ impl Dialogue for TextLines {
     fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
         if !self.finished {
             self.finished = true;
-            verdict::finish(&self.title, Success::Exit, self.interrupted, exit, &mut self.said, steps);
+            exit_result::finish(&self.title, Success::Exit, self.interrupted, exit, &mut self.messages, steps);
         }
     }
 }

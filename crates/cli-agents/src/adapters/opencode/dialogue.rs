@@ -1,4 +1,4 @@
-//! What opencode says in a turn.
+//! The output of opencode in a turn.
 //!
 //! Nothing says that it begins or how it ended: the conversation is named in every event, and the end is a step that
 //! finished for a good reason, and then the end of the program. Its exit code is 0 after a refused tool, and 1 after a
@@ -10,7 +10,7 @@ use super::permission::is_denied;
 use crate::adapters::auth_failures::{AuthFailures, is_auth_failure};
 use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
-use crate::adapters::lines::{ended_without_result, message, object, refused_by_itself, text};
+use crate::adapters::json_lines::{ended_without_result, message, object, refused_by_itself, text};
 use crate::adapters::order::{Order, Session};
 use crate::adapters::permissions::{Permission, Permissions};
 
@@ -23,7 +23,7 @@ pub(super) struct OpencodeDialogue {
     prompt: Option<String>,
     permissions: Permissions,
     resumed: bool,
-    /// Whether the conversation's name was told.
+    /// Whether the session's id was reported.
     named: bool,
     /// The last message.
     said: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct OpencodeDialogue {
     broken_steps: u32,
     usage: Usage,
     refusal: Option<String>,
-    /// A trouble it has not gone on from.
+    /// An error after which no step has begun.
     error: Option<Failure>,
     auth_failures: AuthFailures,
     interrupted: bool,
@@ -68,7 +68,7 @@ impl OpencodeDialogue {
         }
     }
 
-    /// It goes on after some troubles: a conversation that grew too long is made shorter.
+    /// It goes on after some errors: a session that grew too long is compacted.
     fn step_start(&mut self, steps: &mut Steps) {
         self.reason = None;
         if let Some(error) = self.error.take() {
@@ -76,13 +76,13 @@ impl OpencodeDialogue {
         }
     }
 
-    /// A tool has answered: the call is told only now.
+    /// A tool call with its result: it is reported only when it has ended.
     fn tool_use(&mut self, part: &Value, steps: &mut Steps) {
         let Some(mut tool) = text(&part["tool"]) else { return };
         let state = &part["state"];
         let id = text(&part["callID"]).or_else(|| text(&part["id"])).unwrap_or_default();
         self.broken_steps = 0;
-        // A call that could not be made is told as a call of this tool.
+        // A call that could not be made is reported as a call of this tool.
         let is_invalid = tool == "invalid";
         if is_invalid && let Some(meant) = text(&state["input"]["tool"]) {
             tool = meant;
@@ -136,7 +136,7 @@ impl OpencodeDialogue {
         }
     }
 
-    /// Each step tells its own; we tell the sum.
+    /// Each step reports its own usage; the event carries the sum.
     fn add_usage(&mut self, part: &Value, steps: &mut Steps) {
         let tokens = &part["tokens"];
         if !tokens.is_object() {
@@ -156,7 +156,7 @@ impl OpencodeDialogue {
         steps.event(Event::Usage(self.usage));
     }
 
-    /// A trouble that it may get over.
+    /// An error that it may recover from.
     fn error(&mut self, failure: Failure, steps: &mut Steps) {
         if failure.kind == FailureKind::NotLoggedIn && self.auth_failures.add() {
             self.finished = true;
@@ -165,10 +165,10 @@ impl OpencodeDialogue {
         self.error.get_or_insert(failure);
     }
 
-    /// How a turn ended whose last step said why it finished, if that is known.
+    /// Finishes a turn by the reason of its last step; returns false if the reason is unknown.
     fn ending(&mut self, exit: &Exit, steps: &mut Steps) -> bool {
         match self.reason.as_deref() {
-            // Whatever the exit code: it stays 1 after a trouble that it got over.
+            // Whatever the exit code: it stays 1 after an error that it recovered from.
             Some("stop") => steps.done(self.said.take()),
             Some("length") => {
                 steps.fail(FailureKind::Limit, "the model's answer reached its greatest length");
@@ -245,7 +245,7 @@ impl Dialogue for OpencodeDialogue {
     }
 }
 
-/// What an error says of itself. Answers of the model's server are in it too, with their headers: not for callers.
+/// The failure of an error event. It also holds responses of the model's server with their headers: not for callers.
 fn failure_of(error: &Value) -> Failure {
     let name = error["name"].as_str().unwrap_or("error");
     let data = &error["data"];

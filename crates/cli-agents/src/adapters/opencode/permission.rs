@@ -1,8 +1,8 @@
-//! Our permissions in opencode's words.
+//! Permission rules translated to opencode's.
 //!
 //! The variable is laid over the permissions of its configuration files, name by name; the last rule that fits wins,
 //! and a name that is in both keeps the place it has in the file. So that ours are last whatever the files say, they
-//! are spelled as nobody spells them there: `**` for everything, and `bash *` for `bash` (a space and a star at the end
+//! are spelled in an unusual way: `**` for everything, and `bash *` for `bash` (a space and a star at the end
 //! may stand for nothing). What a file grants to one of opencode's own agents still comes after.
 
 use serde_json::Value;
@@ -14,14 +14,14 @@ use crate::adapters::permissions::{Permission, Permissions};
 const EDIT: &str = "edit";
 const EDITING: [&str; 3] = [EDIT, "write", "apply_patch"];
 
-/// Nobody is there to answer.
+/// Tools that ask the user; a turn has no user at a terminal.
 const QUESTIONS: [&str; 3] = ["question", "plan_enter", "plan_exit"];
 
-/// Asked when a tool is called with the same input again and again. Nobody answers, so the turn ends: better than to
-/// pay for a loop.
+/// Requested when a tool is called with the same input again and again. No answer comes, so the turn ends instead of
+/// paying for a loop.
 const LOOP: &str = "doom_loop";
 
-/// Looking around is free where the rest is asked about, except at files that hold secrets, as opencode has it.
+/// Read-only tools need no approval where the rest does, except for files that hold secrets, as in opencode's default.
 const FREE: [&str; 5] = ["glob", "grep", "list", "todoread", "todowrite"];
 const READ: &str = r#"{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"}"#;
 
@@ -47,8 +47,8 @@ pub(crate) const TOOLS: [&str; 18] = [
     "*_*",
 ];
 
-/// The value of the variable. Where the default is to ask, rules that name a tool are opencode's to keep: then it does not
-/// ask about that tool at all.
+/// The value of the variable. Where the default is to ask, rules that name a tool are opencode's to keep: then it does
+/// not ask about that tool at all.
 pub(crate) fn variable(permissions: &Permissions) -> Result<String, FieldError> {
     for (key, rules) in permissions.lists() {
         if let Some(rule) = rules.iter().find(|rule| !is_rule(rule)) {
@@ -87,7 +87,7 @@ pub(crate) fn variable(permissions: &Permissions) -> Result<String, FieldError> 
     Ok(object(&rules))
 }
 
-/// Whether a tool is one that opencode was told to leave out or refuse.
+/// Whether opencode was configured to leave out or refuse a tool.
 pub(super) fn is_denied(permissions: &Permissions, tool: &str) -> bool {
     if EDITING.contains(&tool) {
         names_editing(&permissions.deny) || permissions.of(EDIT) == Permission::Deny
@@ -102,7 +102,7 @@ fn names_editing(rules: &[String]) -> bool {
     EDITING.iter().any(|tool| only.of(tool) == Permission::Deny)
 }
 
-/// Whether a rule means the same to opencode as to us: to it, a question mark is any character.
+/// Whether a rule means the same to opencode as here: to it, a question mark is any character.
 fn is_rule(rule: &str) -> bool {
     !rule.is_empty()
         && rule.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/' | '*'))

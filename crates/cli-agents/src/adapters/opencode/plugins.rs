@@ -1,7 +1,7 @@
-//! Plugins of a repository, which opencode runs whatever it is told.
+//! Plugins of a repository, which opencode runs whatever its options say.
 //!
-//! No variable or flag of version 1.18 keeps it from that: it reads its configuration in two ways, and one of them minds
-//! none. So where not everything is allowed, a repository with plugins is refused.
+//! No variable or flag of version 1.18 keeps it from that: it reads its configuration in two ways, and one of them
+//! minds none. So where not everything is allowed, a repository with plugins is refused.
 
 use std::fs::File;
 use std::io::Read;
@@ -51,8 +51,8 @@ fn of(folder: &Path) -> Option<PathBuf> {
     FOLDERS.map(|name| inner.join(name)).into_iter().filter(|folder| folder.exists()).chain(named).next()
 }
 
-/// Whether a file may name plugins. It is not read as opencode reads it, so a doubt is a yes: the word may be spelled in
-/// escapes.
+/// Whether a file may name plugins. It is not read as opencode reads it, so a doubt is a yes: the word may be spelled
+/// in escapes.
 fn names_plugins(file: &Path) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     if !metadata.is_file() || metadata.len() > LONGEST {

@@ -17,7 +17,7 @@ fn every_recording_is_told_as_it_was_found_right() {
     assert!(names.len() > 60, "{names:?}");
     for name in names {
         let decision = if name.contains("deny") { deny("Denied by the hub") } else { allow() };
-        let (_, mut dialogue) = start(&Order { permissions: rules::of(&name), ..order() }).unwrap();
+        let (_, mut dialogue) = start(&Order { permissions: deny_hook::of(&name), ..order() }).unwrap();
         let played = play_to(dialogue.as_mut(), &name, &[decision.clone(), decision]);
         assert!(matches!(played.steps.last(), Some(Step::Finish(_))), "{name} does not end");
         let step = |step: &Step| cut(&serde_json::to_string(step).unwrap(), 300).into_owned();

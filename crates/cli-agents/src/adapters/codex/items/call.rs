@@ -1,4 +1,4 @@
-//! One use of a tool, as permissions name it.
+//! One tool call, under the name that permission rules use.
 
 use serde_json::{Value, json};
 
@@ -8,9 +8,9 @@ use crate::adapters::permissions::{Permission, Permissions};
 
 /// The tool that runs commands.
 pub(in crate::adapters::codex) const SHELL: &str = "shell";
-/// The kind of a question about what is typed into a running command.
+/// The kind of an approval request about input to a running command.
 pub(in crate::adapters::codex) const TYPED: &str = "writeStdin";
-/// Where an item comes from that was typed into a running command.
+/// The source of an item that is input to a running command.
 pub(in crate::adapters::codex) const TYPED_SOURCE: &str = "unifiedExecInteraction";
 
 /// One use of a tool.
@@ -21,7 +21,7 @@ pub(in crate::adapters::codex) struct Call {
     pub(in crate::adapters::codex) input: Value,
     /// The MCP server whose tool it is.
     pub(in crate::adapters::codex) server: Option<String>,
-    /// Whether Codex has asked about it.
+    /// Whether Codex requested approval of it.
     pub(in crate::adapters::codex) asked: bool,
 }
 
@@ -56,17 +56,17 @@ impl Call {
         Some(Self { tool, input, server: None, asked: false })
     }
 
-    pub(super) fn told(&self, id: &str) -> Event {
+    pub(super) fn use_event(&self, id: &str) -> Event {
         Event::ToolUse { id: id.to_owned(), tool: self.tool.clone(), input: self.input.clone() }
     }
 
     /// What became of it, from the item as it ended.
-    pub(super) fn answered(&self, id: &str, item: &Value) -> Event {
+    pub(super) fn result_event(&self, id: &str, item: &Value) -> Event {
         Event::ToolResult { id: id.to_owned(), tool: self.tool.clone(), output: output(item), is_error: failed(item) }
     }
 }
 
-/// What to do about a call. Rules with a pattern are about a command of its own, not about what is typed into one.
+/// What to do about a call. Rules with a pattern are about a command, not about input to a running one.
 pub(in crate::adapters::codex) fn permission(permissions: &Permissions, tool: &str, input: &Value) -> Permission {
     let is_command = tool == SHELL && text(input, "kind", "kind") != TYPED;
     let command = input.get("command").and_then(Value::as_str).filter(|_| is_command);
@@ -148,7 +148,7 @@ fn output(item: &Value) -> String {
     }
 }
 
-/// A piece of what an MCP tool has answered.
+/// A content block of an MCP tool's result.
 fn block(block: &Value) -> String {
     block.get("text").and_then(Value::as_str).map_or_else(|| block.to_string(), str::to_owned)
 }

@@ -1,24 +1,24 @@
-//! What a program has said to the caller, so that its last message can be its answer.
+//! The messages of a program to the caller; the last one becomes the answer of the turn.
 
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
 
-/// Longer messages are told like any other, but not repeated as the answer.
+/// Longer messages are passed on like any other, but not repeated as the answer.
 const LONGEST_ANSWER: usize = 1 << 20;
 
 /// The messages of one run.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
-    /// The last message, or the part of it that was said so far.
+pub(crate) struct Messages {
+    /// The last message, or the part of it received so far.
     message: String,
     /// Whether it goes on.
     open: bool,
     too_long: bool,
 }
 
-impl Said {
-    /// Tells a piece of a message.
-    pub(crate) fn say(&mut self, text: String, steps: &mut Steps) {
+impl Messages {
+    /// Passes on a part of a message.
+    pub(crate) fn push(&mut self, text: String, steps: &mut Steps) {
         if text.is_empty() {
             return;
         }
@@ -36,7 +36,7 @@ impl Said {
         steps.event(Event::Text { text });
     }
 
-    /// Tells that the message is whole, if there is one.
+    /// Ends the open message, if there is one.
     pub(crate) fn end(&mut self, steps: &mut Steps) {
         if self.open {
             self.open = false;
@@ -57,21 +57,21 @@ mod tests {
 
     #[test]
     fn the_last_message_is_the_answer_unless_it_is_very_long() {
-        let (mut said, mut steps) = (Said::default(), Steps::default());
-        assert_eq!(said.answer(), None);
-        said.say("one".to_owned(), &mut steps);
-        said.end(&mut steps);
-        said.end(&mut steps);
-        assert_eq!(said.answer().as_deref(), Some("one"));
-        said.say("t".to_owned(), &mut steps);
-        said.say("wo\n".to_owned(), &mut steps);
-        assert_eq!(said.answer().as_deref(), Some("two"));
+        let (mut messages, mut steps) = (Messages::default(), Steps::default());
+        assert_eq!(messages.answer(), None);
+        messages.push("one".to_owned(), &mut steps);
+        messages.end(&mut steps);
+        messages.end(&mut steps);
+        assert_eq!(messages.answer().as_deref(), Some("one"));
+        messages.push("t".to_owned(), &mut steps);
+        messages.push("wo\n".to_owned(), &mut steps);
+        assert_eq!(messages.answer().as_deref(), Some("two"));
         assert_eq!(steps.take().len(), 4);
-        said.say("x".repeat(LONGEST_ANSWER), &mut steps);
-        said.say("and more".to_owned(), &mut steps);
-        assert_eq!(said.answer(), None);
-        said.end(&mut steps);
-        said.say("three".to_owned(), &mut steps);
-        assert_eq!(said.answer().as_deref(), Some("three"));
+        messages.push("x".repeat(LONGEST_ANSWER), &mut steps);
+        messages.push("and more".to_owned(), &mut steps);
+        assert_eq!(messages.answer(), None);
+        messages.end(&mut steps);
+        messages.push("three".to_owned(), &mut steps);
+        assert_eq!(messages.answer().as_deref(), Some("three"));
     }
 }

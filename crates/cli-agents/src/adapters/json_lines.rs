@@ -1,18 +1,18 @@
-//! What programs that write one JSON object a line, and cannot be talked to while they work, have in common.
+//! Shared by the adapters of programs that write one JSON object per line and read no input during a turn.
 
 use serde_json::Value;
 
 use crate::adapters::dialogue::{Exit, FailureKind, Steps};
 use crate::adapters::order::{Order, OrderError};
 
-/// Words for people are cut to this many characters: some programs put whole answers of a server into them.
+/// Messages for people are truncated to this many characters: some programs quote a whole server response.
 const LONGEST_MESSAGE: usize = 2000;
 
-/// What to do about a program that left without a word.
+/// The advice when a program exits without a result.
 pub(crate) const HOW_TO_GO_ON: &str =
     "send another message in the same context to go on, and run `switchboard doctor` if it happens again";
 
-/// How a child that was told to stop by a signal ends if it catches the signal: 128 and the signal's number.
+/// The exit code of a child that catches a signal: 128 and the signal's number.
 const INTERRUPTED: i32 = 128 + SIGINT;
 const TERMINATED: i32 = 128 + SIGTERM;
 const SIGINT: i32 = 2;
@@ -38,13 +38,14 @@ pub(crate) fn message(text: &str) -> String {
     crate::adapters::cut(text.trim(), LONGEST_MESSAGE).into_owned()
 }
 
-/// That a program refused a tool that is allowed here: nobody has decided that, and the work may not be done.
+/// The failure text when a program refused a tool that is allowed here: no operator decided that, and the work may be
+/// unfinished.
 pub(crate) fn refused_by_itself(name: &str, tool: &str, why: &str) -> String {
     let next = format!("look at {name}'s own settings and at permissions of this agent");
     message(&format!("{name} refused to use {tool} without asking: {}; {next}", message(why).trim_end_matches('.')))
 }
 
-/// Ends a turn whose program left without saying how it went, where nothing better is known.
+/// Fails a turn whose program exited without a result, where no better reason is known.
 pub(crate) fn ended_without_result(name: &str, exit: &Exit, interrupted: bool, steps: &mut Steps) {
     let stopped = interrupted
         || matches!(exit.code, Some(INTERRUPTED | TERMINATED))

@@ -5,124 +5,124 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::adapters::declared::path::Path;
-use crate::adapters::declared::rule::{IsError, Rule, Tell, UsagePlaces};
+use crate::adapters::declared::rule::{EventTemplate, IsError, Rule, UsagePaths};
 use crate::adapters::dialogue::{Dialogue, Exit, Steps};
 use crate::adapters::event::{Event, Usage};
+use crate::adapters::generic::exit_result::{self, Success};
 use crate::adapters::generic::json_line;
+use crate::adapters::generic::messages::Messages;
 use crate::adapters::generic::open_calls::OpenCalls;
-use crate::adapters::generic::opening::Opening;
-use crate::adapters::generic::said::Said;
-use crate::adapters::generic::verdict::{self, Success};
+use crate::adapters::generic::prompt_input::PromptInput;
 
 /// One run of a declared program.
 #[derive(Debug)]
-pub(crate) struct RuleLines {
+pub(crate) struct RuleDialogue {
     title: String,
-    opening: Opening,
+    prompt_input: PromptInput,
     rules: Arc<[Rule]>,
     success: Success,
-    said: Said,
+    messages: Messages,
     calls: OpenCalls,
     interrupted: bool,
     finished: bool,
 }
 
-impl RuleLines {
-    pub(crate) fn new(title: String, opening: Opening, rules: Arc<[Rule]>, success: Success) -> Self {
+impl RuleDialogue {
+    pub(crate) fn new(title: String, prompt_input: PromptInput, rules: Arc<[Rule]>, success: Success) -> Self {
         Self {
             title,
-            opening,
+            prompt_input,
             rules,
             success,
-            said: Said::default(),
+            messages: Messages::default(),
             calls: OpenCalls::default(),
             interrupted: false,
             finished: false,
         }
     }
 
-    /// Tells what the first rule that fits says of a value.
+    /// Emits the events of the first rule that matches a value.
     fn apply(&mut self, rules: &[Rule], value: &Value, steps: &mut Steps) {
         let fits = |rule: &&Rule| rule.when.iter().all(|condition| condition.fits(value));
         let Some(rule) = rules.iter().find(fits) else { return };
-        for tell in &rule.tells {
+        for template in &rule.events {
             if self.finished {
                 return;
             }
-            match tell {
-                Tell::Each(items, rules) => {
+            match template {
+                EventTemplate::Each(items, rules) => {
                     for item in items.find(value).into_iter().flat_map(items_of) {
                         self.apply(rules, item, steps);
                     }
                 }
-                tell => self.tell(tell, value, steps),
+                template => self.emit(template, value, steps),
             }
         }
     }
 
-    fn tell(&mut self, tell: &Tell, value: &Value, steps: &mut Steps) {
+    fn emit(&mut self, template: &EventTemplate, value: &Value, steps: &mut Steps) {
         let text = |path: &Option<Path>| path.as_ref().and_then(|path| path.text(value));
-        match tell {
-            Tell::Init { session, model } => {
+        match template {
+            EventTemplate::Init { session, model } => {
                 steps.event(Event::Init { session: text(session), model: text(model) });
             }
-            Tell::Reasoning(path) => {
+            EventTemplate::Reasoning(path) => {
                 if let Some(text) = path.text(value) {
                     steps.event(Event::Reasoning { text });
                 }
             }
-            Tell::Text(path) => self.said.say(path.text(value).unwrap_or_default(), steps),
-            Tell::Message(path) => {
-                self.said.end(steps);
-                self.said.say(path.text(value).unwrap_or_default(), steps);
-                self.said.end(steps);
+            EventTemplate::Text(path) => self.messages.push(path.text(value).unwrap_or_default(), steps),
+            EventTemplate::Message(path) => {
+                self.messages.end(steps);
+                self.messages.push(path.text(value).unwrap_or_default(), steps);
+                self.messages.end(steps);
             }
-            Tell::ToolUse { id, tool, input } => {
-                // What is said after a call is said in another message, whether the program marks that or not.
-                self.said.end(steps);
+            EventTemplate::ToolUse { id, tool, input } => {
+                // Text after a call is another message, whether the program marks that or not.
+                self.messages.end(steps);
                 let call = self.calls.open(text(id), text(tool));
                 let input = input.as_ref().and_then(|path| path.find(value).into_iter().next());
                 let input = input.cloned().unwrap_or_else(|| json!({}));
                 steps.event(Event::ToolUse { id: call.id, tool: call.tool, input });
             }
-            Tell::ToolResult { id, tool, output, is_error } => {
+            EventTemplate::ToolResult { id, tool, output, is_error } => {
                 let call = self.calls.close(text(id), text(tool));
                 let output = text(output).unwrap_or_default();
                 let is_error = is_error.of(value);
                 steps.event(Event::ToolResult { id: call.id, tool: call.tool, output, is_error });
             }
-            Tell::FilesChanged(path) => {
+            EventTemplate::FilesChanged(path) => {
                 let paths: Vec<String> =
                     path.find(value).into_iter().flat_map(items_of).filter_map(json_line::text).collect();
                 if !paths.is_empty() {
                     steps.event(Event::FilesChanged { paths });
                 }
             }
-            Tell::Notice(path) => {
+            EventTemplate::Notice(path) => {
                 if let Some(text) = path.text(value) {
                     steps.event(Event::Notice { text });
                 }
             }
-            Tell::Usage(places) => steps.event(Event::Usage(places.of(value))),
-            Tell::Done { answer } => {
+            EventTemplate::Usage(places) => steps.event(Event::Usage(places.of(value))),
+            EventTemplate::Done { answer } => {
                 self.finished = true;
-                self.said.end(steps);
-                steps.done(text(answer).or_else(|| self.said.answer()));
+                self.messages.end(steps);
+                steps.done(text(answer).or_else(|| self.messages.answer()));
             }
-            Tell::Error { kind, message } => {
+            EventTemplate::Error { kind, message } => {
                 self.finished = true;
-                self.said.end(steps);
+                self.messages.end(steps);
                 let message = text(message);
                 steps.fail(*kind, message.unwrap_or_else(|| format!("{} did not say why", self.title)));
             }
-            Tell::Each(..) => {}
+            EventTemplate::Each(..) => {}
         }
     }
 }
 
-impl Dialogue for RuleLines {
+impl Dialogue for RuleDialogue {
     fn begin(&mut self, steps: &mut Steps) {
-        self.opening.begin(steps);
+        self.prompt_input.begin(steps);
     }
 
     fn line(&mut self, line: &str, steps: &mut Steps) {
@@ -141,7 +141,7 @@ impl Dialogue for RuleLines {
     fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
         if !self.finished {
             self.finished = true;
-            verdict::finish(&self.title, self.success, self.interrupted, exit, &mut self.said, steps);
+            exit_result::finish(&self.title, self.success, self.interrupted, exit, &mut self.messages, steps);
         }
     }
 }
@@ -155,7 +155,7 @@ impl IsError {
     }
 }
 
-impl UsagePlaces {
+impl UsagePaths {
     fn of(&self, value: &Value) -> Usage {
         let count = |path: &Option<Path>| {
             let found = path.iter().flat_map(|path| path.find(value));

@@ -1,70 +1,70 @@
-//! What the operator denies, denied before the program looks at any rule of its own.
+//! Enforces the operator's deny rules with a `PreToolUse` hook, before the program looks at rules of its own.
 //!
 //! The program asks only about what it does not allow by itself, and it allows much: files of its folder may be read,
-//! and what settings allow is done. So where something is denied it is told to call back before each use of a tool, in
-//! agents that it starts too. It does so before its own rules and those of all settings, and also if settings turn
+//! and what settings allow is done. So where something is denied, a hook makes it call back before each tool call, in
+//! subagents too. It does so before its own rules and those of all settings, and also if settings turn
 //! hooks off. An answer that it cannot read would count for nothing, so every call is answered.
 
 use serde_json::{Value, json};
 
-use super::read::text;
+use super::json::text;
 use super::tools::permission;
 use crate::adapters::permissions::{Permission, Permissions};
 
-/// What we call the callback and the request for it.
+/// The id of the callback and of the request that registers it.
 const NAME: &str = "rules";
 
 /// The tool with which the model looks up how other tools are called. Without it those that are allowed could not be
 /// used, and it does nothing else; so it is denied only by its name.
 const LOOK_UP: &str = "ToolSearch";
 
-/// The rules of a run in which something is denied.
+/// The hook of a run in which something is denied.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(super) struct DenyHook {
     permissions: Permissions,
 }
 
-/// What the program says to the request for callbacks.
-pub(super) enum Reply {
-    /// It will call.
+/// The program's response to the hook's registration.
+pub(super) enum HookReply {
+    /// It accepts the hook.
     Taken,
-    /// It will not, for this reason.
+    /// It rejects the hook, for this reason.
     Refused(String),
 }
 
-/// A call that was answered.
-pub(super) struct Answered {
+/// The answer to a callback.
+pub(super) struct HookAnswer {
     /// What to write.
     pub(super) line: String,
     /// The call and the tool, if it was refused.
     pub(super) refused: Option<(String, String)>,
 }
 
-impl Rules {
-    /// The rules, if they deny anything.
+impl DenyHook {
+    /// The hook, if the rules deny anything.
     pub(super) fn new(permissions: &Permissions) -> Option<Self> {
         let denies = permissions.default == Permission::Deny || !permissions.deny.is_empty();
         denies.then(|| Self { permissions: permissions.clone() })
     }
 
-    /// The request for callbacks. Nothing may be done before it is taken.
+    /// The request that registers the hook. The prompt must wait until it is accepted.
     pub(super) fn request(&self) -> String {
         let hooks = json!({"PreToolUse": [{"matcher": "", "hookCallbackIds": [NAME]}]});
         let request = json!({"subtype": "initialize", "hooks": hooks});
         json!({"type": "control_request", "request_id": NAME, "request": request}).to_string()
     }
 
-    /// What a line of type `control_response` says to that request; nothing if it answers another.
-    pub(super) fn reply(&self, line: &Value) -> Option<Reply> {
+    /// The response to that request in a line of type `control_response`; none if it answers another.
+    pub(super) fn reply(&self, line: &Value) -> Option<HookReply> {
         let response = line.get("response").filter(|response| text(response, "request_id") == NAME)?;
         Some(match text(response, "subtype") {
-            "success" => Reply::Taken,
-            _ => Reply::Refused(text(response, "error").to_owned()),
+            "success" => HookReply::Taken,
+            _ => HookReply::Refused(text(response, "error").to_owned()),
         })
     }
 
     /// The answer to a line of type `control_request`, if it is a callback. One that names no tool is refused.
-    pub(super) fn answer(&self, line: &Value) -> Option<Answered> {
+    pub(super) fn answer(&self, line: &Value) -> Option<HookAnswer> {
         let id = line.get("request_id").filter(|id| !id.is_null())?;
         let asked = line.get("request").filter(|asked| text(asked, "subtype") == "hook_callback")?;
         let input = asked.get("input").unwrap_or(&Value::Null);
@@ -79,7 +79,7 @@ impl Rules {
             json!({})
         };
         let response = json!({"subtype": "success", "request_id": id, "response": answer});
-        Some(Answered {
+        Some(HookAnswer {
             line: json!({"type": "control_response", "response": response}).to_string(),
             refused: denied.then(|| (text(input, "tool_use_id").to_owned(), tool.to_owned())),
         })

@@ -1,4 +1,4 @@
-//! What the app server asks, and how it wants to be answered.
+//! Approval requests of the app server and their answers.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use crate::adapters::codex::items::{Call, Items, SHELL, TYPED, bare, changes, mc
 use crate::adapters::cut;
 use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision};
 
-/// A question that waits for an answer.
-pub(super) struct Question {
+/// An approval request without an answer.
+pub(super) struct PendingApproval {
     /// Echoed exactly: it may be 0, and it may be a text.
     id: Value,
-    form: Form,
-    /// The calls it may be about, by their items.
+    form: AnswerForm,
+    /// The item ids of the calls it may be about.
     pub(super) about: Vec<String>,
     /// Whether it is known which tool it is about.
     pub(super) is_named: bool,
 }
 
-/// How it is answered.
-enum Form {
+/// The form of its answer.
+enum AnswerForm {
     /// With `accept`, `decline` or `cancel`.
     Decision,
     /// With what is granted, for this turn only. What is left out is denied.
@@ -27,15 +27,20 @@ enum Form {
     Elicitation,
 }
 
-/// What is asked. Where it is nothing that can be asked, the answer to write at once, so that nothing hangs.
-pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Result<(Approval, Question), String> {
+/// Parses a request. One that is no approval request gives the response to write at once, so that Codex does not wait.
+pub(super) fn parse(
+    id: &Value,
+    method: &str,
+    params: &Value,
+    items: &Items,
+) -> Result<(Approval, PendingApproval), String> {
     let reason = text(params, "reason", "reason");
     let mut about = vec![text(params, "itemId", "item_id").to_owned()];
     let mut is_named = true;
     let (tool, input, prompt, form) = match method {
         "item/commandExecution/requestApproval" => {
             let (tool, input, prompt) = command(params);
-            (tool, input, prompt, Form::Decision)
+            (tool, input, prompt, AnswerForm::Decision)
         }
         "item/fileChange/requestApproval" => {
             let input = items.call(text(params, "itemId", "item_id")).map(|call| call.input.clone());
@@ -46,12 +51,12 @@ pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Re
             } else {
                 format!("Change files: {}", files.join(", "))
             };
-            ("apply_patch".to_owned(), input, prompt, Form::Decision)
+            ("apply_patch".to_owned(), input, prompt, AnswerForm::Decision)
         }
         "item/permissions/requestApproval" => {
             let wanted = params.get("permissions").cloned().unwrap_or_else(|| json!({}));
             let prompt = format!("Widen what it may do in this turn: {wanted}");
-            ("request_permissions".to_owned(), wanted.clone(), prompt, Form::Permissions(wanted))
+            ("request_permissions".to_owned(), wanted.clone(), prompt, AnswerForm::Permissions(wanted))
         }
         "mcpServer/elicitation/request" => {
             if params.pointer("/_meta/codex_approval_kind").and_then(Value::as_str) != Some("mcp_tool_call") {
@@ -64,7 +69,7 @@ pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Re
             let tool = mcp_tool_of(&meant);
             is_named = tool.is_some();
             let tool = tool.unwrap_or_else(|| format!("mcp__{}", text(params, "serverName", "serverName")));
-            (tool, input, text(params, "message", "message").to_owned(), Form::Elicitation)
+            (tool, input, text(params, "message", "message").to_owned(), AnswerForm::Elicitation)
         }
         _ => {
             let message = format!("switchboard does not know {}", cut(method, 100));
@@ -82,30 +87,32 @@ pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Re
         // None of its answers has a member for it.
         takes_reason: false,
     };
-    Ok((approval, Question { id: id.clone(), form, about, is_named }))
+    Ok((approval, PendingApproval { id: id.clone(), form, about, is_named }))
 }
 
-impl Question {
+impl PendingApproval {
     /// The line that answers it. Nothing but a yes allows: an answer that was not offered is a no.
     pub(super) fn answer(&self, decision: &Decision) -> String {
         let allowed = *decision == Decision::Allow;
         let result = match &self.form {
-            Form::Decision if allowed => json!({ "decision": "accept" }),
-            Form::Decision if *decision == Decision::Choose("cancel".to_owned()) => json!({ "decision": "cancel" }),
+            AnswerForm::Decision if allowed => json!({ "decision": "accept" }),
+            AnswerForm::Decision if *decision == Decision::Choose("cancel".to_owned()) => {
+                json!({ "decision": "cancel" })
+            }
             // Not among the decisions it offers, and yet the one that lets the turn go on.
-            Form::Decision => json!({ "decision": "decline" }),
-            Form::Permissions(wanted) if allowed => json!({ "permissions": wanted, "scope": "turn" }),
-            Form::Permissions(_) => json!({ "permissions": {}, "scope": "turn" }),
-            Form::Elicitation if allowed => json!({ "action": "accept", "content": {} }),
-            Form::Elicitation => json!({ "action": "decline", "content": null }),
+            AnswerForm::Decision => json!({ "decision": "decline" }),
+            AnswerForm::Permissions(wanted) if allowed => json!({ "permissions": wanted, "scope": "turn" }),
+            AnswerForm::Permissions(_) => json!({ "permissions": {}, "scope": "turn" }),
+            AnswerForm::Elicitation if allowed => json!({ "action": "accept", "content": {} }),
+            AnswerForm::Elicitation => json!({ "action": "decline", "content": null }),
         };
         json!({ "id": self.id, "result": result }).to_string()
     }
 }
 
-impl Form {
-    /// It also offers to remember a yes, for the conversation or in a file of rules. Neither is passed on: who decides
-    /// remembers for themselves.
+impl AnswerForm {
+    /// It also offers to remember a yes, for the session or in a file of rules. Neither is passed on: approvals are
+    /// remembered by the server.
     fn choices(&self) -> Vec<Choice> {
         match self {
             Self::Decision => vec![Choice {
@@ -136,8 +143,8 @@ fn command(params: &Value) -> (String, Value, String) {
     (SHELL.to_owned(), input, prompt)
 }
 
-/// The question names the server and not the tool, but the call has begun: it is one with the same arguments. If calls of
-/// several tools might be meant, those that the question quotes.
+/// The request names the server and not the tool, but the call has begun: it is one with the same arguments. If calls
+/// of several tools match, those that the message quotes.
 fn mcp_calls<'a>(params: &Value, input: &Value, items: &'a Items) -> Vec<(&'a String, &'a Call)> {
     let server = text(params, "serverName", "serverName");
     let nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
@@ -153,7 +160,7 @@ fn mcp_calls<'a>(params: &Value, input: &Value, items: &'a Items) -> Vec<(&'a St
     calls
 }
 
-/// The tool of these calls, if it is one. If it is none or several, no rule about one tool can be asked.
+/// The tool of these calls, if it is one. If it is none or several, no rule about one tool applies.
 fn mcp_tool_of(calls: &[(&String, &Call)]) -> Option<String> {
     let (_, first) = calls.first()?;
     calls.iter().all(|(_, call)| call.tool == first.tool).then(|| first.tool.clone())

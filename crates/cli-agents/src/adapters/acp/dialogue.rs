@@ -1,7 +1,7 @@
-//! One run of an agent, from the greeting to the end of the turn.
+//! The dialogue of one run, from `initialize` to the end of the turn.
 //!
-//! One request of ours is open at a time: `initialize`, then a conversation is begun or taken up, then what was ordered
-//! is set, then the prompt is given. Only what comes after the prompt is told.
+//! One request is open at a time: `initialize`, then a session is created or resumed, then model and effort are set,
+//! then the prompt is sent. Only updates after the prompt are passed on.
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
@@ -14,74 +14,74 @@ use serde_json::Value;
 
 use super::errors;
 use super::message::{self, Incoming};
-use super::permission::{self, Permissions};
-use super::settings::{Settings, Wish};
+use super::permission_requests::{self, PermissionRequests};
+use super::session_settings::{SessionSetting, SessionSettings};
 use super::updates::Updates;
 use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
 use crate::adapters::event::{Decision, Event};
-use crate::adapters::lines::HOW_TO_GO_ON;
+use crate::adapters::json_lines::HOW_TO_GO_ON;
 use crate::adapters::order::{Order, Session};
 
-/// Of what was used without asking, so many characters are told.
+/// The description of a call made without approval is truncated to this many characters.
 const LONGEST_NAME: usize = 500;
 
 /// The state of one run.
-pub(super) struct Conversation {
+pub(super) struct AcpDialogue {
     prompt: String,
     cwd: String,
-    /// The conversation to take up.
+    /// The session to resume.
     resume: Option<String>,
-    /// What is still to be set before the prompt.
-    wishes: Vec<Wish>,
-    /// The agent's name for the conversation.
+    /// Settings that are still to be made before the prompt.
+    pending_settings: Vec<SessionSetting>,
+    /// The agent's id of the session.
     session: String,
-    settings: Settings,
-    /// How one could log in, for people.
+    settings: SessionSettings,
+    /// The login methods that the agent offers, for people.
     logins: Vec<String>,
     last_id: i64,
-    /// What the open request is about.
+    /// The open request.
     waiting: Waiting,
-    /// Something was set after the conversation was taken up, so what the agent repeats of it is over.
-    settled: bool,
+    /// Another request was answered since the session was resumed, so the agent has replayed all of its history.
+    replay_is_over: bool,
     interrupted: bool,
     updates: Updates,
-    permissions: Permissions,
+    permission_requests: PermissionRequests,
 }
 
-/// What the agent is to answer next.
+/// The request that the agent is to answer next.
 enum Waiting {
-    Greeting,
-    Begin,
-    TakeUp,
-    Setting(Wish),
-    /// Nothing is wanted of the answer but that it comes.
-    Settling,
+    Initialize,
+    NewSession,
+    ResumeSession,
+    Setting(SessionSetting),
+    /// A request that changes nothing; its answer marks the end of the replayed history.
+    ReplayBarrier,
     Prompt,
     /// The turn is over.
     Nothing,
 }
 
-impl Conversation {
+impl AcpDialogue {
     pub(super) fn new(order: &Order, cwd: &str, denied: Vec<&'static str>) -> Self {
         let resume = match &order.session {
             Session::New(_) => None,
             Session::Resume(session) => Some(session.clone()),
         };
-        let model = order.model.clone().map(Wish::Model);
-        let effort = order.effort.clone().map(Wish::Effort);
+        let model = order.model.clone().map(SessionSetting::Model);
+        let effort = order.effort.clone().map(SessionSetting::Effort);
         Self {
             prompt: as_message(&order.prompt),
             cwd: cwd.to_owned(),
-            wishes: model.into_iter().chain(effort).collect(),
+            pending_settings: model.into_iter().chain(effort).collect(),
             session: String::new(),
-            settings: Settings::default(),
+            settings: SessionSettings::default(),
             logins: Vec::new(),
             last_id: 0,
             waiting: Waiting::Nothing,
-            settled: resume.is_none(),
+            replay_is_over: resume.is_none(),
             interrupted: false,
             updates: Updates::new(resume.is_some(), denied),
-            permissions: Permissions::default(),
+            permission_requests: PermissionRequests::default(),
             resume,
         }
     }
@@ -97,26 +97,26 @@ impl Conversation {
         steps.fail(kind, text);
     }
 
-    fn answered(&mut self, outcome: Result<Value, Error>, steps: &mut Steps) {
+    fn response(&mut self, outcome: Result<Value, Error>, steps: &mut Steps) {
         match (std::mem::replace(&mut self.waiting, Waiting::Nothing), outcome) {
-            (Waiting::Greeting, Ok(result)) => self.greeted(&result, steps),
-            (Waiting::Begin, Ok(result)) => self.begun(&result, steps),
-            (Waiting::TakeUp, Ok(result)) => self.opened(&result, steps),
-            (Waiting::Setting(wish), Ok(result)) => self.set(&wish, &result, steps),
-            // An answer is an answer: what is refused here stays as it was.
-            (Waiting::Settling, _) => self.give_prompt(steps),
-            (Waiting::Prompt, outcome) => self.ended_turn(outcome, steps),
-            (Waiting::TakeUp, Err(error)) => {
+            (Waiting::Initialize, Ok(result)) => self.initialized(&result, steps),
+            (Waiting::NewSession, Ok(result)) => self.session_created(&result, steps),
+            (Waiting::ResumeSession, Ok(result)) => self.session_opened(&result, steps),
+            (Waiting::Setting(setting), Ok(result)) => self.set(&setting, &result, steps),
+            // A refusal is as good: the setting stays as it was.
+            (Waiting::ReplayBarrier, _) => self.give_prompt(steps),
+            (Waiting::Prompt, outcome) => self.turn_ended(outcome, steps),
+            (Waiting::ResumeSession, Err(error)) => {
                 let text = format!("the agent cannot take up this conversation: {}", errors::describe(&error));
-                self.refused(errors::kind_when_taking_up(&error), text, steps);
+                self.refused(errors::kind_on_resume(&error), text, steps);
             }
-            (Waiting::Setting(wish), Err(error)) => {
-                let (name, value, offered) = (wish.name(), wish.value(), self.settings.offered(&wish));
+            (Waiting::Setting(setting), Err(error)) => {
+                let (name, value, offered) = (setting.name(), setting.value(), self.settings.offered(&setting));
                 let why = errors::describe(&error);
                 let text = format!("the {name} {value} was not taken: {why}; the agent offers: {offered}");
                 self.refused(errors::kind(&error), text, steps);
             }
-            (Waiting::Greeting | Waiting::Begin, Err(error)) => {
+            (Waiting::Initialize | Waiting::NewSession, Err(error)) => {
                 self.refused(errors::kind(&error), errors::describe(&error), steps);
             }
             (Waiting::Nothing, _) => {}
@@ -132,7 +132,7 @@ impl Conversation {
         self.fail(kind, format!("the agent is not logged in: {text}; log in by one of: {how}"), steps);
     }
 
-    fn greeted(&mut self, result: &Value, steps: &mut Steps) {
+    fn initialized(&mut self, result: &Value, steps: &mut Steps) {
         let version = result.get("protocolVersion").unwrap_or(&Value::Null);
         let spoken = u64::from(ProtocolVersion::V1.as_u16());
         // Left out, it can only be the first there was.
@@ -145,82 +145,82 @@ impl Conversation {
         self.logins = logins.filter_map(name).collect();
         let Some(session) = self.resume.clone() else {
             let params = NewSessionRequest::new(&self.cwd);
-            return self.request(Waiting::Begin, AGENT_METHOD_NAMES.session_new, params, steps);
+            return self.request(Waiting::NewSession, AGENT_METHOD_NAMES.session_new, params, steps);
         };
         let capabilities = result.get("agentCapabilities").cloned().unwrap_or_default();
         let capabilities: AgentCapabilities = serde_json::from_value(capabilities).unwrap_or_default();
         self.session.clone_from(&session);
         if capabilities.session_capabilities.resume.is_some() {
-            self.settled = true;
+            self.replay_is_over = true;
             let params = ResumeSessionRequest::new(session, &self.cwd);
-            self.request(Waiting::TakeUp, AGENT_METHOD_NAMES.session_resume, params, steps);
+            self.request(Waiting::ResumeSession, AGENT_METHOD_NAMES.session_resume, params, steps);
         } else if capabilities.load_session {
             let params = LoadSessionRequest::new(session, &self.cwd);
-            self.request(Waiting::TakeUp, AGENT_METHOD_NAMES.session_load, params, steps);
+            self.request(Waiting::ResumeSession, AGENT_METHOD_NAMES.session_load, params, steps);
         } else {
             let text = "this agent cannot take up conversations: begin a new one";
             self.fail(FailureKind::UnknownSession, text, steps);
         }
     }
 
-    fn begun(&mut self, result: &Value, steps: &mut Steps) {
+    fn session_created(&mut self, result: &Value, steps: &mut Steps) {
         match result.get("sessionId").and_then(Value::as_str) {
             Some(session) => {
                 self.session = session.to_owned();
-                self.opened(result, steps);
+                self.session_opened(result, steps);
             }
             None => self.fail(FailureKind::Reported, "the agent gave the conversation no name", steps),
         }
     }
 
-    /// The conversation is there.
-    fn opened(&mut self, result: &Value, steps: &mut Steps) {
-        self.settings = Settings::read(result);
-        self.tell_ready(steps);
-        self.go_on(steps);
+    /// The session is open.
+    fn session_opened(&mut self, result: &Value, steps: &mut Steps) {
+        self.settings = SessionSettings::read(result);
+        self.emit_init(steps);
+        self.set_next(steps);
     }
 
-    fn set(&mut self, wish: &Wish, result: &Value, steps: &mut Steps) {
-        self.settled = true;
-        let settings = Settings::read(result);
+    fn set(&mut self, setting: &SessionSetting, result: &Value, steps: &mut Steps) {
+        self.replay_is_over = true;
+        let settings = SessionSettings::read(result);
         if !settings.is_empty() {
             self.settings = settings;
         }
-        if let Wish::Model(model) = wish {
+        if let SessionSetting::Model(model) = setting {
             let (session, model) = (Some(self.session.clone()), Some(model.clone()));
             steps.event(Event::Init { session, model });
         }
-        self.go_on(steps);
+        self.set_next(steps);
     }
 
-    fn tell_ready(&self, steps: &mut Steps) {
+    fn emit_init(&self, steps: &mut Steps) {
         steps.event(Event::Init { session: Some(self.session.clone()), model: self.settings.model() });
     }
 
-    /// Sets the next wish, or gives the prompt.
-    fn go_on(&mut self, steps: &mut Steps) {
-        while !self.wishes.is_empty() {
-            let wish = self.wishes.remove(0);
-            if self.settings.has(&wish) {
+    /// Makes the next setting, or sends the prompt.
+    fn set_next(&mut self, steps: &mut Steps) {
+        while !self.pending_settings.is_empty() {
+            let setting = self.pending_settings.remove(0);
+            if self.settings.has(&setting) {
                 continue;
             }
-            if self.settings.can(&wish) {
+            if self.settings.can(&setting) {
                 self.last_id += 1;
-                self.settings.set(&wish, &self.session, self.last_id, steps);
-                self.waiting = Waiting::Setting(wish);
+                self.settings.set(&setting, &self.session, self.last_id, steps);
+                self.waiting = Waiting::Setting(setting);
                 return;
             }
-            let (name, value) = (wish.name(), wish.value());
+            let (name, value) = (setting.name(), setting.value());
             let text = format!("The agent does not let its {name} be set to {value}: it is left as it is.");
             steps.event(Event::Notice { text });
         }
-        // An agent that loads a conversation repeats it. The protocol wants that done before the answer, but gemini
-        // goes on after it. What it repeats is all on its way by the time it can answer another request; so one is made
-        // that changes nothing, and everything before its answer is old.
-        match self.settings.mode.clone().filter(|_| !self.settled) {
+        // An agent that loads a session replays its history. The protocol wants that done before the response, but
+        // gemini goes on after it. All of it is sent before the response to a next request; so one is made that changes
+        // nothing, and every update before its response is history.
+        match self.settings.mode.clone().filter(|_| !self.replay_is_over) {
             Some(mode) => {
                 let params = SetSessionModeRequest::new(self.session.clone(), mode);
-                self.request(Waiting::Settling, AGENT_METHOD_NAMES.session_set_mode, params, steps);
+                self.request(Waiting::ReplayBarrier, AGENT_METHOD_NAMES.session_set_mode, params, steps);
             }
             None => self.give_prompt(steps),
         }
@@ -232,9 +232,9 @@ impl Conversation {
         self.request(Waiting::Prompt, AGENT_METHOD_NAMES.session_prompt, params, steps);
     }
 
-    fn ended_turn(&mut self, outcome: Result<Value, Error>, steps: &mut Steps) {
+    fn turn_ended(&mut self, outcome: Result<Value, Error>, steps: &mut Steps) {
         self.updates.close(steps);
-        self.permissions.close(steps);
+        self.permission_requests.close(steps);
         let result = match outcome {
             Ok(result) => result,
             Err(error) if self.interrupted => {
@@ -242,7 +242,7 @@ impl Conversation {
             }
             Err(error) => return self.refused(errors::kind(&error), errors::describe(&error), steps),
         };
-        self.updates.account.close(&result, steps);
+        self.updates.usage.close(&result, steps);
         let reason = result.get("stopReason").cloned().unwrap_or_default();
         let (kind, text) = match serde_json::from_value(reason.clone()) {
             Ok(StopReason::EndTurn) => return steps.done(self.updates.text.answer()),
@@ -255,21 +255,21 @@ impl Conversation {
         self.fail(kind, text, steps);
     }
 
-    /// The agent wants something of us.
-    fn asked(&mut self, id: RequestId, method: &str, params: &Value, steps: &mut Steps) {
+    /// A request of the agent.
+    fn request_from_agent(&mut self, id: RequestId, method: &str, params: &Value, steps: &mut Steps) {
         if method != CLIENT_METHOD_NAMES.session_request_permission {
             // Neither files nor terminals were offered to it.
             let error = Error::method_not_found().data(Value::from(method));
             return message::answer(steps, id, Err::<(), _>(error));
         }
         if self.interrupted || !matches!(self.waiting, Waiting::Prompt) {
-            return permission::cancel(id, steps);
+            return permission_requests::cancel(id, steps);
         }
         self.updates.text.end(steps);
-        self.permissions.ask(id, params, &mut self.updates.tools, steps);
+        self.permission_requests.ask(id, params, &mut self.updates.tools, steps);
     }
 
-    fn told(&mut self, params: &Value, steps: &mut Steps) {
+    fn session_update(&mut self, params: &Value, steps: &mut Steps) {
         let other = params.get("sessionId").and_then(Value::as_str).is_some_and(|session| session != self.session);
         if matches!(self.waiting, Waiting::Prompt) && !other {
             self.updates.update(params.get("update").unwrap_or(&Value::Null), steps);
@@ -280,19 +280,19 @@ impl Conversation {
                      {used}; deny it in the agent's own settings, or remove the rule"
                 );
                 self.updates.close(steps);
-                self.permissions.close(steps);
+                self.permission_requests.close(steps);
                 self.fail(FailureKind::Refused, text, steps);
             }
         }
     }
 }
 
-impl Dialogue for Conversation {
+impl Dialogue for AcpDialogue {
     fn begin(&mut self, steps: &mut Steps) {
         let params = InitializeRequest::new(ProtocolVersion::V1)
             .client_capabilities(ClientCapabilities::default())
             .client_info(Implementation::new("switchboard", env!("CARGO_PKG_VERSION")));
-        self.request(Waiting::Greeting, AGENT_METHOD_NAMES.initialize, params, steps);
+        self.request(Waiting::Initialize, AGENT_METHOD_NAMES.initialize, params, steps);
     }
 
     fn line(&mut self, line: &str, steps: &mut Steps) {
@@ -301,21 +301,21 @@ impl Dialogue for Conversation {
         }
         match Incoming::read(line) {
             Some(Incoming::Answer { id, outcome }) if id == RequestId::Number(self.last_id) => {
-                self.answered(outcome, steps);
+                self.response(outcome, steps);
             }
-            Some(Incoming::Request { id, method, params }) => self.asked(id, &method, &params, steps),
+            Some(Incoming::Request { id, method, params }) => self.request_from_agent(id, &method, &params, steps),
             Some(Incoming::Notification { method, params }) if method == CLIENT_METHOD_NAMES.session_update => {
-                self.told(&params, steps);
+                self.session_update(&params, steps);
             }
             Some(Incoming::Notification { method, params }) if method == PROTOCOL_LEVEL_METHOD_NAMES.cancel_request => {
-                self.permissions.withdraw(params.get("requestId").unwrap_or(&Value::Null), steps);
+                self.permission_requests.withdraw(params.get("requestId").unwrap_or(&Value::Null), steps);
             }
             _ => {}
         }
     }
 
     fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
-        self.permissions.decide(request, decision, &mut self.updates.tools, steps);
+        self.permission_requests.decide(request, decision, &mut self.updates.tools, steps);
     }
 
     fn interrupt(&mut self, steps: &mut Steps) {
@@ -325,7 +325,7 @@ impl Dialogue for Conversation {
             Waiting::Prompt => {
                 let params = CancelNotification::new(self.session.clone());
                 message::notification(steps, AGENT_METHOD_NAMES.session_cancel, params);
-                self.permissions.cancel_all(steps);
+                self.permission_requests.cancel_all(steps);
             }
             // There is nothing to stop yet, and now there never will be.
             _ => self.fail(FailureKind::Interrupted, "stopped before the agent was given the message", steps),
@@ -337,7 +337,7 @@ impl Dialogue for Conversation {
             return;
         }
         self.updates.close(steps);
-        self.permissions.close(steps);
+        self.permission_requests.close(steps);
         if self.interrupted {
             return self.fail(FailureKind::Interrupted, "the agent was stopped", steps);
         }
@@ -350,7 +350,7 @@ impl Dialogue for Conversation {
 }
 
 /// Agents take a message that begins with one of these signs as a command of their own, carried out without asking:
-/// gemini installs extensions so. What callers say is never that, so such a message gets a line before it.
+/// gemini installs extensions so. A caller's message is never a command, so such a message gets a line before it.
 fn as_message(prompt: &str) -> String {
     if prompt.trim_start().starts_with(['/', '$']) { format!("The message is:\n{prompt}") } else { prompt.to_owned() }
 }

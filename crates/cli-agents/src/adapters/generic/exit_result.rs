@@ -1,31 +1,31 @@
-//! How a turn went when its program has ended and nothing else has decided it.
+//! The result of a turn whose program exited without a result of its own.
 
 use crate::adapters::dialogue::{Exit, FailureKind, Steps};
-use crate::adapters::generic::said::Said;
+use crate::adapters::generic::messages::Messages;
 
-/// What makes a turn good.
+/// What makes a turn a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Success {
-    /// The program says so; ending with code 0 proves nothing.
+    /// The program reports it; exit code 0 proves nothing.
     Result,
-    /// Ending with code 0: a plain program has no other way to say so.
+    /// Exit code 0: a plain program has no other way to report it.
     Exit,
 }
 
-/// Finishes the turn of a program that has ended. `title` is what people call it.
+/// Finishes the turn of a program that has exited.
 pub(crate) fn finish(
     title: &str,
     success: Success,
     interrupted: bool,
     exit: &Exit,
-    said: &mut Said,
+    messages: &mut Messages,
     steps: &mut Steps,
 ) {
-    said.end(steps);
+    messages.end(steps);
     let how = format!("{title} {}", exit.describe());
     match (success, exit.code) {
         _ if interrupted => steps.fail(FailureKind::Interrupted, format!("{title} was told to stop")),
-        (Success::Exit, Some(0)) => steps.done(said.answer()),
+        (Success::Exit, Some(0)) => steps.done(messages.answer()),
         (Success::Exit, Some(_)) => steps.fail(FailureKind::Reported, how),
         (Success::Result, Some(0)) => {
             steps.fail(FailureKind::NoResult, format!("{how}, without saying how the turn went"));

@@ -1,4 +1,4 @@
-//! Long texts made short.
+//! Truncation of long texts, by characters rather than bytes.
 
 use std::borrow::Cow;
 

@@ -1,20 +1,20 @@
-//! How a program is given its prompt, and what becomes of its standard input then.
+//! How a program gets its prompt, and whether its standard input stays open afterwards.
 
 use serde_json::json;
 
 use crate::adapters::dialogue::Steps;
 use crate::adapters::order::{Order, OrderError};
 
-/// What is written first.
+/// The first line written to the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Opening {
+pub(crate) struct PromptInput {
     /// The prompt, if it is not an argument.
     write: Option<String>,
     /// Whether answers may have to be written later.
     answers: bool,
 }
 
-impl Opening {
+impl PromptInput {
     /// Nothing is ever written, unless there are answers to write.
     pub(crate) fn empty(answers: bool) -> Self {
         Self { write: None, answers }
@@ -26,7 +26,7 @@ impl Opening {
     }
 
     /// The prompt as a line, answers on lines after it. A second line of the prompt would be read as an answer to a
-    /// question that nobody has seen yet, so there must be none.
+    /// question that was not asked yet, so there must be none.
     pub(crate) fn line(order: &Order) -> Result<Self, OrderError> {
         let prompt = order.prompt.trim_end_matches(['\r', '\n']);
         if prompt.contains(['\r', '\n']) {
@@ -46,7 +46,7 @@ impl Opening {
         self.write.is_some() || self.answers
     }
 
-    /// Does it.
+    /// Writes the prompt.
     pub(crate) fn begin(&mut self, steps: &mut Steps) {
         let Some(write) = self.write.take() else { return };
         steps.write(write);

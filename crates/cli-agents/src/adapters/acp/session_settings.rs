@@ -1,4 +1,4 @@
-//! What an agent says can be set in a conversation, and how a model or an effort is set there.
+//! The settings of a session that an agent offers, and the requests that set its model and effort.
 
 use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, SessionConfigValueId, SetSessionConfigOptionRequest};
 use serde::Serialize;
@@ -10,26 +10,26 @@ use crate::adapters::dialogue::Steps;
 /// So many offered values are named when one is not taken.
 const MOST_NAMED: usize = 20;
 
-/// What can be set.
+/// The settings of a session.
 #[derive(Default)]
-pub(super) struct Settings {
-    selects: Vec<Select>,
+pub(super) struct SessionSettings {
+    selects: Vec<SelectOption>,
     /// The mode that is set, if the agent has modes.
     pub(super) mode: Option<String>,
 }
 
-/// One thing to choose.
-struct Select {
-    /// The agent's name for it; none for the model in the older form, which has a method of its own.
+/// One setting with its values.
+struct SelectOption {
+    /// The agent's id of it; none for the model in the older form, which has a method of its own.
     id: Option<String>,
     category: String,
     current: Option<String>,
     offered: Vec<String>,
 }
 
-/// What the order wants set.
+/// A setting that the order asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum SessionSetting {
     Model(String),
     Effort(String),
 }
@@ -42,8 +42,8 @@ struct SetModel<'a> {
     model_id: &'a str,
 }
 
-impl Wish {
-    /// What is wished for.
+impl SessionSetting {
+    /// The ordered value.
     pub(super) fn value(&self) -> &str {
         match self {
             Self::Model(value) | Self::Effort(value) => value,
@@ -66,15 +66,15 @@ impl Wish {
     }
 }
 
-impl Settings {
+impl SessionSettings {
     /// Reads what an agent says when a conversation begins, or after something was set.
     pub(super) fn read(result: &Value) -> Self {
         let options = result.get("configOptions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let mut selects: Vec<Select> = options.iter().filter_map(Select::read).collect();
+        let mut selects: Vec<SelectOption> = options.iter().filter_map(SelectOption::read).collect();
         if let Some(models) = result.get("models").filter(|models| models.is_object()) {
             let offered = names(models.get("availableModels"), "modelId");
             let current = string(models, "currentModelId");
-            selects.push(Select { id: None, category: "model".to_owned(), current, offered });
+            selects.push(SelectOption { id: None, category: "model".to_owned(), current, offered });
         }
         let mode = result.pointer("/modes/currentModeId").and_then(Value::as_str).map(str::to_owned);
         Self { selects, mode }
@@ -90,45 +90,45 @@ impl Settings {
         self.selects.iter().find(|select| select.category == "model")?.current.clone()
     }
 
-    /// Whether a wish can be set here.
-    pub(super) fn can(&self, wish: &Wish) -> bool {
-        self.select(wish).is_some()
+    /// Whether the agent offers a setting.
+    pub(super) fn can(&self, setting: &SessionSetting) -> bool {
+        self.select(setting).is_some()
     }
 
-    /// Whether a wish is fulfilled already.
-    pub(super) fn has(&self, wish: &Wish) -> bool {
-        self.select(wish).is_some_and(|select| select.current.as_deref() == Some(wish.value()))
+    /// Whether a setting already has the ordered value.
+    pub(super) fn has(&self, setting: &SessionSetting) -> bool {
+        self.select(setting).is_some_and(|select| select.current.as_deref() == Some(setting.value()))
     }
 
-    /// Asks for a wish to be set.
-    pub(super) fn set(&self, wish: &Wish, session: &str, id: i64, steps: &mut Steps) {
-        match self.select(wish).and_then(|select| select.id.clone()) {
+    /// Sends the request for a setting.
+    pub(super) fn set(&self, setting: &SessionSetting, session: &str, id: i64, steps: &mut Steps) {
+        match self.select(setting).and_then(|select| select.id.clone()) {
             Some(option) => {
-                let value = SessionConfigValueId::new(wish.value().to_owned());
+                let value = SessionConfigValueId::new(setting.value().to_owned());
                 let params = SetSessionConfigOptionRequest::new(session.to_owned(), option, value);
                 message::request(steps, id, AGENT_METHOD_NAMES.session_set_config_option, params);
             }
             None => {
-                let params = SetModel { session_id: session, model_id: wish.value() };
+                let params = SetModel { session_id: session, model_id: setting.value() };
                 message::request(steps, id, "session/set_model", params);
             }
         }
     }
 
-    /// What could be wished for instead, for people.
-    pub(super) fn offered(&self, wish: &Wish) -> String {
-        let offered = self.select(wish).map(|select| select.offered.as_slice()).unwrap_or_default();
+    /// The offered values, for people.
+    pub(super) fn offered(&self, setting: &SessionSetting) -> String {
+        let offered = self.select(setting).map(|select| select.offered.as_slice()).unwrap_or_default();
         let named: Vec<&str> = offered.iter().take(MOST_NAMED).map(String::as_str).collect();
         let more = if offered.len() > MOST_NAMED { ", …" } else { "" };
         format!("{}{more}", named.join(", "))
     }
 
-    fn select(&self, wish: &Wish) -> Option<&Select> {
-        self.selects.iter().find(|select| select.category == wish.category())
+    fn select(&self, setting: &SessionSetting) -> Option<&SelectOption> {
+        self.selects.iter().find(|select| select.category == setting.category())
     }
 }
 
-impl Select {
+impl SelectOption {
     fn read(option: &Value) -> Option<Self> {
         if option.get("type").and_then(Value::as_str) != Some("select") {
             return None;

@@ -1,5 +1,5 @@
-//! What it means when a declared program ends without having said how the turn went: many tell only their exit code
-//! and standard error that nobody is logged in or that a conversation is unknown.
+//! The meaning of an exit without a result: many programs report a missing login or an unknown session only by exit
+//! code and standard error.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::adapters::declared::section::Section;
 use crate::adapters::dialogue::{Dialogue, Ending, Exit, FailureKind, Step, Steps};
 use crate::adapters::event::Decision;
 
-/// What one way to end means. Of several the first that fits counts.
+/// The failure kind of one exit. Of several rules the first that matches counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExitRule {
     code: Option<i32>,
@@ -37,13 +37,13 @@ impl ExitRule {
     }
 }
 
-/// A dialogue whose end is looked up in such rules if it ended badly and did not say why.
-pub(crate) struct WithExits {
+/// A dialogue whose failure at exit is classified by exit rules.
+pub(crate) struct ExitRuleDialogue {
     pub(crate) inner: Box<dyn Dialogue>,
     pub(crate) rules: Arc<[ExitRule]>,
 }
 
-impl Dialogue for WithExits {
+impl Dialogue for ExitRuleDialogue {
     fn begin(&mut self, steps: &mut Steps) {
         self.inner.begin(steps);
     }

@@ -1,31 +1,31 @@
-//! What a conversation is begun or taken up with.
+//! The request that starts or resumes a thread.
 //!
 //! Codex asks about tools of MCP servers only if they are not read-only and nothing in its configuration approves them.
 //! So its configuration is read first, and then each server named there is set to ask about every tool.
 
 use serde_json::{Map, Value, json};
 
-use crate::adapters::codex::{chooses_sandbox, looks_only};
+use crate::adapters::codex::{chooses_sandbox, read_only};
 use crate::adapters::order::{Order, Session};
 
-/// The call that begins a conversation or takes it up.
-pub(super) struct Opening {
+/// A `thread/start` or `thread/resume` request.
+pub(super) struct ThreadRequest {
     method: &'static str,
     params: Value,
     /// Where the configuration is read for.
     cwd: Option<String>,
-    /// Whether it may look and not touch.
-    looks_only: bool,
+    /// Whether it runs in a read-only sandbox.
+    read_only: bool,
 }
 
-impl Opening {
+impl ThreadRequest {
     pub(super) fn new(order: &Order) -> Self {
-        let looks_only = looks_only(&order.permissions);
+        let read_only = read_only(&order.permissions);
         // `untrusted` is what makes it ask before every command and every change; `user` brings the questions here,
         // whatever its configuration says. Where it may only look, the sandbox holds it and there is nothing to ask.
-        let policy = if looks_only { "never" } else { "untrusted" };
+        let policy = if read_only { "never" } else { "untrusted" };
         let mut params = json!({ "approvalPolicy": policy, "approvalsReviewer": "user" });
-        match (chooses_sandbox(&order.args), looks_only) {
+        match (chooses_sandbox(&order.args), read_only) {
             (true, _) => {}
             (false, false) => params["sandbox"] = "workspace-write".into(),
             (false, true) => params["config"] = only_reading(),
@@ -47,10 +47,10 @@ impl Opening {
                 "thread/resume"
             }
         };
-        Self { method, params, cwd, looks_only }
+        Self { method, params, cwd, read_only }
     }
 
-    /// With what its configuration is asked for.
+    /// The parameters of `config/read`.
     pub(super) fn config_params(&self) -> Value {
         json!({ "cwd": self.cwd })
     }
@@ -59,17 +59,20 @@ impl Opening {
     pub(super) fn call(&self, config: &Value) -> (&'static str, Value) {
         let mut params = self.params.clone();
         let servers = config.get("mcp_servers").and_then(Value::as_object);
-        let servers: Map<String, Value> =
-            servers.into_iter().flatten().map(|(name, server)| (name.clone(), self.held_back(server))).collect();
+        let servers: Map<String, Value> = servers
+            .into_iter()
+            .flatten()
+            .map(|(name, server)| (name.clone(), self.restricted_server(server)))
+            .collect();
         if !servers.is_empty() {
             params["config"]["mcp_servers"] = servers.into();
         }
         (self.method, params)
     }
 
-    /// What is changed of an MCP server.
-    fn held_back(&self, server: &Value) -> Value {
-        if self.looks_only {
+    /// The settings that restrict an MCP server.
+    fn restricted_server(&self, server: &Value) -> Value {
+        if self.read_only {
             return json!({ "enabled": false });
         }
         let asks = || json!({ "approval_mode": "prompt" });
@@ -79,8 +82,8 @@ impl Opening {
     }
 }
 
-/// Settings for a sandbox in which everything can be read but a file that nobody has. Where nothing is hidden, a rule in
-/// the user's `rules` folder that allows a command would also let it out of the sandbox.
+/// Settings for a sandbox in which everything can be read but a file that does not exist. Where nothing is hidden, a
+/// rule in the user's `rules` folder that allows a command would also let it out of the sandbox.
 fn only_reading() -> Value {
     let filesystem = json!({ ":root": "read", "/nonexistent": "deny" });
     json!({ "default_permissions": "switchboard", "permissions": { "switchboard": { "filesystem": filesystem } } })

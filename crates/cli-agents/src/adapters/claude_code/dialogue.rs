@@ -4,31 +4,31 @@ use serde_json::{Value, json};
 
 use super::approvals::Approvals;
 use super::background::Background;
-use super::outcome::{self, Known};
-use super::read::{list, number, text};
-use super::rules::{Reply, Rules};
+use super::deny_hook::{DenyHook, HookReply};
+use super::json::{list, number, text};
+use super::message_stream::MessageStream;
+use super::outcome::{self, ResultContext};
 use super::tools::Calls;
 use super::usage;
-use super::words::Words;
 use crate::adapters::auth_failures::AuthFailures;
-use crate::adapters::cut::cut;
 use crate::adapters::dialogue::{Dialogue, Ending, Exit, Steps};
 use crate::adapters::event::{Decision, Event, Usage};
 use crate::adapters::order::Order;
 use crate::adapters::permissions::Permissions;
+use crate::adapters::truncate::cut;
 
 /// The longest notice.
 const LONGEST_NOTICE: usize = 500;
 
 /// The state of one run.
 #[derive(Debug)]
-pub(super) struct Conversation {
+pub(super) struct ClaudeDialogue {
     /// Until it is written.
     prompt: Option<String>,
     permissions: Permissions,
-    /// If something is denied. The prompt is then written when the program has taken them.
-    rules: Option<Rules>,
-    words: Words,
+    /// If something is denied. The prompt is then written when the program has accepted the hook.
+    deny_hook: Option<DenyHook>,
+    messages: MessageStream,
     calls: Calls,
     approvals: Approvals,
     background: Background,
@@ -42,16 +42,16 @@ pub(super) struct Conversation {
     finished: bool,
 }
 
-impl Conversation {
+impl ClaudeDialogue {
     pub(super) fn new(order: &Order) -> Self {
-        // What begins with a slash may be a command to the program itself, like `/model`. A caller's words are for the
-        // model: with a space before it, it is a text like any other.
+        // A leading slash may be a command to the program itself, like `/model`. A caller's message is for the model:
+        // with a space before it, it is plain text.
         let prompt = if order.prompt.starts_with('/') { format!(" {}", order.prompt) } else { order.prompt.clone() };
         Self {
             prompt: Some(prompt),
-            rules: Rules::new(&order.permissions),
+            deny_hook: DenyHook::new(&order.permissions),
             permissions: order.permissions.clone(),
-            words: Words::default(),
+            messages: MessageStream::default(),
             calls: Calls::default(),
             approvals: Approvals::new(&order.cwd),
             background: Background::default(),
@@ -65,7 +65,7 @@ impl Conversation {
     }
 
     /// Writes the prompt, once.
-    fn prompt(&mut self, steps: &mut Steps) {
+    fn write_prompt(&mut self, steps: &mut Steps) {
         let Some(prompt) = self.prompt.take() else {
             return;
         };
@@ -74,15 +74,15 @@ impl Conversation {
     }
 
     fn reply(&mut self, line: &Value, steps: &mut Steps) {
-        match self.rules.as_ref().and_then(|rules| rules.reply(line)) {
-            Some(Reply::Taken) => self.prompt(steps),
-            Some(Reply::Refused(why)) => self.finish(Ending::Failed(outcome::unruled(&why)), steps),
+        match self.deny_hook.as_ref().and_then(|hook| hook.reply(line)) {
+            Some(HookReply::Taken) => self.write_prompt(steps),
+            Some(HookReply::Refused(why)) => self.finish(Ending::Failed(outcome::unruled(&why)), steps),
             None => {}
         }
     }
 
     fn ask(&mut self, line: &Value, steps: &mut Steps) {
-        match self.rules.as_ref().and_then(|rules| rules.answer(line)) {
+        match self.deny_hook.as_ref().and_then(|hook| hook.answer(line)) {
             Some(answered) => {
                 if let Some((call, tool)) = answered.refused {
                     self.approvals.refused(call, tool);
@@ -100,18 +100,18 @@ impl Conversation {
             "api_retry" => self.retry(line, steps),
             "permission_denied" => notice(&format!("{}: {}", text(line, "tool_name"), text(line, "message")), steps),
             "compact_boundary" => notice("the conversation was shortened to fit the model", steps),
-            // Those of commands in the foreground have no file, and their result is told anyway. An agent's may go on
-            // with all it has said.
+            // Those of commands in the foreground have no file, and their result is an event anyway. A subagent's may
+            // continue with its whole output.
             "task_notification" if !text(line, "output_file").is_empty() => {
                 notice(text(line, "summary").lines().next().unwrap_or_default(), steps);
             }
             _ => {}
         }
-        self.background.hear(line, self.result.is_some());
+        self.background.update(line, self.result.is_some());
         self.settle(steps);
     }
 
-    /// The model's service did not answer and is asked again.
+    /// A request to the model's service failed and is retried.
     fn retry(&mut self, line: &Value, steps: &mut Steps) {
         let error = text(line, "error");
         let mut why = error.replace('_', " ");
@@ -136,19 +136,19 @@ impl Conversation {
         match text(event, "type") {
             "message_start" => {
                 self.auth_failures.reset();
-                self.words.begin(event.get("message").map_or("", |message| text(message, "id")), steps);
+                self.messages.begin(event.get("message").map_or("", |message| text(message, "id")), steps);
             }
             "content_block_delta" => {
                 let delta = event.get("delta").unwrap_or(&Value::Null);
                 match text(delta, "type") {
-                    "text_delta" => self.words.piece(text(delta, "text"), steps),
-                    "thinking_delta" => self.words.thought(text(delta, "thinking"), steps),
+                    "text_delta" => self.messages.text_delta(text(delta, "text"), steps),
+                    "thinking_delta" => self.messages.reasoning_delta(text(delta, "thinking"), steps),
                     _ => {}
                 }
             }
             "message_stop" => match line.get("abandoned_blocks") {
-                Some(abandoned) if number(abandoned, "from_block_index") == 0 => self.words.give_up(),
-                _ => self.words.end(steps),
+                Some(abandoned) if number(abandoned, "from_block_index") == 0 => self.messages.abandon(),
+                _ => self.messages.end(steps),
             },
             _ => {}
         }
@@ -161,18 +161,18 @@ impl Conversation {
         if is_error {
             text(line, "error").clone_into(&mut self.error);
         }
-        // Another agent's words are for this one, which tells what matters of them. What it does is told.
+        // A subagent's messages are for this agent, which sums them up. Its tool calls are passed on.
         let (other, whole) = (by_another_agent(line), message.get("content").and_then(Value::as_str));
         let whole = whole.map(|text| json!({"type": "text", "text": text}));
         for block in whole.iter().chain(list(message, "content")) {
             match text(block, "type") {
                 // Made up by the program, and no answer.
                 "text" if is_error => notice(text(block, "text"), steps),
-                "text" if !other => self.words.whole(id, text(block, "text"), steps),
-                "thinking" if !other => self.words.whole_thought(id, text(block, "thinking"), steps),
+                "text" if !other => self.messages.whole_text(id, text(block, "text"), steps),
+                "thinking" if !other => self.messages.whole_reasoning(id, text(block, "thinking"), steps),
                 "tool_use" => {
                     if !other {
-                        self.words.end(steps);
+                        self.messages.end(steps);
                     }
                     self.calls.call(block, steps);
                 }
@@ -183,7 +183,7 @@ impl Conversation {
 
     fn user(&mut self, line: &Value, steps: &mut Steps) {
         if !by_another_agent(line) {
-            self.words.end(steps);
+            self.messages.end(steps);
         }
         let content = line.get("message").map_or(&[][..], |message| list(message, "content"));
         for block in content.iter().filter(|block| text(block, "type") == "tool_result") {
@@ -192,20 +192,20 @@ impl Conversation {
     }
 
     fn result(&mut self, line: &Value, steps: &mut Steps) {
-        self.words.end(steps);
+        self.messages.end(steps);
         usage::add(&mut self.usage, line);
         let Usage { input_tokens, output_tokens, cost_usd, .. } = self.usage;
         if input_tokens > 0 || output_tokens > 0 || cost_usd.is_some_and(|cost| cost > 0.0) {
             steps.event(Event::Usage(self.usage));
         }
-        let known = Known {
+        let context = ResultContext {
             approvals: &self.approvals,
             permissions: &self.permissions,
             error: &self.error,
             interrupted: self.interrupted,
         };
-        let ending = outcome::of_result(line, &known);
-        self.background.answered();
+        let ending = outcome::of_result(line, &context);
+        self.background.result_received();
         if matches!(ending, Ending::Failed(_)) {
             self.finish(ending, steps);
         } else {
@@ -232,11 +232,11 @@ impl Conversation {
     }
 }
 
-impl Dialogue for Conversation {
+impl Dialogue for ClaudeDialogue {
     fn begin(&mut self, steps: &mut Steps) {
-        match &self.rules {
-            Some(rules) => steps.write(rules.request()),
-            None => self.prompt(steps),
+        match &self.deny_hook {
+            Some(hook) => steps.write(hook.request()),
+            None => self.write_prompt(steps),
         }
     }
 
@@ -273,7 +273,7 @@ impl Dialogue for Conversation {
         }
         self.interrupted = true;
         if self.result.take().is_some() {
-            // It only waits for what works in the background, and would not say anything.
+            // It only waits for background tasks, and would not answer.
             self.finish(Ending::Failed(outcome::stopped()), steps);
             return;
         }
@@ -285,7 +285,7 @@ impl Dialogue for Conversation {
         if self.finished {
             return;
         }
-        self.words.end(steps);
+        self.messages.end(steps);
         let ending = self.result.take();
         let ending = ending.unwrap_or_else(|| Ending::Failed(outcome::of_exit(exit, self.interrupted)));
         self.finish(ending, steps);
