@@ -19,6 +19,7 @@ mod generic;
 mod interpreter;
 mod json_lines;
 mod login_sign;
+mod messages;
 mod opencode;
 mod order;
 mod permissions;

@@ -14,7 +14,6 @@ mod errors;
 mod message;
 mod permission_requests;
 mod session_settings;
-mod text;
 mod tools;
 mod updates;
 mod usage;

@@ -23,7 +23,6 @@ mod event_line;
 mod event_lines;
 pub(crate) mod exit_result;
 pub(crate) mod json_line;
-pub(crate) mod messages;
 pub(crate) mod open_calls;
 pub(crate) mod prompt_input;
 pub(crate) mod text_lines;

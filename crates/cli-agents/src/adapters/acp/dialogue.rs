@@ -245,7 +245,7 @@ impl AcpDialogue {
         self.updates.usage.close(&result, steps);
         let reason = result.get("stopReason").cloned().unwrap_or_default();
         let (kind, text) = match serde_json::from_value(reason.clone()) {
-            Ok(StopReason::EndTurn) => return steps.done(self.updates.text.answer()),
+            Ok(StopReason::EndTurn) => return steps.done(self.updates.messages.last()),
             Ok(StopReason::MaxTokens) => (FailureKind::Limit, "the model came to its limit of tokens".to_owned()),
             Ok(StopReason::MaxTurnRequests) => (FailureKind::Limit, "the agent came to its limit of steps".to_owned()),
             Ok(StopReason::Refusal) => (FailureKind::Reported, "the agent refused to go on".to_owned()),
@@ -265,7 +265,7 @@ impl AcpDialogue {
         if self.interrupted || !matches!(self.waiting, Waiting::Prompt) {
             return permission_requests::cancel(id, steps);
         }
-        self.updates.text.end(steps);
+        self.updates.messages.end(steps);
         self.permission_requests.ask(id, params, &mut self.updates.tools, steps);
     }
 

@@ -5,22 +5,22 @@
 use agent_client_protocol_schema::v1::ToolCallUpdate;
 use serde_json::Value;
 
-use super::text::Text;
 use super::tools::Tools;
 use super::usage::UsageCounter;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
+use crate::adapters::messages::Messages;
 
 /// The updates of one turn.
 pub(super) struct Updates {
-    pub(super) text: Text,
+    pub(super) messages: Messages,
     pub(super) tools: Tools,
     pub(super) usage: UsageCounter,
 }
 
 impl Updates {
     pub(super) fn new(resumed: bool, denied: Vec<&'static str>) -> Self {
-        Self { text: Text::default(), tools: Tools::new(denied), usage: UsageCounter::new(resumed) }
+        Self { messages: Messages::default(), tools: Tools::new(denied), usage: UsageCounter::new(resumed) }
     }
 
     /// One update. Kinds that are not known here are ignored.
@@ -29,17 +29,18 @@ impl Updates {
         match update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default() {
             "agent_message_chunk" => {
                 self.tools.announce_pending(None, steps);
-                self.text.piece(text(), update.get("messageId").and_then(Value::as_str), steps);
+                let id = update.get("messageId").and_then(Value::as_str);
+                self.messages.push_of(id, text().to_owned(), steps);
             }
             "agent_thought_chunk" if !text().is_empty() => {
                 self.tools.announce_pending(None, steps);
-                self.text.end(steps);
+                self.messages.end(steps);
                 steps.event(Event::Reasoning { text: text().to_owned() });
             }
             "tool_call" | "tool_call_update" => {
                 // One type for both: agents announce calls without the title that the other type wants.
                 if let Ok(update) = serde_json::from_value::<ToolCallUpdate>(update.clone()) {
-                    self.text.end(steps);
+                    self.messages.end(steps);
                     self.tools.update(update, steps);
                 }
             }
@@ -61,7 +62,7 @@ impl Updates {
 
     /// The turn is over: ends the open message and the open calls.
     pub(super) fn close(&mut self, steps: &mut Steps) {
-        self.text.end(steps);
+        self.messages.end(steps);
         self.tools.close(steps);
     }
 }

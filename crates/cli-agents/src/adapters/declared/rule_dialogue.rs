@@ -10,9 +10,9 @@ use crate::adapters::dialogue::{Dialogue, Exit, Steps};
 use crate::adapters::event::{Event, Usage};
 use crate::adapters::generic::exit_result::{self, Success};
 use crate::adapters::generic::json_line;
-use crate::adapters::generic::messages::Messages;
 use crate::adapters::generic::open_calls::OpenCalls;
 use crate::adapters::generic::prompt_input::PromptInput;
+use crate::adapters::messages::Messages;
 
 /// One run of a declared program.
 #[derive(Debug)]

@@ -12,11 +12,9 @@ use crate::adapters::auth_failures::{AuthFailures, is_auth_failure};
 use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
 use crate::adapters::json_lines::{ended_without_result, message, object, refused_by_itself, text};
+use crate::adapters::messages::Messages;
 use crate::adapters::order::{Order, Session};
 use crate::adapters::permissions::{Permission, Permissions};
-
-/// A longer last message is not repeated as the answer.
-const LONGEST_ANSWER: usize = 1 << 20;
 
 /// A model calls a handful of tools at once; names of more are not remembered.
 const MOST_OPEN_TOOLS: usize = 1000;
@@ -26,9 +24,7 @@ pub(super) struct GeminiDialogue {
     input: Option<String>,
     permissions: Permissions,
     resumed: bool,
-    /// The message it is at, or the last one: whole, unless it is too long.
-    said: String,
-    saying: bool,
+    messages: Messages,
     /// Calls without a result: name and the file that is written, by id.
     open: HashMap<String, (String, Option<String>)>,
     /// Something went wrong although it may call the turn a success.
@@ -44,8 +40,7 @@ impl GeminiDialogue {
             input,
             permissions: order.permissions.clone(),
             resumed: matches!(order.session, Session::Resume(_)),
-            said: String::new(),
-            saying: false,
+            messages: Messages::default(),
             open: HashMap::new(),
             failure: None,
             auth_failures: AuthFailures::default(),
@@ -63,32 +58,18 @@ impl GeminiDialogue {
         self.auth_failures.reset();
         let is_piece = event["delta"] == true;
         if !is_piece {
-            self.end_message(steps);
+            self.messages.end(steps);
         }
-        if !self.saying {
-            self.saying = true;
-            self.said.clear();
-        }
-        if self.said.len() <= LONGEST_ANSWER {
-            self.said.push_str(&text);
-        }
-        steps.event(Event::Text { text });
+        self.messages.push(text, steps);
         if !is_piece {
-            self.end_message(steps);
-        }
-    }
-
-    fn end_message(&mut self, steps: &mut Steps) {
-        if self.saying {
-            self.saying = false;
-            steps.event(Event::TextEnd);
+            self.messages.end(steps);
         }
     }
 
     fn tool_use(&mut self, event: &Value, steps: &mut Steps) {
         let (Some(id), Some(tool)) = (text(&event["tool_id"]), text(&event["tool_name"])) else { return };
         self.auth_failures.reset();
-        self.end_message(steps);
+        self.messages.end(steps);
         if self.open.len() < MOST_OPEN_TOOLS {
             let written = matches!(tool.as_str(), "write_file" | "replace")
                 .then(|| text(&event["parameters"]["file_path"]))
@@ -139,7 +120,7 @@ impl GeminiDialogue {
                 false => FailureKind::Reported,
             };
             if kind == FailureKind::NotLoggedIn && self.auth_failures.add() {
-                self.end_message(steps);
+                self.messages.end(steps);
                 self.finished = true;
                 return steps.fail(kind, message(&text));
             }
@@ -149,7 +130,7 @@ impl GeminiDialogue {
     }
 
     fn result(&mut self, event: &Value, steps: &mut Steps) {
-        self.end_message(steps);
+        self.messages.end(steps);
         self.finished = true;
         if let Some(usage) = usage(&event["stats"]) {
             steps.event(Event::Usage(usage));
@@ -164,8 +145,7 @@ impl GeminiDialogue {
         } else if let Some(Failure { kind, message }) = self.failure.take() {
             steps.fail(kind, message);
         } else {
-            let said = std::mem::take(&mut self.said);
-            steps.done(Some(said).filter(|said| !said.is_empty() && said.len() <= LONGEST_ANSWER));
+            steps.done(self.messages.last());
         }
     }
 }
@@ -202,7 +182,7 @@ impl Dialogue for GeminiDialogue {
             return;
         }
         self.finished = true;
-        self.end_message(steps);
+        self.messages.end(steps);
         let no_session = exit.stderr.lines().find(|line| line.contains("Error resuming session"));
         match (exit.code, no_session) {
             (Some(41), _) => steps.fail(FailureKind::NotLoggedIn, format!("gemini {}", exit.describe())),

@@ -7,9 +7,9 @@ use crate::adapters::event::{Approval, Decision, Event};
 use crate::adapters::generic::event_line::{self, ParsedLine};
 use crate::adapters::generic::exit_result::{self, Success};
 use crate::adapters::generic::json_line;
-use crate::adapters::generic::messages::Messages;
 use crate::adapters::generic::open_calls::OpenCalls;
 use crate::adapters::generic::prompt_input::PromptInput;
+use crate::adapters::messages::Messages;
 
 /// The most open questions; a program with more has lost count.
 const MOST_QUESTIONS: usize = 100;

@@ -1,7 +1,7 @@
 //! The result of a turn whose program exited without a result of its own.
 
 use crate::adapters::dialogue::{Exit, FailureKind, Steps};
-use crate::adapters::generic::messages::Messages;
+use crate::adapters::messages::Messages;
 
 /// What makes a turn a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use crate::adapters::event::{Approval, Decision, Event};
 use crate::adapters::generic::approval_pattern::ApprovalPattern;
 use crate::adapters::generic::exit_result::{self, Success};
 use crate::adapters::generic::json_line::is_json;
-use crate::adapters::generic::messages::Messages;
 use crate::adapters::generic::prompt_input::PromptInput;
+use crate::adapters::messages::Messages;
 use crate::adapters::plain_text::plain_line;
 
 /// The tool name, in permission rules, of a question that names no tool.
