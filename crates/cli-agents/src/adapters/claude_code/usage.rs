@@ -18,33 +18,28 @@ pub(super) fn add(usage: &mut Usage, result: &Value) {
         models.values().for_each(|model| add_model(usage, model));
         usage.cost_usd = result.get("total_cost_usd").and_then(Value::as_f64).or(usage.cost_usd);
     } else if let Some(turn) = result.get("usage") {
-        let tokens = |member| number(turn, member);
-        let more = Usage {
-            scope: Scope::Run,
-            input_tokens: tokens("input_tokens")
-                .saturating_add(tokens("cache_read_input_tokens"))
-                .saturating_add(tokens("cache_creation_input_tokens")),
-            cached_tokens: tokens("cache_read_input_tokens"),
-            output_tokens: tokens("output_tokens"),
-            reasoning_tokens: turn.get("output_tokens_details").map_or(0, |details| number(details, "thinking_tokens")),
-            cost_usd: None,
-        };
-        usage.add(&more);
+        let reasoning = turn.get("output_tokens_details").map_or(0, |details| number(details, "thinking_tokens"));
+        let names = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
+        usage.add(&counts(turn, names, reasoning));
         usage.cost_usd = result.get("total_cost_usd").and_then(Value::as_f64).or(usage.cost_usd);
     }
 }
 
 fn add_model(usage: &mut Usage, model: &Value) {
-    let tokens = |member| number(model, member);
-    let more = Usage {
+    let names = ["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens"];
+    let cost_usd = model.get("costUSD").and_then(Value::as_f64);
+    usage.add(&Usage { cost_usd, ..counts(model, names, number(model, "thinkingTokens")) });
+}
+
+/// The token counts under these names. Those of the cache are not among the input tokens.
+fn counts(holder: &Value, names: [&str; 4], reasoning_tokens: u64) -> Usage {
+    let [input, read, created, output_tokens] = names.map(|name| number(holder, name));
+    Usage {
         scope: Scope::Run,
-        input_tokens: tokens("inputTokens")
-            .saturating_add(tokens("cacheReadInputTokens"))
-            .saturating_add(tokens("cacheCreationInputTokens")),
-        cached_tokens: tokens("cacheReadInputTokens"),
-        output_tokens: tokens("outputTokens"),
-        reasoning_tokens: tokens("thinkingTokens"),
-        cost_usd: model.get("costUSD").and_then(Value::as_f64),
-    };
-    usage.add(&more);
+        input_tokens: input.saturating_add(read).saturating_add(created),
+        cached_tokens: read,
+        output_tokens,
+        reasoning_tokens,
+        cost_usd: None,
+    }
 }
