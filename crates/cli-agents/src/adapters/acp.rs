@@ -164,9 +164,7 @@ impl Adapter for Acp {
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-        if order.prompt.trim().is_empty() {
-            return Err(OrderError::NoPrompt);
-        }
+        order.require_prompt()?;
         let Some(cwd) = order.cwd.to_str().filter(|_| order.cwd.is_absolute()) else {
             let cwd = order.cwd.display();
             let text = format!("the working directory is {cwd}, and this agent takes only an absolute path in UTF-8");

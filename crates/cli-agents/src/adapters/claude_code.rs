@@ -176,9 +176,7 @@ impl Adapter for ClaudeCode {
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-        if order.prompt.trim().is_empty() {
-            return Err(OrderError::NoPrompt);
-        }
+        order.require_prompt()?;
         let env = [
             // An update in the middle of a turn would exchange the program under other turns.
             ("DISABLE_AUTOUPDATER", "1"),

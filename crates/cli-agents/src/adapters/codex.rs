@@ -117,9 +117,7 @@ impl Adapter for Codex {
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-        if order.prompt.trim().is_empty() {
-            return Err(OrderError::NoPrompt);
-        }
+        order.require_prompt()?;
         if let Session::Resume(id) = &order.session
             && Uuid::try_parse(id).is_err()
         {

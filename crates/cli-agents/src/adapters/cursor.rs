@@ -8,7 +8,6 @@ mod dialogue;
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
-use crate::adapters::json_lines::require_prompt;
 use crate::adapters::login_sign::LoginSign;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::{Permission, Permissions};
@@ -75,7 +74,7 @@ impl Adapter for Cursor {
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-        require_prompt(order)?;
+        order.require_prompt()?;
         if order.effort.is_some() {
             return Err(OrderError::Unsupported(
                 "cursor has no setting for how hard to think: remove `effort`, and choose a model that thinks as hard \

@@ -172,9 +172,7 @@ impl Adapter for Declared {
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-        if order.prompt.trim().is_empty() {
-            return Err(OrderError::NoPrompt);
-        }
+        order.require_prompt()?;
         let title = self.about.title.clone();
         let turn = match (&order.session, &self.resume) {
             (Session::New(_), _) => &self.start,

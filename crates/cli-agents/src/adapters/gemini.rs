@@ -9,7 +9,6 @@ pub(crate) mod trust;
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
-use crate::adapters::json_lines::require_prompt;
 use crate::adapters::login_sign::LoginSign;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::{Permission, Permissions};
@@ -129,7 +128,7 @@ impl Adapter for Gemini {
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-        require_prompt(order)?;
+        order.require_prompt()?;
         if order.effort.is_some() {
             return Err(OrderError::Unsupported(
                 "gemini has no setting for how hard to think: remove `effort`".to_owned(),

@@ -220,9 +220,7 @@ impl Adapter for Generic {
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-        if order.prompt.trim().is_empty() {
-            return Err(OrderError::NoPrompt);
-        }
+        order.require_prompt()?;
         self.check(order)?;
         let prompt_input = self.prompt_input(order)?;
         let launch = Launch { args: self.arguments(order)?, env: Vec::new(), input: prompt_input.input() };

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::adapters::dialogue::{Exit, FailureKind, Steps};
-use crate::adapters::order::{Order, OrderError};
 
 /// Messages for people are truncated to this many characters: some programs quote a whole server response.
 const LONGEST_MESSAGE: usize = 2000;
@@ -26,11 +25,6 @@ pub(crate) fn object(line: &str) -> Option<Value> {
 /// A member that is a text, or nothing.
 pub(crate) fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
-}
-
-/// The prompt must say something: these programs take an empty one for a mistake in their arguments.
-pub(crate) fn require_prompt(order: &Order) -> Result<(), OrderError> {
-    if order.prompt.trim().is_empty() { Err(OrderError::NoPrompt) } else { Ok(()) }
 }
 
 /// A message for people, short enough to be shown.

@@ -9,7 +9,6 @@ pub(crate) mod plugins;
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
 use crate::adapters::dialogue::{Dialogue, Exit};
 use crate::adapters::field_error::FieldError;
-use crate::adapters::json_lines::require_prompt;
 use crate::adapters::login_sign::LoginSign;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::Permissions;
@@ -114,7 +113,7 @@ impl Adapter for Opencode {
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-        require_prompt(order)?;
+        order.require_prompt()?;
         self.check(&order.permissions)?;
         plugins::refuse(order)?;
         let mut args: Vec<String> = ["run", "--format", "json", "--thinking"].map(str::to_owned).to_vec();

@@ -76,6 +76,11 @@ impl Order {
     /// The longest argument that Linux takes is 128 KiB, with its zero byte.
     pub const LONGEST_ARGUMENT: usize = (128 << 10) - 1;
 
+    /// Refuses an empty prompt: programs take one for a mistake in their arguments.
+    pub(crate) fn require_prompt(&self) -> Result<(), OrderError> {
+        if self.prompt.trim().is_empty() { Err(OrderError::NoPrompt) } else { Ok(()) }
+    }
+
     /// The prompt, if it can be an argument.
     ///
     /// # Errors
