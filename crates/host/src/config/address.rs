@@ -1,20 +1,20 @@
 //! Addresses as settings: bind address, public base URL, web origins, networks, allowed hosts and nameservers.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use http::Uri;
 use ipnet::IpNet;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use switchboard_egress::Allowlist;
 
 use crate::config::problem::Mismatch;
+use crate::config::schema::json_schema_of;
 use crate::config::value::Scalar;
 
 /// Address and port to listen on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct BindAddress(pub SocketAddr);
 
 impl Scalar for BindAddress {
@@ -32,7 +32,8 @@ impl Scalar for BindAddress {
 }
 
 /// The beginning of every public address, `https://agents.example.com`, without a slash at its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct BaseUrl(String);
 
 impl BaseUrl {
@@ -64,7 +65,8 @@ impl Scalar for BaseUrl {
 }
 
 /// A web page's origin that may call us from a browser: `https://app.example.com`, or `*` for any.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct WebOrigin(String);
 
 impl WebOrigin {
@@ -132,7 +134,8 @@ impl Scalar for Network {
 }
 
 /// A host that may be called although it is not public: `host`, `host:port` or `*.domain`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct AllowedHost(String);
 
 impl AllowedHost {
@@ -191,33 +194,9 @@ fn web_address(text: &str) -> Option<Uri> {
     (web && usable).then_some(uri)
 }
 
-impl Serialize for BindAddress {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl Serialize for BaseUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl Serialize for WebOrigin {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
 impl Serialize for Network {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
-    }
-}
-
-impl Serialize for AllowedHost {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
     }
 }
 
@@ -227,65 +206,30 @@ impl Serialize for Nameserver {
     }
 }
 
-impl JsonSchema for BindAddress {
-    fn schema_name() -> Cow<'static, str> {
-        "BindAddress".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": ":[0-9]+$", "examples": ["127.0.0.1:41242", "[::1]:41242"] })
-    }
-}
-
-impl JsonSchema for BaseUrl {
-    fn schema_name() -> Cow<'static, str> {
-        "BaseUrl".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^https?://[^?#]+$", "examples": ["https://agents.example.com"] })
-    }
-}
-
-impl JsonSchema for WebOrigin {
-    fn schema_name() -> Cow<'static, str> {
-        "WebOrigin".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(\\*|https?://[^/?#]+)$", "examples": ["https://app.example.com"] })
-    }
-}
-
-impl JsonSchema for Network {
-    fn schema_name() -> Cow<'static, str> {
-        "Network".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9a-fA-F.:]+(/[0-9]{1,3})?$", "examples": ["10.0.0.0/8", "10.0.0.1"] })
-    }
-}
-
-impl JsonSchema for AllowedHost {
-    fn schema_name() -> Cow<'static, str> {
-        "AllowedHost".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[^/?#@\\s]+$", "examples": ["hooks.internal:8080", "*.internal"] })
-    }
-}
-
-impl JsonSchema for Nameserver {
-    fn schema_name() -> Cow<'static, str> {
-        "Nameserver".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9a-fA-F.:\\[\\]]+$", "examples": ["10.0.0.2", "10.0.0.2:5353"] })
-    }
-}
+json_schema_of!(BindAddress, {
+    "type": "string", "pattern": ":[0-9]+$",
+    "examples": ["127.0.0.1:41242", "[::1]:41242"]
+});
+json_schema_of!(BaseUrl, {
+    "type": "string", "pattern": "^https?://[^?#]+$",
+    "examples": ["https://agents.example.com"]
+});
+json_schema_of!(WebOrigin, {
+    "type": "string", "pattern": "^(\\*|https?://[^/?#]+)$",
+    "examples": ["https://app.example.com"]
+});
+json_schema_of!(Network, {
+    "type": "string", "pattern": "^[0-9a-fA-F.:]+(/[0-9]{1,3})?$",
+    "examples": ["10.0.0.0/8", "10.0.0.1"]
+});
+json_schema_of!(AllowedHost, {
+    "type": "string", "pattern": "^[^/?#@\\s]+$",
+    "examples": ["hooks.internal:8080", "*.internal"]
+});
+json_schema_of!(Nameserver, {
+    "type": "string", "pattern": "^[0-9a-fA-F.:\\[\\]]+$",
+    "examples": ["10.0.0.2", "10.0.0.2:5353"]
+});
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,11 @@
 //! Names of agents. They are path segments (`/a2a/{agent}/…`), so they are plain and may not be a reserved segment.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use crate::config::problem::Mismatch;
+use crate::config::schema::json_schema_of;
 use crate::config::value::Scalar;
 
 /// Path segments with another meaning where an agent's name is expected.
@@ -57,15 +56,7 @@ impl Scalar for AgentName {
     }
 }
 
-impl JsonSchema for AgentName {
-    fn schema_name() -> Cow<'static, str> {
-        "AgentName".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$", "not": { "enum": RESERVED } })
-    }
-}
+json_schema_of!(AgentName, { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$", "not": { "enum": RESERVED } });
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,11 @@
 //! Numbers of bytes as people write them, `64KiB`, `10MiB`, `10GiB`, and plain counts of at least one.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use crate::config::problem::Mismatch;
+use crate::config::schema::json_schema_of;
 use crate::config::value::Scalar;
 
 /// The units, largest first, in bytes. Only binary ones: what `MB` means depends on who reads it.
@@ -91,15 +90,7 @@ impl Serialize for Size {
     }
 }
 
-impl JsonSchema for Size {
-    fn schema_name() -> Cow<'static, str> {
-        "Size".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9]+(B|KiB|MiB|GiB|TiB)$", "examples": ["64KiB", "10GiB"] })
-    }
-}
+json_schema_of!(Size, { "type": "string", "pattern": "^[0-9]+(B|KiB|MiB|GiB|TiB)$", "examples": ["64KiB", "10GiB"] });
 
 /// A number of things, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -138,15 +129,7 @@ impl Scalar for Count {
     }
 }
 
-impl JsonSchema for Count {
-    fn schema_name() -> Cow<'static, str> {
-        "Count".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": 1, "maximum": Self::LARGEST })
-    }
-}
+json_schema_of!(Count, { "type": "integer", "minimum": 1, "maximum": Count::LARGEST });
 
 #[cfg(test)]
 mod tests {

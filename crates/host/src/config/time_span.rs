@@ -1,14 +1,13 @@
 //! Lengths of time as people write them: `250ms`, `30s`, `10m`, `12h`, `7d`, and `none` where a limit may be absent.
 //! A bare number is refused, because it does not show whether seconds or milliseconds are meant.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use crate::config::problem::Mismatch;
+use crate::config::schema::json_schema_of;
 use crate::config::value::Scalar;
 
 /// The units, largest first, in milliseconds.
@@ -97,15 +96,10 @@ impl Serialize for TimeSpan {
     }
 }
 
-impl JsonSchema for TimeSpan {
-    fn schema_name() -> Cow<'static, str> {
-        "TimeSpan".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$", "examples": ["250ms", "30s", "10m", "7d"] })
-    }
-}
+json_schema_of!(TimeSpan, {
+    "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$",
+    "examples": ["250ms", "30s", "10m", "7d"]
+});
 
 /// A length of time that may be absent: `none`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,15 +142,7 @@ impl Serialize for TimeLimit {
     }
 }
 
-impl JsonSchema for TimeLimit {
-    fn schema_name() -> Cow<'static, str> {
-        "TimeLimit".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(none|[0-9]+(ms|s|m|h|d))$", "examples": ["none", "30m"] })
-    }
-}
+json_schema_of!(TimeLimit, { "type": "string", "pattern": "^(none|[0-9]+(ms|s|m|h|d))$", "examples": ["none", "30m"] });
 
 #[cfg(test)]
 mod tests {
