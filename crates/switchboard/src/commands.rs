@@ -14,12 +14,15 @@ pub mod webhooks;
 use std::future::Future;
 use std::process::ExitCode;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use switchboard_host::config::{Problems, Workspace};
+use switchboard_host::control::Request;
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::config::FleetConfig;
-use crate::control_client::ControlClientError;
+use crate::control_client::{ControlClient, ControlClientError};
 
 /// The workspace and its agents, or the exit code after its problems are printed.
 fn loaded(fleet: Result<FleetConfig, Problems>, printer: Printer) -> Result<FleetConfig, ExitCode> {
@@ -41,12 +44,48 @@ fn loaded_fleet(flags: &DataFlags, printer: Printer) -> Result<FleetConfig, Exit
     Ok(fleet)
 }
 
-/// Runs a short command's async part; one thread is enough for one request.
+/// Runs a command's async part; one thread is enough for the few requests of a command.
 fn short(printer: Printer, work: impl Future<Output = ExitCode>) -> ExitCode {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(work),
-        Err(error) => printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
-    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
+    };
+    let code = runtime.block_on(work);
+    // A blocking read of standard input may never return.
+    runtime.shutdown_background();
+    code
+}
+
+/// Sends one request to the control socket and prints its reply: as JSON if that is the output form, else with `print`.
+/// `without_server` is the next step to suggest if only a running server can handle the request.
+fn control_request<T: Serialize + DeserializeOwned>(
+    flags: &DataFlags,
+    request: Request,
+    without_server: Option<String>,
+    printer: Printer,
+    print: impl FnOnce(T),
+) -> ExitCode {
+    let workspace = match loaded_data(flags, printer) {
+        Ok(workspace) => workspace,
+        Err(code) => return code,
+    };
+    short(printer, async {
+        let client = match ControlClient::open(&workspace.data_dir(), false).await {
+            Ok(client) if workspace.config.webhooks.enabled => client,
+            Ok(client) => client.with_webhooks_off(),
+            Err(error) => return refused(&error, printer),
+        };
+        let is_server = client.is_server();
+        match (client.request::<T>(request).await, without_server) {
+            (Ok(reply), _) if printer.is_json() => printer.json(&reply),
+            (Ok(reply), _) => print(reply),
+            (Err(ControlClientError::Refused(refusal)), Some(next)) if !is_server => {
+                return printer.failure(&refusal.problem, &next);
+            }
+            (Err(error), _) => return refused(&error, printer),
+        }
+        ExitCode::SUCCESS
+    })
 }
 
 /// Prints why a request to the control socket failed.

@@ -100,8 +100,8 @@ impl WebhooksCommand {
             Self::List { options, flags } => webhooks::list::run(&flags, options, printer),
             Self::Show { number, flags } => webhooks::show::run(&flags, number, printer),
             Self::Retry { options, flags } => webhooks::retry::run(&flags, options, printer),
-            Self::Pause { number, flags } => webhooks::pause::run(&flags, number, printer),
-            Self::Resume { number, flags } => webhooks::resume::run(&flags, number, printer),
+            Self::Pause { number, flags } => webhooks::pause::pause(&flags, number, printer),
+            Self::Resume { number, flags } => webhooks::pause::resume(&flags, number, printer),
             Self::DeadLetters { page, flags } => webhooks::dead_letters::run(&flags, page, printer),
             Self::Secret(SecretCommand::Show { caller, flags }) => webhooks::secret::show(&flags, caller, printer),
             Self::Secret(SecretCommand::Rotate { overlap, flags }) => {

@@ -47,6 +47,7 @@ use switchboard_host::printer::{Output, Printer};
 use tokio::time::Instant;
 
 use crate::cli::{API_KEY_HEADER, CallFlags, Transport};
+use crate::commands::short;
 use caller_identity::CallerIdentity;
 use credential_guard::CredentialGuard;
 use target::Target;
@@ -81,16 +82,9 @@ impl OneLine {
     }
 }
 
-/// Runs the async part of a command.
+/// Runs the async part of a command and prints its failure.
 fn run(printer: Printer, work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
-    };
-    let code = runtime.block_on(work).unwrap_or_else(|failure| failure.print(printer));
-    // A blocking read of standard input may never return.
-    runtime.shutdown_background();
-    code
+    short(printer, async { work.await.unwrap_or_else(|failure| failure.print(printer)) })
 }
 
 /// The agent, and the remaining words of the command.

@@ -3,13 +3,13 @@
 pub mod dead_letters;
 pub mod list;
 pub mod pause;
-pub mod resume;
 pub mod retry;
 pub mod secret;
 pub mod show;
 
 use std::process::ExitCode;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use switchboard_a2a::Timestamp;
 use switchboard_host::control::{Request, WebhookRequest};
@@ -17,38 +17,16 @@ use switchboard_host::printer::Printer;
 use switchboard_webhooks::DeliveryView;
 
 use crate::cli::DataFlags;
-use crate::commands::{loaded_data, refused, short};
-use crate::control_client::ControlClient;
+use crate::commands::control_request;
 
-/// Sends a request to the control socket and prints its reply with `print`.
-fn ask<T: DeserializeOwned>(
+/// Sends a request about webhooks, as [`control_request`] does.
+fn send_request<T: Serialize + DeserializeOwned>(
     flags: &DataFlags,
     request: WebhookRequest,
     printer: Printer,
     print: impl FnOnce(T),
 ) -> ExitCode {
-    let workspace = match loaded_data(flags, printer) {
-        Ok(workspace) => workspace,
-        Err(code) => return code,
-    };
-    let data_dir = workspace.data_dir();
-    short(printer, async {
-        let answered = match ControlClient::open(&data_dir, false).await {
-            Ok(client) => {
-                // A running server has its own configuration.
-                let client = if workspace.config.webhooks.enabled { client } else { client.with_webhooks_off() };
-                client.request::<T>(Request::Webhooks(request)).await
-            }
-            Err(error) => Err(error),
-        };
-        match answered {
-            Ok(answer) => {
-                print(answer);
-                ExitCode::SUCCESS
-            }
-            Err(error) => refused(&error, printer),
-        }
-    })
+    control_request(flags, Request::Webhooks(request), None, printer, print)
 }
 
 /// A time in a table.

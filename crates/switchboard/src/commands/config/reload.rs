@@ -7,41 +7,16 @@ use switchboard_host::printer::Printer;
 use switchboard_host::serve::ReloadReport;
 
 use crate::cli::DataFlags;
-use crate::commands::{loaded_data, refused, short};
-use crate::control_client::{ControlClient, ControlClientError};
+use crate::commands::control_request;
 
 /// Asks the server. Exits 1 if there is none or if its configuration has problems.
 #[must_use]
 pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
-    let workspace = match loaded_data(flags, printer) {
-        Ok(workspace) => workspace,
-        Err(code) => return code,
-    };
-    let data_dir = workspace.data_dir();
-    short(printer, async {
-        let client = match ControlClient::open(&data_dir, false).await {
-            Ok(client) => client,
-            Err(error) => return refused(&error, printer),
-        };
-        let running = client.is_server();
-        match client.request::<ReloadReport>(Request::Reload).await {
-            Ok(reloaded) => {
-                print(&reloaded, printer);
-                ExitCode::SUCCESS
-            }
-            Err(ControlClientError::Refused(refusal)) if !running => {
-                printer.failure(&refusal.problem, "a server reads its configuration when it starts")
-            }
-            Err(error) => refused(&error, printer),
-        }
-    })
+    let next = "a server reads its configuration when it starts".to_owned();
+    control_request(flags, Request::Reload, Some(next), printer, |reloaded| print(&reloaded, printer))
 }
 
 fn print(reloaded: &ReloadReport, printer: Printer) {
-    if printer.is_json() {
-        printer.json(reloaded);
-        return;
-    }
     for warning in &reloaded.warnings {
         printer.warning(warning);
     }

@@ -6,19 +6,13 @@ use switchboard_host::control::{DeadLetterPage, WebhookRequest};
 use switchboard_host::printer::Printer;
 
 use crate::cli::{DataFlags, PageFlags};
-use crate::commands::webhooks::{ask, outcome, time};
+use crate::commands::webhooks::{outcome, send_request, time};
 
 /// Lists them.
 #[must_use]
 pub fn run(flags: &DataFlags, page: PageFlags, printer: Printer) -> ExitCode {
     let request = WebhookRequest::DeadLetters { after: page.after, limit: usize::from(page.limit) };
-    ask(flags, request, printer, |answer: DeadLetterPage| {
-        if printer.is_json() {
-            printer.json(&answer);
-        } else {
-            print(&answer, page.after, printer);
-        }
-    })
+    send_request(flags, request, printer, |answer| print(&answer, page.after, printer))
 }
 
 fn print(page: &DeadLetterPage, after: i64, printer: Printer) {

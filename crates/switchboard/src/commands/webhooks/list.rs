@@ -7,7 +7,7 @@ use switchboard_host::printer::Printer;
 use switchboard_webhooks::WebhookView;
 
 use crate::cli::{DataFlags, PageFlags};
-use crate::commands::webhooks::{ask, time};
+use crate::commands::webhooks::{send_request, time};
 
 /// Which webhooks to list.
 #[derive(Debug, Clone, clap::Args)]
@@ -37,13 +37,7 @@ pub fn run(flags: &DataFlags, options: WebhookListOptions, printer: Printer) -> 
         }
     };
     let request = WebhookRequest::List { task, state, after: page.after, limit: usize::from(page.limit) };
-    ask(flags, request, printer, |answer: WebhookPage| {
-        if printer.is_json() {
-            printer.json(&answer);
-        } else {
-            print(&answer, some_only, &filter, printer);
-        }
-    })
+    send_request(flags, request, printer, |answer| print(&answer, some_only, &filter, printer))
 }
 
 fn print(page: &WebhookPage, some_only: bool, filter: &str, printer: Printer) {

@@ -1,4 +1,4 @@
-//! `switchboard webhooks pause`: holds a webhook back until it is resumed.
+//! `switchboard webhooks pause` and `resume`: holds a webhook back, and lets it go on where it was.
 
 use std::process::ExitCode;
 
@@ -6,19 +6,25 @@ use switchboard_host::control::{ChangedWebhook, WebhookRequest};
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::ask;
+use crate::commands::webhooks::send_request;
 
 /// Pauses it.
 #[must_use]
-pub fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
-    let request = WebhookRequest::Pause { webhook };
-    ask(flags, request, printer, |answer: ChangedWebhook| {
-        if printer.is_json() {
-            printer.json(&answer);
-            return;
-        }
+pub fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
+    send_request(flags, WebhookRequest::Pause { webhook }, printer, |_: ChangedWebhook| {
         printer.line(format!(
             "webhook {webhook} is paused; what it is not told waits for switchboard webhooks resume {webhook}"
         ));
+    })
+}
+
+/// Resumes it.
+#[must_use]
+pub fn resume(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
+    send_request(flags, WebhookRequest::Resume { webhook }, printer, |answer: ChangedWebhook| {
+        printer.line(match answer.waits {
+            None => format!("webhook {webhook} goes on where it was"),
+            Some(waits) => format!("webhook {webhook} goes on where it was as soon as {}", waits.until()),
+        });
     })
 }

@@ -6,7 +6,7 @@ use switchboard_host::control::{RetryReport, WebhookRequest};
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::ask;
+use crate::commands::webhooks::send_request;
 
 /// What to send once more.
 #[derive(Debug, Clone, clap::Args)]
@@ -32,11 +32,7 @@ pub fn run(flags: &DataFlags, options: RetryOptions, printer: Printer) -> ExitCo
         Some(delivery) => WebhookRequest::Retry { delivery },
         None => WebhookRequest::RetryDead { task: options.task },
     };
-    ask(flags, request, printer, |answer: RetryReport| {
-        if printer.is_json() {
-            printer.json(&answer);
-            return;
-        }
+    send_request(flags, request, printer, |answer: RetryReport| {
         let what = match answer.retried {
             0 => {
                 printer.line("no delivery was given up, so there is nothing to send");

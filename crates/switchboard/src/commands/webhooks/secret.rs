@@ -8,17 +8,12 @@ use switchboard_host::printer::Printer;
 use switchboard_webhooks::SecretView;
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::ask;
+use crate::commands::webhooks::send_request;
 
 /// Shows those of a caller.
 #[must_use]
 pub fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
-    let request = WebhookRequest::Secret { caller };
-    ask(flags, request, printer, |answer: SecretView| {
-        if printer.is_json() {
-            printer.json(&answer);
-            return;
-        }
+    send_request(flags, WebhookRequest::Secret { caller }, printer, |answer: SecretView| {
         let mut rows = vec![["caller".to_owned(), answer.caller]];
         for (index, secret) in answer.secrets.into_iter().enumerate() {
             let name = if index == 0 { "secret" } else { "older secret" };
@@ -38,12 +33,7 @@ pub fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
 #[must_use]
 pub fn rotate(flags: &DataFlags, overlap: TimeSpan, printer: Printer) -> ExitCode {
     let overlap_ms = u64::try_from(overlap.duration().as_millis()).unwrap_or(u64::MAX);
-    let request = WebhookRequest::RotateSecret { overlap_ms };
-    ask(flags, request, printer, |answer: RotatedSecret| {
-        if printer.is_json() {
-            printer.json(&answer);
-            return;
-        }
+    send_request(flags, WebhookRequest::RotateSecret { overlap_ms }, printer, |answer: RotatedSecret| {
         printer.line("every caller has a new secret; switchboard webhooks secret show --caller ID shows it");
         printer.line(match overlap {
             TimeSpan::ZERO => "the old ones are used no more".to_owned(),

@@ -7,17 +7,12 @@ use switchboard_host::printer::Printer;
 use switchboard_webhooks::{DeliveryView, WebhookView};
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::{ask, outcome, time};
+use crate::commands::webhooks::{outcome, send_request, time};
 
 /// Shows it.
 #[must_use]
 pub fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
-    let request = WebhookRequest::Show { webhook };
-    ask(flags, request, printer, |answer: WebhookDetails| {
-        if printer.is_json() {
-            printer.json(&answer);
-            return;
-        }
+    send_request(flags, WebhookRequest::Show { webhook }, printer, |answer: WebhookDetails| {
         print_webhook(&answer.webhook, printer);
         printer.line("");
         print_deliveries(&answer.deliveries, printer);
