@@ -238,19 +238,30 @@ impl Agent {
         Builtin::NAMES.into_iter().filter_map(named).collect()
     }
 
-    /// Reads one item of the list; nothing when it cannot be an agent, which is then reported.
+    /// Reads one item of the list; nothing when it cannot be an agent, which is then reported. All keys are read even if
+    /// the name or the kind is wrong, so that all problems show at once.
     fn read(section: &mut Section<'_, '_>, name: Option<AgentName>, origin: Origin) -> Option<Self> {
         let mut kind = Kind::read(section);
-        let mut switches = AgentSwitches::default();
-        switches.read(section, kind.as_mut());
-        let mut agent = Self::new(name?, kind?, origin);
-        agent.description = switches.description;
-        agent.v03 = switches.v03;
-        agent.streams = switches.streams;
-        agent.dedupe_message_id = switches.dedupe_message_id;
-        agent.webhooks = switches.webhooks;
-        agent.skills = switches.skills;
-        Some(agent)
+        let (mut description, mut dedupe_message_id, mut skills) = (None, false, Vec::new());
+        let (mut v03, mut streams) = (Version03::default(), AgentStreams::default());
+        let mut webhooks = AgentWebhooks::default();
+        section.read("description", &mut description);
+        section.section("v03", |section| {
+            section.read("blocking", &mut v03.blocking);
+            section.read("closeOnInterrupt", &mut v03.close_on_interrupt);
+            section.read("restFiles", &mut v03.rest_files);
+        });
+        section.section("streams", |section| {
+            section.read("closeOnInputRequired", &mut streams.close_on_input_required);
+        });
+        section.read("dedupeMessageId", &mut dedupe_message_id);
+        section.section("webhooks", |section| {
+            section.read("payload", &mut webhooks.payload);
+            section.read("events", &mut webhooks.events);
+        });
+        section.each("skills", |section, _| skills.extend(Skill::read(section, kind.as_mut())));
+        let (name, kind) = (name?, kind?);
+        Some(Self { name, kind, description, v03, streams, dedupe_message_id, webhooks, skills, origin })
     }
 }
 
@@ -282,37 +293,6 @@ impl fmt::Display for Kind {
             Self::Builtin(agent) => write!(formatter, "builtin {}", agent.builtin.name()),
             Self::Cli(agent) => write!(formatter, "cli {}", agent.cli),
         }
-    }
-}
-
-/// The keys that agents of all kinds have; read even if the name is wrong, so that all problems show at once.
-#[derive(Default)]
-struct AgentSwitches {
-    description: Option<String>,
-    v03: Version03,
-    streams: AgentStreams,
-    dedupe_message_id: bool,
-    webhooks: AgentWebhooks,
-    skills: Vec<Skill>,
-}
-
-impl AgentSwitches {
-    fn read(&mut self, section: &mut Section<'_, '_>, mut kind: Option<&mut Kind>) {
-        section.read("description", &mut self.description);
-        section.section("v03", |section| {
-            section.read("blocking", &mut self.v03.blocking);
-            section.read("closeOnInterrupt", &mut self.v03.close_on_interrupt);
-            section.read("restFiles", &mut self.v03.rest_files);
-        });
-        section.section("streams", |section| {
-            section.read("closeOnInputRequired", &mut self.streams.close_on_input_required);
-        });
-        section.read("dedupeMessageId", &mut self.dedupe_message_id);
-        section.section("webhooks", |section| {
-            section.read("payload", &mut self.webhooks.payload);
-            section.read("events", &mut self.webhooks.events);
-        });
-        section.each("skills", |section, _| self.skills.extend(Skill::read(section, kind.as_deref_mut())));
     }
 }
 
