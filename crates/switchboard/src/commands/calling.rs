@@ -83,7 +83,7 @@ impl OneLine {
 }
 
 /// Runs the async part of a command and prints its failure.
-fn run(printer: Printer, work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
+pub(super) fn run(printer: Printer, work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
     short(printer, async { work.await.unwrap_or_else(|failure| failure.print(printer)) })
 }
 

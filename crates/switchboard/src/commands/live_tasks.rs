@@ -12,8 +12,8 @@ use switchboard_host::control::{BlockedBy, CanceledTask, LiveTask, LiveTaskPage,
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
-use crate::commands::calling::{Failure, sanitize};
-use crate::commands::{loaded, next_step, short};
+use crate::commands::calling::{Failure, run as run_async, sanitize};
+use crate::commands::{loaded, next_step};
 use crate::control_client::{ControlClient, ControlClientError};
 
 /// Which of them, and how they are shown.
@@ -100,12 +100,7 @@ fn run(flags: &DataFlags, printer: Printer, work: impl AsyncFnOnce(&TaskQuery<'_
         Err(code) => return code,
     };
     let data_dir = workspace.data_dir();
-    short(printer, async {
-        match work(&TaskQuery { data_dir: &data_dir, flags }).await {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => failure.print(printer),
-        }
-    })
+    run_async(printer, async { work(&TaskQuery { data_dir: &data_dir, flags }).await.map(|()| ExitCode::SUCCESS) })
 }
 
 fn print(tasks: &[LiveTask], filter: &Filter, flags: &DataFlags, printer: Printer) {

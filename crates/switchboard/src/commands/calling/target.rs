@@ -40,6 +40,12 @@ pub(super) struct Target {
     pub(super) card: Option<FoundCard>,
 }
 
+impl Target {
+    fn new(peer: Peer) -> Self {
+        Self { peer, roots: Vec::new(), certificate: None, is_local: false, card: None }
+    }
+}
+
 /// Finds the typed agent.
 pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failure> {
     if let Some(path) = file(typed) {
@@ -47,30 +53,18 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
     }
     // A name of the workspace has none of these, and an address at least one, `localhost` aside.
     if typed.contains(['.', ':', '/']) || typed == "localhost" {
-        return Ok(Target {
-            peer: Peer::new(typed),
-            roots: Vec::new(),
-            certificate: None,
-            is_local: false,
-            card: None,
-        });
+        return Ok(Target::new(Peer::new(typed)));
     }
     let fleet = load(flags)?;
     let workspace = &fleet.workspace;
     if let Some(remote) = fleet.remotes.iter().find(|remote| remote.name.as_str() == typed) {
         let (peer, certificate) = (elsewhere(remote), certificate(remote, workspace)?);
-        return Ok(Target { peer, roots: Vec::new(), certificate, is_local: false, card: None });
+        return Ok(Target { certificate, ..Target::new(peer) });
     }
     match running(workspace).await? {
         Some(status) if status.agents.iter().any(|name| name == typed) => {
             let peer = Peer::new(format!("{}/a2a/{typed}", base(&status)));
-            Ok(Target {
-                peer,
-                roots: roots(status.certificate.as_deref()),
-                certificate: None,
-                is_local: true,
-                card: None,
-            })
+            Ok(Target { roots: roots(status.certificate.as_deref()), is_local: true, ..Target::new(peer) })
         }
         Some(status) => Err(unknown(typed, &fleet, &status.agents, "")),
         None => at_default_address(typed, &fleet, flags).await,
@@ -91,7 +85,7 @@ async fn at_default_address(typed: &str, fleet: &FleetConfig, flags: &DataFlags)
         IS_NOTED.call_once(|| Printer::new(Output::Text).note(&note));
         let peer = Peer::new(format!("{url}/a2a/{typed}"));
         let own = workspace.config.server.tls.files().map(|(certificate, _)| certificate);
-        return Ok(Target { peer, roots: roots(own), certificate: None, is_local: false, card: None });
+        return Ok(Target { roots: roots(own), ..Target::new(peer) });
     }
     let tried = format!("no server runs on the data in {data_dir}, and nothing listens at {url}");
     let names: Vec<String> = fleet.agents.iter().map(|agent| agent.name.to_string()).collect();
@@ -149,7 +143,7 @@ fn on_file(path: &Path) -> Result<Target, Failure> {
     // An agent without an interface is never called; `.invalid` resolves nowhere.
     let mut peer = Peer::new(called.unwrap_or_else(|| "https://card.invalid".to_owned()));
     peer.trust_card_url = true;
-    Ok(Target { peer, roots: Vec::new(), certificate: None, is_local: false, card: Some(card) })
+    Ok(Target { card: Some(card), ..Target::new(peer) })
 }
 
 /// The workspace and its agents, without looking into the files that only a server needs.

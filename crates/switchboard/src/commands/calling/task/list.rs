@@ -29,19 +29,19 @@ pub struct ListOptions {
     /// Show at most so many at once
     #[arg(long, visible_alias = "limit", value_name = "COUNT", default_value_t = PAGE,
         value_parser = clap::value_parser!(u32).range(1..=100))]
-    page_size: u32,
+    pub(super) page_size: u32,
 
     /// Begin where the page before ended, which said how
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
-    page_token: Option<String>,
+    pub(super) page_token: Option<String>,
 
     /// Show all pages; without an agent, the live tasks of all callers of the server here, and what blocks them
     #[arg(long, conflicts_with = "page_token")]
-    all: bool,
+    pub(super) all: bool,
 
     /// With -o json one task a line
     #[arg(long)]
-    stream: bool,
+    pub(super) stream: bool,
 }
 
 /// Lists them.
@@ -64,25 +64,7 @@ pub fn run(words: Vec<String>, options: ListOptions, flags: &CallFlags, printer:
     })
 }
 
-impl ListOptions {
-    pub(super) fn has_page_token(&self) -> bool {
-        self.page_token.is_some()
-    }
-
-    pub(super) fn is_all(&self) -> bool {
-        self.all
-    }
-
-    pub(super) fn is_stream(&self) -> bool {
-        self.stream
-    }
-
-    pub(super) fn page_size(&self) -> u32 {
-        self.page_size
-    }
-}
-
-/// What was asked for of an agent's tasks, each with so many of its messages, or with all of them.
+/// The requested tasks of an agent, each with at most `history` of its messages.
 pub(super) async fn page(
     call: &AgentCall,
     options: &ListOptions,

@@ -21,7 +21,7 @@ struct ListedTask {
 
 /// Lists them.
 pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Printer) -> Result<ExitCode, Failure> {
-    if options.has_page_token() {
+    if options.page_token.is_some() {
         let next = "name the agent that the page before was of, or leave out --page-token";
         return Err(Failure::usage("a page belongs to one agent, and none is named", next));
     }
@@ -50,8 +50,8 @@ pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Print
         printer.warning(&format!("the tasks of {agent} are not listed: {}", sanitize::line(failure.message())));
     }
     tasks.sort_by_key(|listed| std::cmp::Reverse(listed.task.status.timestamp.map(|Timestamp(time)| time)));
-    if !options.is_all() {
-        tasks.truncate(usize::try_from(options.page_size()).unwrap_or(usize::MAX));
+    if !options.all {
+        tasks.truncate(usize::try_from(options.page_size).unwrap_or(usize::MAX));
     }
     print(&tasks, total, options, printer);
     Ok(ExitCode::SUCCESS)
@@ -67,7 +67,7 @@ async fn of_agent(agent: &str, options: &ListOptions, flags: &CallFlags) -> Resu
 fn print(tasks: &[ListedTask], total: u64, options: &ListOptions, printer: Printer) {
     if printer.is_json() {
         let tasks = tasks.iter().map(as_json);
-        return match options.is_stream() {
+        return match options.stream {
             true => tasks.for_each(|task| printer.json_line(&task)),
             false => printer.json(&json!({ "tasks": tasks.collect::<Vec<_>>(), "totalSize": total })),
         };
