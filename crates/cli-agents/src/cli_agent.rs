@@ -27,14 +27,14 @@ const SWEEP_SOON: Duration = Duration::from_secs(1);
 /// A command-line agent: settings, and the queue of each conversation.
 pub struct CliAgent {
     pub(super) settings: Settings,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedResources>,
     /// One turn at a time per conversation.
     pub(super) sessions: Arc<ExclusiveQueue<(CallerId, ContextId)>>,
     pub(super) copies: Arc<AgentWorktrees>,
 }
 
 /// Shared by all command-line agents of a server.
-pub struct Shared {
+pub struct SharedResources {
     pub(super) children: Children,
     pub(super) clock: Arc<dyn Clock>,
     /// One turn at a time per repository, whichever agent's.
@@ -44,7 +44,7 @@ pub struct Shared {
     pub(super) summaries: SummaryCache,
 }
 
-impl Shared {
+impl SharedResources {
     /// For agents that start these children and use this clock.
     pub fn new(children: Children, clock: Arc<dyn Clock>) -> Arc<Self> {
         super::describe_metrics();
@@ -59,7 +59,7 @@ impl Shared {
     }
 
     /// Commits and removes the worktrees of an agent that is not served any more, once its tasks have ended.
-    pub async fn tidy_up_after(&self, copies: PathBuf, engine: &Engine) {
+    pub async fn sweep_removed_agent(&self, copies: PathBuf, engine: &Engine) {
         let git = Git::new(self.children.clone(), None, self.worktree_lists.clone(), copies.clone());
         let copies = AgentWorktrees::new(copies.clone(), copies);
         while copies.sweep(&git, engine).await > 0 {
@@ -77,7 +77,7 @@ impl Shared {
 impl CliAgent {
     /// An agent with these settings and the folder of its worktrees.
     #[must_use]
-    pub fn new(settings: Settings, shared: Arc<Shared>, copies: PathBuf) -> Self {
+    pub fn new(settings: Settings, shared: Arc<SharedResources>, copies: PathBuf) -> Self {
         // Another account cannot reach what the server keeps for itself. Two servers may use the same account.
         let folder_name = || super::worktree::short_name(copies.as_os_str().as_encoded_bytes());
         let own = settings.user.as_ref().map(|user| user.home.join(".switchboard/worktrees").join(folder_name()));
@@ -93,20 +93,20 @@ impl CliAgent {
 
     /// Commits and removes worktrees of ended tasks that an earlier server left, or that could not be removed before.
     /// Returns how many belong to tasks that may still be recovered.
-    pub async fn sweep_copies(&self, engine: &Engine) -> usize {
+    pub async fn sweep_worktrees(&self, engine: &Engine) -> usize {
         self.copies.sweep(&self.git(), engine).await
     }
 
     /// Sweeps often until the worktrees of an earlier server are decided, and then now and again.
-    pub async fn tidy_up(&self, engine: &Engine) {
+    pub async fn sweep_periodically(&self, engine: &Engine) {
         loop {
-            let waiting = self.sweep_copies(engine).await;
+            let waiting = self.sweep_worktrees(engine).await;
             self.shared.clock.sleep(if waiting > 0 { SWEEP_SOON } else { SWEEP_EVERY }).await;
         }
     }
 
     /// Asks every program of this agent for its version, and warns of those that are missing or were not tested.
-    pub async fn look_at_versions(&self) {
+    pub async fn check_versions(&self) {
         for worker in self.settings.workers.all() {
             let about = worker.adapter.about();
             if about.binary.version_args.is_empty() {

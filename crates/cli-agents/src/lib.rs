@@ -29,7 +29,7 @@ mod turn;
 mod workspace;
 mod worktree;
 
-pub use cli_agent::{CliAgent, Shared};
+pub use cli_agent::{CliAgent, SharedResources};
 pub use environment::{COMMON_VARIABLES, environment};
 pub use metric_definitions::describe_metrics;
 pub use program::{ProgramError, Version, find, is_tested, version};

@@ -13,7 +13,8 @@ use switchboard_cli_agents::adapters::{
 };
 use switchboard_cli_agents::process::{Children, ChildrenOptions, OutputLimits, User};
 use switchboard_cli_agents::{
-    ByDifficulty, Classifier, CliAgent, Settings, Shared, SkillSettings, Worker, Workers, WorktreePolicy, exec_child,
+    ByDifficulty, Classifier, CliAgent, Settings, SharedResources, SkillSettings, Worker, Workers, WorktreePolicy,
+    exec_child,
 };
 use switchboard_engine::Engine;
 use switchboard_engine::clock::Clock;
@@ -29,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The command-line agents of a server.
 pub(crate) struct Programs {
-    shared: Arc<Shared>,
+    shared: Arc<SharedResources>,
     agents: Vec<Arc<CliAgent>>,
     names: Vec<String>,
     copies: PathBuf,
@@ -44,7 +45,7 @@ impl Programs {
         if orphans.ended > 0 {
             tracing::warn!(ended = orphans.ended, "programs that an earlier server had started were still running");
         }
-        let (shared, copies) = (Shared::new(children, clock), data_dir.join("worktrees"));
+        let (shared, copies) = (SharedResources::new(children, clock), data_dir.join("worktrees"));
         Ok(Self { shared, agents: Vec::new(), names: Vec::new(), copies })
     }
 
@@ -72,17 +73,17 @@ impl Lifecycle for Programs {
     fn start(&self, engine: &Engine) {
         for agent in &self.agents {
             let (looking, tidying, engine) = (agent.clone(), agent.clone(), engine.clone());
-            tokio::spawn(async move { looking.look_at_versions().await });
+            tokio::spawn(async move { looking.check_versions().await });
             tokio::spawn(async move {
                 let stop = engine.closing().clone();
-                stop.run_until_cancelled(tidying.tidy_up(&engine)).await
+                stop.run_until_cancelled(tidying.sweep_periodically(&engine)).await
             });
         }
         for folder in self.folders_of_nobody() {
             let (shared, engine) = (self.shared.clone(), engine.clone());
             tokio::spawn(async move {
                 let stop = engine.closing().clone();
-                stop.run_until_cancelled(shared.tidy_up_after(folder, &engine)).await
+                stop.run_until_cancelled(shared.sweep_removed_agent(folder, &engine)).await
             });
         }
     }

@@ -9,7 +9,7 @@ use switchboard_a2a::{
     ContextId, Dialect, Json, Message, Metadata, Part, PartContent, Role, Task, TaskId, TaskState, Timestamp,
 };
 use switchboard_cli_agents::process::{Children, ChildrenOptions};
-use switchboard_cli_agents::{CliAgent, Settings, Shared};
+use switchboard_cli_agents::{CliAgent, Settings, SharedResources};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::Store;
 use switchboard_engine::{
@@ -59,7 +59,7 @@ impl Harness {
         std::fs::create_dir_all(fixture.data()).unwrap();
         let (children, _) = Children::open(options).unwrap();
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
-        let shared = Shared::new(children.clone(), Arc::new(clock.clone()));
+        let shared = SharedResources::new(children.clone(), Arc::new(clock.clone()));
         let agent = Arc::new(CliAgent::new(settings, shared, fixture.data().join("worktrees")));
         let directory = FixedDirectory::new(vec![Hosted::new("coder", agent.clone()).switches(switches)], None);
         let options = Options { durability: Durability::Process, ..Options::default() };

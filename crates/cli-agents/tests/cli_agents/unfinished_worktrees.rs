@@ -98,7 +98,7 @@ fn a_copy_stays_while_its_task_waits_to_be_taken_up_again() {
     harness.run(async {
         let noted = || fixture.noted("folders").unwrap().lines().count();
         harness.wait_for(|| (noted() == 3).then_some(())).await;
-        assert_eq!(harness.agent.sweep_copies(&harness.engine).await, 1, "one waits");
+        assert_eq!(harness.agent.sweep_worktrees(&harness.engine).await, 1, "one waits");
         assert_eq!(copies(&fixture), 2);
         fixture.allow("end");
         for id in &ids {
@@ -137,7 +137,7 @@ fn half_a_copy_is_made_anew_or_removed_and_never_taken_for_work() {
                 true => assert_eq!(ending(&task), (TaskState::Completed, "one".to_owned())),
                 false => assert_eq!(reason(&task), "interrupted"),
             }
-            harness.agent.sweep_copies(&harness.engine).await;
+            harness.agent.sweep_worktrees(&harness.engine).await;
             put_away(&harness, &fixture).await;
             assert!(branches(&fixture).is_empty());
         });
@@ -157,10 +157,10 @@ fn work_that_cannot_be_committed_stays_until_it_can() {
         let told = harness.told(&task.id).await;
         let note = "WORKING: What was changed could not be committed yet and stays in the copy: git update-ref: ";
         assert!(told.iter().any(|line| line.starts_with(note)), "{told:?}");
-        assert_eq!(harness.agent.sweep_copies(&harness.engine).await, 0);
+        assert_eq!(harness.agent.sweep_worktrees(&harness.engine).await, 0);
         assert_eq!(copies(&fixture), 1);
         fixture.git(&["branch", "-D", "switchboard"]);
-        harness.agent.sweep_copies(&harness.engine).await;
+        harness.agent.sweep_worktrees(&harness.engine).await;
         assert_eq!(copies(&fixture), 0);
         assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
     });
@@ -205,7 +205,7 @@ fn copies_of_another_account_are_in_its_home_and_belong_to_it() {
         let lost = harness.ended(&lost).await;
         let task = harness.send("end").await;
         assert_eq!(ending(&task), (TaskState::Completed, format!("{0} {0}", user.uid)));
-        harness.agent.sweep_copies(&harness.engine).await;
+        harness.agent.sweep_worktrees(&harness.engine).await;
         harness.wait_for(|| (homes() + there(&fixture.data().join("worktrees")) == 0).then_some(())).await;
         for task in [lost, task] {
             assert_eq!(git(&["ls-tree", "--name-only", &branch(&task)]), "closed\nhalf\nreadme");

@@ -297,7 +297,7 @@ fn swept(program: &str) {
         let at_work = harness.start("go").await;
         harness.until(&at_work, |task| text(task, "assistant-response").is_some()).await;
         assert_eq!(copies(&fixture), 2);
-        harness.agent.sweep_copies(&harness.engine).await;
+        harness.agent.sweep_worktrees(&harness.engine).await;
         assert_eq!(copies(&fixture), 1, "that of the task at work stays");
         assert_eq!(harness.get(&at_work).await.status.state, TaskState::Working);
         assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
@@ -378,7 +378,7 @@ fn branches_of_others_are_never_removed() {
     let harness = Harness::open(&fixture, settings());
     harness.run(async {
         harness.ended(&id).await;
-        harness.agent.sweep_copies(&harness.engine).await;
+        harness.agent.sweep_worktrees(&harness.engine).await;
         put_away(&harness, &fixture).await;
         assert_eq!(fixture.git(&["branch", "--list", "mine"]).trim(), "mine");
     });
