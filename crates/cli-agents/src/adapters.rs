@@ -17,6 +17,7 @@ mod field_error;
 mod gemini;
 mod generic;
 mod interpreter;
+mod json;
 mod json_lines;
 mod login_sign;
 mod messages;

@@ -19,7 +19,6 @@ mod background;
 mod deny_hook;
 mod dialogue;
 mod instructions;
-mod json;
 mod message_stream;
 mod outcome;
 mod tools;

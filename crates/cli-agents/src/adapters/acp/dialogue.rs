@@ -133,7 +133,7 @@ impl AcpDialogue {
     }
 
     fn initialized(&mut self, result: &Value, steps: &mut Steps) {
-        let version = result.get("protocolVersion").unwrap_or(&Value::Null);
+        let version = &result["protocolVersion"];
         let spoken = u64::from(ProtocolVersion::V1.as_u16());
         // Left out, it can only be the first there was.
         if !version.is_null() && version.as_u64() != Some(spoken) {
@@ -272,7 +272,7 @@ impl AcpDialogue {
     fn session_update(&mut self, params: &Value, steps: &mut Steps) {
         let other = params.get("sessionId").and_then(Value::as_str).is_some_and(|session| session != self.session);
         if matches!(self.waiting, Waiting::Prompt) && !other {
-            self.updates.update(params.get("update").unwrap_or(&Value::Null), steps);
+            self.updates.update(&params["update"], steps);
             if let Some(used) = self.updates.tools.take_breach() {
                 let used = crate::adapters::cut(&used, LONGEST_NAME).into_owned();
                 let text = format!(
@@ -308,7 +308,7 @@ impl Dialogue for AcpDialogue {
                 self.session_update(&params, steps);
             }
             Some(Incoming::Notification { method, params }) if method == PROTOCOL_LEVEL_METHOD_NAMES.cancel_request => {
-                self.permission_requests.withdraw(params.get("requestId").unwrap_or(&Value::Null), steps);
+                self.permission_requests.withdraw(&params["requestId"], steps);
             }
             _ => {}
         }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::adapters::dialogue::{FailureKind, Steps};
+use crate::adapters::json::text;
 
 /// One line of an agent.
 pub(super) enum Incoming {
@@ -45,7 +46,7 @@ impl Incoming {
 /// An error object, whatever is missing or odd in it.
 fn read_error(mut error: Value) -> Error {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
-    let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let message = text(&error, "message").to_owned();
     let data = error.get_mut("data").map(Value::take).filter(|data| !data.is_null());
     Error::new(code.unwrap_or_default(), message).data(data)
 }

@@ -12,6 +12,7 @@ use super::message;
 use super::tools::Tools;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision, Event};
+use crate::adapters::json::list;
 
 /// Further open requests are cancelled at once: no approver can answer that many.
 const MOST_OPEN: usize = 1_000;
@@ -42,7 +43,7 @@ impl PermissionRequests {
             return cancel(id, steps);
         }
         self.asked.insert(request.clone());
-        let options = params.get("options").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let options = list(params, "options");
         let mut choices: Vec<Choice> = options.iter().filter_map(choice).collect();
         let offers = |kind| choices.iter().any(|choice| choice.kind == kind);
         let no_plain_yes = !offers(ChoiceKind::AllowOnce);

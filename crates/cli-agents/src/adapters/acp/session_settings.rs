@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::message;
 use crate::adapters::dialogue::Steps;
+use crate::adapters::json::list;
 
 /// So many offered values are named when one is not taken.
 const MOST_NAMED: usize = 20;
@@ -69,7 +70,7 @@ impl SessionSetting {
 impl SessionSettings {
     /// Reads what an agent says when a conversation begins, or after something was set.
     pub(super) fn read(result: &Value) -> Self {
-        let options = result.get("configOptions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let options = list(result, "configOptions");
         let mut selects: Vec<SelectOption> = options.iter().filter_map(SelectOption::read).collect();
         if let Some(models) = result.get("models").filter(|models| models.is_object()) {
             let offered = names(models.get("availableModels"), "modelId");

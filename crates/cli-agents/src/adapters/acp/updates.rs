@@ -9,6 +9,7 @@ use super::tools::Tools;
 use super::usage::UsageCounter;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
+use crate::adapters::json::text;
 use crate::adapters::messages::Messages;
 
 /// The updates of one turn.
@@ -25,17 +26,17 @@ impl Updates {
 
     /// One update. Kinds that are not known here are ignored.
     pub(super) fn update(&mut self, update: &Value, steps: &mut Steps) {
-        let text = || update.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
-        match update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default() {
+        let chunk = || update.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
+        match text(update, "sessionUpdate") {
             "agent_message_chunk" => {
                 self.tools.announce_pending(None, steps);
                 let id = update.get("messageId").and_then(Value::as_str);
-                self.messages.push_of(id, text().to_owned(), steps);
+                self.messages.push_of(id, chunk().to_owned(), steps);
             }
-            "agent_thought_chunk" if !text().is_empty() => {
+            "agent_thought_chunk" if !chunk().is_empty() => {
                 self.tools.announce_pending(None, steps);
                 self.messages.end(steps);
-                steps.event(Event::Reasoning { text: text().to_owned() });
+                steps.event(Event::Reasoning { text: chunk().to_owned() });
             }
             "tool_call" | "tool_call_update" => {
                 // One type for both: agents announce calls without the title that the other type wants.
@@ -49,8 +50,7 @@ impl Updates {
                 self.usage.update(update, steps);
             }
             "notice" => {
-                let [title, description] =
-                    ["title", "description"].map(|name| update.get(name).and_then(Value::as_str).unwrap_or_default());
+                let [title, description] = ["title", "description"].map(|name| text(update, name));
                 let text = format!("{title}\n{description}").trim().to_owned();
                 if !text.is_empty() {
                     steps.event(Event::Notice { text });

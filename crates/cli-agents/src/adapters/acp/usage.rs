@@ -23,7 +23,7 @@ impl UsageCounter {
 
     /// An update about the context and the money.
     pub(super) fn update(&mut self, update: &Value, steps: &mut Steps) {
-        let cost = update.get("cost").unwrap_or(&Value::Null);
+        let cost = &update["cost"];
         let in_dollars = cost.get("currency").and_then(Value::as_str) == Some("USD");
         let amount = cost.get("amount").and_then(Value::as_f64).filter(|amount| *amount >= 0.0);
         if let Some(amount) = amount

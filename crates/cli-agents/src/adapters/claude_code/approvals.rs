@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::json::{list, text};
 use super::tools::describe;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision, Event};
+use crate::adapters::json::{list, text};
 use crate::adapters::truncate::cut;
 
 /// The most approval requests open at once.
@@ -55,7 +55,7 @@ impl Approvals {
         let Some(id) = line.get("request_id").filter(|id| !id.is_null()) else {
             return;
         };
-        let asked = line.get("request").unwrap_or(&Value::Null);
+        let asked = &line["request"];
         let (subtype, tool) = (text(asked, "subtype"), text(asked, "tool_name"));
         if subtype != "can_use_tool" || tool.is_empty() || self.open.len() >= MOST_OPEN {
             let error = format!("Unsupported control request subtype: {subtype}");
@@ -83,7 +83,7 @@ impl Approvals {
 
     /// A line of type `control_cancel_request`.
     pub(super) fn withdraw(&mut self, line: &Value, steps: &mut Steps) {
-        let id = line.get("request_id").unwrap_or(&Value::Null);
+        let id = &line["request_id"];
         let Some(at) = self.open.iter().position(|question| question.id == *id) else {
             return;
         };
@@ -125,7 +125,7 @@ impl Approvals {
 
     /// A refused call, as a result lists it, for people.
     pub(super) fn describe(&self, denial: &Value) -> String {
-        let call = describe(text(denial, "tool_name"), denial.get("tool_input").unwrap_or(&Value::Null), &self.cwd);
+        let call = describe(text(denial, "tool_name"), &denial["tool_input"], &self.cwd);
         cut(&call, LONGEST_DESCRIPTION).into_owned()
     }
 

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::json::{list, text};
+use crate::adapters::json::{list, text};
 
 /// The state of background tasks.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@
 
 use serde_json::{Value, json};
 
-use super::json::text;
 use super::tools::permission;
+use crate::adapters::json::text;
 use crate::adapters::permissions::{Permission, Permissions};
 
 /// The id of the callback and of the request that registers it.
@@ -67,10 +67,9 @@ impl DenyHook {
     pub(super) fn answer(&self, line: &Value) -> Option<HookAnswer> {
         let id = line.get("request_id").filter(|id| !id.is_null())?;
         let asked = line.get("request").filter(|asked| text(asked, "subtype") == "hook_callback")?;
-        let input = asked.get("input").unwrap_or(&Value::Null);
+        let input = &asked["input"];
         let tool = text(input, "tool_name");
-        let denied =
-            tool.is_empty() || self.of(tool, input.get("tool_input").unwrap_or(&Value::Null)) == Permission::Deny;
+        let denied = tool.is_empty() || self.of(tool, &input["tool_input"]) == Permission::Deny;
         let answer = if denied {
             let reason = format!("{tool} may not be used here. Do not try it again in another way.");
             json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::approvals::Approvals;
 use super::background::Background;
 use super::deny_hook::{DenyHook, HookReply};
-use super::json::{list, number, text};
 use super::message_stream::MessageStream;
 use super::outcome::{self, ResultContext};
 use super::tools::Calls;
@@ -13,6 +12,7 @@ use super::usage;
 use crate::adapters::auth_failures::AuthFailures;
 use crate::adapters::dialogue::{Dialogue, Ending, Exit, Steps};
 use crate::adapters::event::{Decision, Event, Usage};
+use crate::adapters::json::{list, number, text};
 use crate::adapters::order::Order;
 use crate::adapters::permissions::Permissions;
 use crate::adapters::truncate::cut;
@@ -139,7 +139,7 @@ impl ClaudeDialogue {
                 self.messages.begin(event.get("message").map_or("", |message| text(message, "id")), steps);
             }
             "content_block_delta" => {
-                let delta = event.get("delta").unwrap_or(&Value::Null);
+                let delta = &event["delta"];
                 match text(delta, "type") {
                     "text_delta" => self.messages.text_delta(text(delta, "text"), steps),
                     "thinking_delta" => self.messages.reasoning_delta(text(delta, "thinking"), steps),
@@ -155,7 +155,7 @@ impl ClaudeDialogue {
     }
 
     fn assistant(&mut self, line: &Value, steps: &mut Steps) {
-        let message = line.get("message").unwrap_or(&Value::Null);
+        let message = &line["message"];
         let id = text(message, "id");
         let is_error = line.get("is_api_error_message").and_then(Value::as_bool).unwrap_or_default();
         if is_error {

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::LOGIN;
 use super::approvals::Approvals;
-use super::json::{list, text};
 use super::tools::permission;
 use crate::adapters::dialogue::{Ending, Exit, Failure, FailureKind};
+use crate::adapters::json::{list, text};
 use crate::adapters::json_lines;
 use crate::adapters::permissions::{Permission, Permissions};
 use crate::adapters::truncate::cut;
@@ -43,7 +43,7 @@ pub(super) fn of_result(result: &Value, context: &ResultContext<'_>) -> Ending {
         .iter()
         .filter(|denial| !context.approvals.was_refused(denial))
         .filter(|denial| {
-            let input = denial.get("tool_input").unwrap_or(&Value::Null);
+            let input = &denial["tool_input"];
             permission(context.permissions, text(denial, "tool_name"), input) != Permission::Deny
         })
         .map(|denial| context.approvals.describe(denial))

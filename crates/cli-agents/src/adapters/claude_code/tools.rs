@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::json::text;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
+use crate::adapters::json::text;
 use crate::adapters::permissions::{Permission, Permissions};
 
 /// Calls that are remembered until they are answered. No model makes so many at once.

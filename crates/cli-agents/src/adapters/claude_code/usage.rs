@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use super::json::number;
 use crate::adapters::event::{Scope, Usage};
+use crate::adapters::json::number;
 
 /// Adds the usage of a result to that of the run.
 pub(super) fn add(usage: &mut Usage, result: &Value) {

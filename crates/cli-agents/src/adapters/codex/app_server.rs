@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::failure;
-use super::items::{Call, Items, text, usage};
+use super::items::{Call, Items, either_text, usage};
 use crate::adapters::auth_failures::AuthFailures;
 use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Decision, Event};
+use crate::adapters::json::text;
 use crate::adapters::order::Order;
 use crate::adapters::permissions::Permissions;
 use approval_request::PendingApproval;
@@ -85,24 +86,22 @@ impl AppServer {
     }
 
     fn response(&mut self, id: u64, message: &Value, steps: &mut Steps) {
-        let result = message.get("result").unwrap_or(&Value::Null);
+        let result = &message["result"];
         match (self.stage, id, message.get("error")) {
             (Stage::OpeningThread, THREAD, Some(error)) => {
-                self.fail(failure::not_opened(text(error, "message", "message")), steps);
+                self.fail(failure::not_opened(text(error, "message")), steps);
             }
             (Stage::Initializing, INITIALIZE, Some(error))
             | (Stage::ReadingConfig, CONFIG, Some(error))
             | (Stage::Running, TURN, Some(error)) => {
-                self.fail(failure::reported(text(error, "message", "message"), &Value::Null), steps);
+                self.fail(failure::reported(text(error, "message"), &Value::Null), steps);
             }
             (Stage::Initializing, INITIALIZE, None) => self.read_config(steps),
-            (Stage::ReadingConfig, CONFIG, None) => {
-                self.open_thread(result.get("config").unwrap_or(&Value::Null), steps)
-            }
+            (Stage::ReadingConfig, CONFIG, None) => self.open_thread(&result["config"], steps),
             (Stage::OpeningThread, THREAD, None) => self.start_turn(result, steps),
             (Stage::Running, TURN, None) => {
-                let turn = result.get("turn").unwrap_or(&Value::Null);
-                self.set_turn(text(turn, "id", "id"), steps);
+                let turn = &result["turn"];
+                self.set_turn(text(turn, "id"), steps);
             }
             _ => {}
         }
@@ -122,9 +121,9 @@ impl AppServer {
     }
 
     fn start_turn(&mut self, opened: &Value, steps: &mut Steps) {
-        let thread = opened.get("thread").unwrap_or(&Value::Null);
-        self.thread = text(thread, "id", "id").to_owned();
-        let model = Some(text(opened, "model", "model")).filter(|model| !model.is_empty()).map(str::to_owned);
+        let thread = &opened["thread"];
+        self.thread = text(thread, "id").to_owned();
+        let model = Some(text(opened, "model")).filter(|model| !model.is_empty()).map(str::to_owned);
         steps.event(Event::Init { session: Some(self.thread.clone()), model });
         let prompt = std::mem::take(&mut self.prompt);
         let mut params = json!({ "threadId": self.thread, "input": [{ "type": "text", "text": prompt }] });
@@ -178,8 +177,8 @@ impl AppServer {
     }
 
     fn notification(&mut self, method: &str, params: &Value, steps: &mut Steps) {
-        let item = params.get("item").unwrap_or(&Value::Null);
-        let (id, delta) = (text(params, "itemId", "item_id"), text(params, "delta", "delta"));
+        let item = &params["item"];
+        let (id, delta) = (either_text(params, "itemId", "item_id"), text(params, "delta"));
         if !self.is_own(params) {
             return match method {
                 "item/started" => self.started(item, steps),
@@ -193,8 +192,8 @@ impl AppServer {
         }
         match method {
             "turn/started" => {
-                let turn = params.get("turn").unwrap_or(&Value::Null);
-                self.set_turn(text(turn, "id", "id"), steps);
+                let turn = &params["turn"];
+                self.set_turn(text(turn, "id"), steps);
             }
             "item/started" => self.started(item, steps),
             "item/completed" => {
@@ -213,14 +212,14 @@ impl AppServer {
                 }
             }
             "serverRequest/resolved" => self.resolved(params, steps),
-            "error" => self.error(params.get("error").unwrap_or(&Value::Null), steps),
-            "warning" | "guardianWarning" => notice(text(params, "message", "message"), steps),
-            "configWarning" => notice(text(params, "summary", "summary"), steps),
+            "error" => self.error(&params["error"], steps),
+            "warning" | "guardianWarning" => notice(text(params, "message"), steps),
+            "configWarning" => notice(text(params, "summary"), steps),
             "model/rerouted" => {
-                let (from, to) = (text(params, "fromModel", "fromModel"), text(params, "toModel", "toModel"));
+                let (from, to) = (text(params, "fromModel"), text(params, "toModel"));
                 notice(&format!("the model was changed from {from} to {to}"), steps);
             }
-            "turn/completed" => self.turn_completed(params.get("turn").unwrap_or(&Value::Null), steps),
+            "turn/completed" => self.turn_completed(&params["turn"], steps),
             _ => {}
         }
     }
@@ -232,9 +231,8 @@ impl AppServer {
 
     /// An error during the turn, after which it retries.
     fn error(&mut self, error: &Value, steps: &mut Steps) {
-        let (message, details) =
-            (text(error, "message", "message"), text(error, "additionalDetails", "additionalDetails"));
-        let info = error.get("codexErrorInfo").unwrap_or(&Value::Null);
+        let (message, details) = (text(error, "message"), text(error, "additionalDetails"));
+        let info = &error["codexErrorInfo"];
         let said = if details.is_empty() { message } else { details };
         match failure::rejected(said, info) {
             Some(failure) if self.auth_failures.add() => self.fail(failure, steps),
@@ -274,19 +272,19 @@ impl AppServer {
     }
 
     fn resolved(&mut self, params: &Value, steps: &mut Steps) {
-        let request = params.get("requestId").unwrap_or(&Value::Null).to_string();
+        let request = params["requestId"].to_string();
         if self.pending_approvals.remove(&request).is_some() {
             steps.event(Event::ApprovalWithdrawn { request });
         }
     }
 
     fn turn_completed(&mut self, turn: &Value, steps: &mut Steps) {
-        let id = text(turn, "id", "id");
+        let id = text(turn, "id");
         if self.stage != Stage::Running || self.turn.as_deref().is_some_and(|own| own != id) {
             return;
         }
-        let error = turn.get("error").unwrap_or(&Value::Null);
-        match text(turn, "status", "status") {
+        let error = &turn["error"];
+        match text(turn, "status") {
             "completed" => {
                 self.withdraw(steps);
                 let answer = self.items.end(steps);
@@ -295,8 +293,8 @@ impl AppServer {
             }
             "interrupted" => self.fail(failure::interrupted(), steps),
             "failed" => {
-                let info = error.get("codexErrorInfo").unwrap_or(&Value::Null);
-                self.fail(failure::reported(text(error, "message", "message"), info), steps);
+                let info = &error["codexErrorInfo"];
+                self.fail(failure::reported(text(error, "message"), info), steps);
             }
             status => {
                 let message = format!("codex ended the turn as {status:?}, which is not known");
@@ -334,7 +332,7 @@ impl Dialogue for AppServer {
             return;
         }
         let id = message.get("id").filter(|id| id.is_string() || id.is_number());
-        let params = message.get("params").unwrap_or(&Value::Null);
+        let params = &message["params"];
         match (message.get("method").and_then(Value::as_str), id) {
             (Some(method), Some(id)) => self.request(id, method, params, steps),
             (Some(method), None) => self.notification(method, params, steps),

@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::failure;
-use super::items::{Call, Items, text, usage};
+use super::items::{Call, Items, either_text, usage};
 use crate::adapters::auth_failures::AuthFailures;
 use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::Event;
+use crate::adapters::json::text;
 use crate::adapters::order::{Order, Session};
 
 pub(super) struct Exec {
@@ -40,7 +41,7 @@ impl Exec {
 
     fn thread_started(&mut self, line: &Value, steps: &mut Steps) {
         self.has_begun = true;
-        let session = text(line, "thread_id", "threadId");
+        let session = either_text(line, "thread_id", "threadId");
         if let Some(resumed) = &self.resumed
             && !resumed.eq_ignore_ascii_case(session)
         {
@@ -98,11 +99,11 @@ impl Dialogue for Exec {
         if self.finished {
             return;
         }
-        let item = line.get("item").unwrap_or(&Value::Null);
-        if item.is_object() && text(item, "type", "type") != "error" {
+        let item = &line["item"];
+        if item.is_object() && text(item, "type") != "error" {
             self.auth_failures.reset();
         }
-        match text(&line, "type", "type") {
+        match text(&line, "type") {
             "thread.started" => self.thread_started(&line, steps),
             "item.started" => self.items.started(item, steps),
             "item.updated" => self.items.updated(item, steps),
@@ -110,11 +111,11 @@ impl Dialogue for Exec {
                 let call = self.items.completed(item, steps);
                 Self::explain(call.as_ref(), item, steps);
             }
-            "error" => self.error(text(&line, "message", "message"), steps),
+            "error" => self.error(text(&line, "message"), steps),
             "turn.completed" => self.turn_completed(&line, steps),
             "turn.failed" => {
-                let error = line.get("error").unwrap_or(&Value::Null);
-                self.fail(failure::reported(text(error, "message", "message"), &Value::Null), steps);
+                let error = &line["error"];
+                self.fail(failure::reported(text(error, "message"), &Value::Null), steps);
             }
             _ => {}
         }

@@ -12,6 +12,7 @@ pub(super) use call::{Call, SHELL, TYPED, TYPED_SOURCE, bare, changes, failed, m
 use super::failure;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::{Event, Scope, Usage};
+use crate::adapters::json::text;
 
 /// So many items are remembered at once. No honest turn comes near it.
 const MOST: usize = 1000;
@@ -36,7 +37,7 @@ impl Items {
         if kind(item) == "todo_list" {
             return self.planned(item, "items", steps);
         }
-        let id = text(item, "id", "id");
+        let id = text(item, "id");
         // What is searched for is known only at the end.
         if matches!(kind(item), "web_search" | "webSearch") || self.calls.contains_key(id) || self.calls.len() >= MOST {
             return;
@@ -50,7 +51,7 @@ impl Items {
     /// The call of an item, and whether its approval was requested. Subagents may reuse an id.
     pub(super) fn call_of(&self, item: &Value) -> Option<Call> {
         let mut call = Call::of(item)?;
-        let begun = self.calls.get(text(item, "id", "id"));
+        let begun = self.calls.get(text(item, "id"));
         call.asked = begun.is_some_and(|begun| begun.asked && begun.tool == call.tool);
         Some(call)
     }
@@ -72,13 +73,13 @@ impl Items {
 
     /// An item has ended. The call that it was is given back, if it was one.
     pub(super) fn completed(&mut self, item: &Value, steps: &mut Steps) -> Option<Call> {
-        let id = text(item, "id", "id");
+        let id = text(item, "id");
         match kind(item) {
-            "agent_message" | "agentMessage" => self.message(id, text(item, "text", "text"), steps),
+            "agent_message" | "agentMessage" => self.message(id, text(item, "text"), steps),
             "reasoning" => self.reasoning(id, item, steps),
             "todo_list" => self.planned(item, "items", steps),
             // A warning, in spite of its name.
-            "error" => steps.event(Event::Notice { text: failure::readable(text(item, "message", "message")) }),
+            "error" => steps.event(Event::Notice { text: failure::readable(text(item, "message")) }),
             _ => return self.call_completed(item, steps),
         }
         None
@@ -87,7 +88,7 @@ impl Items {
     /// The same for an item that is passed on only if it is a call.
     pub(super) fn call_completed(&mut self, item: &Value, steps: &mut Steps) -> Option<Call> {
         let call = self.call_of(item)?;
-        let id = text(item, "id", "id");
+        let id = text(item, "id");
         if self.calls.remove(id).is_none() {
             steps.event(call.use_event(id));
         }
@@ -190,7 +191,7 @@ impl Items {
 }
 
 /// A member that is a text, under the first of its two names that is one; else nothing.
-pub(super) fn text<'a>(holder: &'a Value, name: &str, other: &str) -> &'a str {
+pub(super) fn either_text<'a>(holder: &'a Value, name: &str, other: &str) -> &'a str {
     [name, other].into_iter().find_map(|name| holder.get(name).and_then(Value::as_str)).unwrap_or_default()
 }
 
@@ -211,10 +212,10 @@ pub(super) fn usage(tokens: &Value) -> Option<Usage> {
 }
 
 fn kind(item: &Value) -> &str {
-    text(item, "type", "type")
+    text(item, "type")
 }
 
 fn plan_entry(entry: &Value) -> String {
-    let done = entry.get("completed") == Some(&Value::Bool(true)) || text(entry, "status", "status") == "completed";
-    format!("[{}] {}", if done { 'x' } else { ' ' }, text(entry, "text", "step"))
+    let done = entry.get("completed") == Some(&Value::Bool(true)) || text(entry, "status") == "completed";
+    format!("[{}] {}", if done { 'x' } else { ' ' }, either_text(entry, "text", "step"))
 }

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::adapters::codex::items::{Call, Items, SHELL, TYPED, bare, changes, mcp_tool, shell_input, text};
+use crate::adapters::codex::items::{Call, Items, SHELL, TYPED, bare, changes, either_text, mcp_tool, shell_input};
 use crate::adapters::cut;
 use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision};
+use crate::adapters::json::text;
 
 /// An approval request without an answer.
 pub(super) struct PendingApproval {
@@ -34,8 +35,8 @@ pub(super) fn parse(
     params: &Value,
     items: &Items,
 ) -> Result<(Approval, PendingApproval), String> {
-    let reason = text(params, "reason", "reason");
-    let mut about = vec![text(params, "itemId", "item_id").to_owned()];
+    let reason = text(params, "reason");
+    let mut about = vec![either_text(params, "itemId", "item_id").to_owned()];
     let mut is_named = true;
     let (tool, input, prompt, form) = match method {
         "item/commandExecution/requestApproval" => {
@@ -43,7 +44,7 @@ pub(super) fn parse(
             (tool, input, prompt, AnswerForm::Decision)
         }
         "item/fileChange/requestApproval" => {
-            let input = items.call(text(params, "itemId", "item_id")).map(|call| call.input.clone());
+            let input = items.call(either_text(params, "itemId", "item_id")).map(|call| call.input.clone());
             let input = input.unwrap_or_else(|| json!({ "changes": [] }));
             let files: Vec<String> = changes(&input).iter().map(|(how, path)| format!("{how} {path}")).collect();
             let prompt = if files.is_empty() {
@@ -68,8 +69,8 @@ pub(super) fn parse(
             about = meant.iter().map(|(id, _)| (*id).clone()).collect();
             let tool = mcp_tool_of(&meant);
             is_named = tool.is_some();
-            let tool = tool.unwrap_or_else(|| format!("mcp__{}", text(params, "serverName", "serverName")));
-            (tool, input, text(params, "message", "message").to_owned(), AnswerForm::Elicitation)
+            let tool = tool.unwrap_or_else(|| format!("mcp__{}", text(params, "serverName")));
+            (tool, input, text(params, "message").to_owned(), AnswerForm::Elicitation)
         }
         _ => {
             let message = format!("switchboard does not know {}", cut(method, 100));
@@ -127,13 +128,13 @@ impl AnswerForm {
 
 /// A command, or a connection that a command has tried to make.
 fn command(params: &Value) -> (String, Value, String) {
-    let command = text(params, "command", "command");
+    let command = text(params, "command");
     if let Some(network) = params.get("networkApprovalContext").filter(|network| network.is_object()) {
-        let (protocol, host) = (text(network, "protocol", "protocol"), text(network, "host", "host"));
+        let (protocol, host) = (text(network, "protocol"), text(network, "host"));
         return ("network".to_owned(), network.clone(), format!("Connect to {host} ({protocol})"));
     }
-    let mut input = shell_input(command, text(params, "cwd", "cwd"));
-    let prompt = match text(params, "kind", "kind") {
+    let mut input = shell_input(command, text(params, "cwd"));
+    let prompt = match text(params, "kind") {
         TYPED => {
             input["kind"] = TYPED.into();
             format!("Type into a running command: {}", bare(command))
@@ -146,13 +147,13 @@ fn command(params: &Value) -> (String, Value, String) {
 /// The request names the server and not the tool, but the call has begun: it is one with the same arguments. If calls
 /// of several tools match, those that the message quotes.
 fn mcp_calls<'a>(params: &Value, input: &Value, items: &'a Items) -> Vec<(&'a String, &'a Call)> {
-    let server = text(params, "serverName", "serverName");
+    let server = text(params, "serverName");
     let nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
     let same = |call: &Call| call.input == *input || (nothing(&call.input) && nothing(input));
     let asked = |(_, call): &(&String, &Call)| call.server.as_deref() == Some(server) && same(call);
     let mut calls: Vec<_> = items.calls().filter(asked).collect();
     if mcp_tool_of(&calls).is_none() {
-        let (message, prefix) = (text(params, "message", "message"), mcp_tool(server, ""));
+        let (message, prefix) = (text(params, "message"), mcp_tool(server, ""));
         calls.retain(|(_, call)| {
             message.contains(&format!("\"{}\"", call.tool.strip_prefix(&prefix).unwrap_or(&call.tool)))
         });

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::adapters::codex::items::{Call, TYPED_SOURCE, failed, permission, text};
+use crate::adapters::codex::items::{Call, TYPED_SOURCE, either_text, failed, permission};
+use crate::adapters::json::text;
 use crate::adapters::permissions::{Permission, Permissions};
 
 /// The reaction to such a call.
@@ -18,7 +19,7 @@ pub(super) enum UnapprovedCall {
 /// running command that was approved. Subagents never do.
 pub(super) fn begun(call: &Call, item: &Value, permissions: &Permissions) -> Option<UnapprovedCall> {
     let waits = match call.tool.as_str() {
-        "shell" => text(item, "processId", "process_id").is_empty() || text(item, "source", "source") == TYPED_SOURCE,
+        "shell" => either_text(item, "processId", "process_id").is_empty() || text(item, "source") == TYPED_SOURCE,
         "apply_patch" => true,
         _ => call.server.is_some(),
     };
@@ -36,7 +37,7 @@ pub(super) fn begun(call: &Call, item: &Value, permissions: &Permissions) -> Opt
 /// A call has ended. One that is denied must have been refused: it failed because the answer was no.
 pub(super) fn ended(call: &Call, item: &Value, permissions: &Permissions) -> Option<UnapprovedCall> {
     let error = item.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
-    let refused_itself = text(item, "status", "status") == "declined" || error.contains("requires approval");
+    let refused_itself = text(item, "status") == "declined" || error.contains("requires approval");
     let was_used = !failed(item) || !(call.asked || refused_itself);
     let is_denied = permission(permissions, &call.tool, &call.input) == Permission::Deny;
     (is_denied && was_used).then(|| UnapprovedCall::Refuse(refusal(call)))

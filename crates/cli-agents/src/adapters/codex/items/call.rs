@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::text;
+use super::either_text;
 use crate::adapters::event::Event;
+use crate::adapters::json::{list, text};
 use crate::adapters::permissions::{Permission, Permissions};
 
 /// The tool that runs commands.
@@ -29,27 +30,27 @@ impl Call {
     /// The call that an item is, if it is one.
     pub(super) fn of(item: &Value) -> Option<Self> {
         let member = |name: &str| item.get(name).cloned().unwrap_or_default();
-        let (tool, input) = match text(item, "type", "type") {
+        let (tool, input) = match text(item, "type") {
             "command_execution" | "commandExecution" => {
-                let mut input = shell_input(text(item, "command", "command"), text(item, "cwd", "cwd"));
-                if text(item, "source", "source") == TYPED_SOURCE {
+                let mut input = shell_input(text(item, "command"), text(item, "cwd"));
+                if text(item, "source") == TYPED_SOURCE {
                     input["kind"] = TYPED.into();
                 }
                 (SHELL.to_owned(), input)
             }
             "file_change" | "fileChange" => ("apply_patch".to_owned(), json!({ "changes": member("changes") })),
             "mcp_tool_call" | "mcpToolCall" => {
-                let server = text(item, "server", "server");
+                let server = text(item, "server");
                 return Some(Self {
-                    tool: mcp_tool(server, text(item, "tool", "tool")),
+                    tool: mcp_tool(server, text(item, "tool")),
                     input: member("arguments"),
                     server: Some(server.to_owned()),
                     asked: false,
                 });
             }
-            "web_search" | "webSearch" => ("web_search".to_owned(), json!({ "query": text(item, "query", "query") })),
+            "web_search" | "webSearch" => ("web_search".to_owned(), json!({ "query": text(item, "query") })),
             "collab_tool_call" | "collabAgentToolCall" => {
-                (with_underscores(text(item, "tool", "tool")), json!({ "prompt": text(item, "prompt", "prompt") }))
+                (with_underscores(text(item, "tool")), json!({ "prompt": text(item, "prompt") }))
             }
             _ => return None,
         };
@@ -68,7 +69,7 @@ impl Call {
 
 /// What to do about a call. Rules with a pattern are about a command, not about input to a running one.
 pub(in crate::adapters::codex) fn permission(permissions: &Permissions, tool: &str, input: &Value) -> Permission {
-    let is_command = tool == SHELL && text(input, "kind", "kind") != TYPED;
+    let is_command = tool == SHELL && text(input, "kind") != TYPED;
     let command = input.get("command").and_then(Value::as_str).filter(|_| is_command);
     permissions.of_call(&[tool], command.map(bare))
 }
@@ -95,12 +96,12 @@ pub(in crate::adapters::codex) fn shell_input(command: &str, cwd: &str) -> Value
 
 /// Each changed file and how: `add`, `update`, `delete`.
 pub(in crate::adapters::codex) fn changes(holder: &Value) -> Vec<(&str, &str)> {
-    let list = holder.get("changes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let how = |change| match text(change, "kind", "kind") {
-        "" => change.get("kind").map(|kind| text(kind, "type", "type")).unwrap_or_default(),
+    let list = list(holder, "changes");
+    let how = |change| match text(change, "kind") {
+        "" => change.get("kind").map(|kind| text(kind, "type")).unwrap_or_default(),
         kind => kind,
     };
-    list.iter().map(|change| (how(change), text(change, "path", "path"))).collect()
+    list.iter().map(|change| (how(change), text(change, "path"))).collect()
 }
 
 /// Files that were changed by a call that went well, also those they were moved to.
@@ -108,10 +109,10 @@ pub(super) fn changed_files(item: &Value) -> Vec<String> {
     if failed(item) {
         return Vec::new();
     }
-    let list = item.get("changes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let list = list(item, "changes");
     let places = list.iter().flat_map(|change| {
-        let moved = change.get("kind").map(|kind| text(kind, "move_path", "movePath")).unwrap_or_default();
-        [text(change, "path", "path"), moved]
+        let moved = change.get("kind").map(|kind| either_text(kind, "move_path", "movePath")).unwrap_or_default();
+        [text(change, "path"), moved]
     });
     places.filter(|path| !path.is_empty()).map(str::to_owned).collect()
 }
@@ -119,11 +120,11 @@ pub(super) fn changed_files(item: &Value) -> Vec<String> {
 /// Whether it failed or was refused. A command that ends with anything but 0 has failed, whatever its status.
 pub(in crate::adapters::codex) fn failed(item: &Value) -> bool {
     let code = item.get("exit_code").or_else(|| item.get("exitCode")).and_then(Value::as_i64);
-    matches!(text(item, "status", "status"), "failed" | "declined") || code.is_some_and(|code| code != 0)
+    matches!(text(item, "status"), "failed" | "declined") || code.is_some_and(|code| code != 0)
 }
 
 fn output(item: &Value) -> String {
-    let said = text(item, "aggregated_output", "aggregatedOutput");
+    let said = either_text(item, "aggregated_output", "aggregatedOutput");
     if !said.is_empty() {
         return said.to_owned();
     }
@@ -134,14 +135,14 @@ fn output(item: &Value) -> String {
         return content.iter().map(block).collect::<Vec<_>>().join("\n");
     }
     if let Some(agents) = item.get("agents_states").or_else(|| item.get("agentsStates")).and_then(Value::as_object) {
-        let state = |agent: &Value| match (text(agent, "status", "status"), text(agent, "message", "message")) {
+        let state = |agent: &Value| match (text(agent, "status"), text(agent, "message")) {
             (status, "") => status.to_owned(),
             (status, message) => format!("{status}: {message}"),
         };
         return agents.values().map(state).collect::<Vec<_>>().join("\n");
     }
     let files: Vec<String> = changes(item).iter().map(|(how, path)| format!("{how} {path}")).collect();
-    match text(item, "status", "status") {
+    match text(item, "status") {
         "declined" => "declined".to_owned(),
         "failed" if !files.is_empty() => format!("failed: {}", files.join("\n")),
         _ => files.join("\n"),

@@ -1,18 +1,18 @@
-//! Reading members of JSON that may not be there.
+//! Reads members of JSON from a program: a missing one reads as empty, since lines are untrusted input.
 
 use serde_json::Value;
 
 /// A member that is a text; empty if it is missing or something else.
-pub(super) fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, member: &str) -> &'a str {
     value.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// A member that is a whole number; 0 if it is missing or something else.
-pub(super) fn number(value: &Value, member: &str) -> u64 {
+pub(crate) fn number(value: &Value, member: &str) -> u64 {
     value.get(member).and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// A member that is a list; empty if it is missing or something else.
-pub(super) fn list<'a>(value: &'a Value, member: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, member: &str) -> &'a [Value] {
     value.get(member).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
