@@ -61,63 +61,13 @@ const VARIABLES: [&str; 16] = [
 ];
 
 /// Its tools. A newer version may have more; those can be denied in its own settings.
-const TOOLS: [&str; 55] = [
-    "Agent",
-    "Artifact",
-    "AskUserQuestion",
-    "Bash",
-    "BashOutput",
-    "Brief",
-    "CronCreate",
-    "CronDelete",
-    "CronList",
-    "DesignSync",
-    "Edit",
-    "EnterPlanMode",
-    "EnterWorktree",
-    "ExitPlanMode",
-    "ExitWorktree",
-    "Glob",
-    "Grep",
-    "KillShell",
-    "LSP",
-    "ListAgents",
-    "ListMcpResourcesTool",
-    "Monitor",
-    "MultiEdit",
-    "NotebookEdit",
-    "PowerShell",
-    "Projects",
-    "PushNotification",
-    "REPL",
-    "Read",
-    "ReadMcpResourceDirTool",
-    "ReadMcpResourceTool",
-    "RemoteTrigger",
-    "ReportFindings",
-    "ScheduleWakeup",
-    "SendMessage",
-    "SendUserFile",
-    "SendUserMessage",
-    "ShareOnboardingGuide",
-    "Skill",
-    "StructuredOutput",
-    "Task",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskOutput",
-    "TaskStop",
-    "TaskUpdate",
-    "TodoWrite",
-    "ToolSearch",
-    "WaitForMcpServers",
-    "WebFetch",
-    "WebSearch",
-    "Workflow",
-    "Write",
-    "mcp__*",
-];
+const TOOLS: &str = "\
+    Agent Artifact AskUserQuestion Bash BashOutput Brief CronCreate CronDelete CronList DesignSync Edit \
+    EnterPlanMode EnterWorktree ExitPlanMode ExitWorktree Glob Grep KillShell LSP ListAgents ListMcpResourcesTool \
+    Monitor MultiEdit NotebookEdit PowerShell Projects PushNotification REPL Read ReadMcpResourceDirTool \
+    ReadMcpResourceTool RemoteTrigger ReportFindings ScheduleWakeup SendMessage SendUserFile SendUserMessage \
+    ShareOnboardingGuide Skill StructuredOutput Task TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate \
+    TodoWrite ToolSearch WaitForMcpServers WebFetch WebSearch Workflow Write mcp__*";
 
 /// The adapter of Claude Code.
 #[derive(Debug)]
@@ -163,7 +113,7 @@ impl Adapter for ClaudeCode {
     }
 
     fn tool_names(&self) -> Vec<&str> {
-        TOOLS.to_vec()
+        TOOLS.split_whitespace().collect()
     }
 
     fn command_tools(&self) -> Vec<&str> {

@@ -27,35 +27,11 @@ const PROMPT_FLAG: &str = "--prompt=";
 const LONGEST_INPUT: usize = 8 << 20;
 
 /// Its tools, as its own policies name them.
-pub(crate) const TOOLS: [&str; 27] = [
-    "run_shell_command",
-    "write_file",
-    "replace",
-    "read_file",
-    "read_many_files",
-    "list_directory",
-    "glob",
-    "grep_search",
-    "web_fetch",
-    "google_web_search",
-    "activate_skill",
-    "ask_user",
-    "cli_help",
-    "codebase_investigator",
-    "enter_plan_mode",
-    "exit_plan_mode",
-    "get_internal_docs",
-    "invoke_agent",
-    "list_background_processes",
-    "list_mcp_resources",
-    "read_background_output",
-    "read_mcp_resource",
-    "update_topic",
-    "write_todos",
-    "tracker_*",
-    "discovered_tool_*",
-    "mcp_*",
-];
+const TOOLS: &str = "\
+    run_shell_command write_file replace read_file read_many_files list_directory glob grep_search web_fetch \
+    google_web_search activate_skill ask_user cli_help codebase_investigator enter_plan_mode exit_plan_mode \
+    get_internal_docs invoke_agent list_background_processes list_mcp_resources read_background_output \
+    read_mcp_resource update_topic write_todos tracker_* discovered_tool_* mcp_*";
 
 impl Default for Gemini {
     fn default() -> Self {
@@ -116,7 +92,7 @@ impl Adapter for Gemini {
     }
 
     fn tool_names(&self) -> Vec<&str> {
-        TOOLS.to_vec()
+        TOOLS.split_whitespace().collect()
     }
 
     fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {

@@ -7,73 +7,17 @@
 use std::path::Path;
 
 /// Programs that run texts; a version may follow the name.
-const INTERPRETERS: [&str; 27] = [
-    "sh",
-    "ash",
-    "bash",
-    "csh",
-    "dash",
-    "fish",
-    "ksh",
-    "tcsh",
-    "zsh",
-    "pwsh",
-    "nu",
-    "python",
-    "pypy",
-    "perl",
-    "ruby",
-    "node",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "Rscript",
-    "awk",
-    "gawk",
-    "mawk",
-    "tclsh",
-    "julia",
-    "osascript",
-];
+const INTERPRETERS: &str = "\
+    sh ash bash csh dash fish ksh tcsh zsh pwsh nu python pypy perl ruby node deno bun php lua Rscript awk gawk mawk \
+    tclsh julia osascript";
 
 /// Programs that start the program that their arguments name.
-const WRAPPERS: [&str; 31] = [
-    "bwrap",
-    "busybox",
-    "caffeinate",
-    "chroot",
-    "chrt",
-    "dbus-run-session",
-    "docker",
-    "doas",
-    "env",
-    "firejail",
-    "flock",
-    "ionice",
-    "kubectl",
-    "nice",
-    "nohup",
-    "npx",
-    "nsenter",
-    "podman",
-    "prlimit",
-    "setpriv",
-    "setsid",
-    "stdbuf",
-    "strace",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "time",
-    "timeout",
-    "unshare",
-    "uv",
-    "xargs",
-];
+const WRAPPERS: &str = "\
+    bwrap busybox caffeinate chroot chrt dbus-run-session docker doas env firejail flock ionice kubectl nice nohup \
+    npx nsenter podman prlimit setpriv setsid stdbuf strace sudo systemd-run taskset time timeout unshare uv xargs";
 
 /// Programs that join their arguments and pass them to a shell.
-const SHELL_CALLERS: [&str; 8] = ["at", "batch", "parallel", "runuser", "script", "ssh", "su", "watch"];
+const SHELL_CALLERS: &str = "at batch parallel runuser script ssh su watch";
 
 /// How the prompt is passed to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,11 +99,12 @@ impl Kind {
     fn of(program: &str) -> Self {
         let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
-        if INTERPRETERS.contains(&plain) {
+        let lists = |names: &str, name: &str| names.split_whitespace().any(|listed| listed == name);
+        if lists(INTERPRETERS, plain) {
             Self::Interpreter
-        } else if WRAPPERS.contains(&name) {
+        } else if lists(WRAPPERS, name) {
             Self::Wrapper
-        } else if SHELL_CALLERS.contains(&name) {
+        } else if lists(SHELL_CALLERS, name) {
             Self::ShellCaller
         } else {
             Self::Other
