@@ -1,4 +1,4 @@
-//! The control socket: commands reach the server through a Unix socket in its data directory, one line of JSON each way.
+//! The control socket: commands reach the server through a Unix socket in its data directory, one JSON line each way.
 //! Without a running server, the command handles the same request itself, on the database file.
 
 mod handler;

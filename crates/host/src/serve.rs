@@ -211,8 +211,8 @@ fn open_store(
     Ok(Arc::new(store))
 }
 
-/// Runs the quick check, whose cost does not grow with the file. A damaged file is not served, because every write could
-/// make it worse; a damaged task affects no other.
+/// Runs the quick check, whose cost does not grow with the file. A damaged file is not served, because every write
+/// could make it worse; a damaged task affects no other.
 fn quick_check(data_dir: &std::path::Path) -> Result<Option<String>, StartError> {
     let problems = switchboard_store::quick_check(data_dir).map_err(|error| StartError::DataUnusable {
         directory: data_dir.to_owned(),

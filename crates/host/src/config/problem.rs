@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, and where a setting came from.
-//! An operator fixes one file at a time, so all problems are collected before they are reported; each names its location,
-//! the key, what is wrong and what would be right.
+//! An operator fixes one file at a time, so problems are collected and reported together; each names its location, the
+//! key, what is wrong and what would be right.
 
 use std::fmt;
 use std::sync::Arc;

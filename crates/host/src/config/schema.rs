@@ -19,8 +19,8 @@ pub fn of_file<T: JsonSchema>() -> Schema {
     schema
 }
 
-/// Implements `JsonSchema` for a setting with its own text form. Unlike a derived schema it takes no description from the
-/// doc comment, which would repeat the description of every key of that type.
+/// Implements `JsonSchema` for a setting with its own text form. Unlike a derived schema it takes no description from
+/// the doc comment, which would repeat the description of every key of that type.
 macro_rules! json_schema_of {
     ($setting:ident, $schema:tt) => {
         impl schemars::JsonSchema for $setting {

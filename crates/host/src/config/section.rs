@@ -144,6 +144,12 @@ impl<'a, 'r> Section<'a, 'r> {
         self.known_keys.push(key);
     }
 
+    /// Reads a time that must not be zero.
+    pub fn read_nonzero(&mut self, key: &'static str, field: &mut TimeSpan) {
+        self.read(key, field);
+        self.refuse_zero(key, *field);
+    }
+
     /// Refuses a time of zero where it would mean never, or without end.
     pub fn refuse_zero(&mut self, key: &str, value: TimeSpan) {
         if value == TimeSpan::ZERO {

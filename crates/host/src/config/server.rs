@@ -130,14 +130,10 @@ impl Server {
         section.read("defaultAgent", &mut self.default_agent);
         section.read("strictVersion", &mut self.strict_version);
         section.section("tls", |section| self.tls.read(section));
-        section.read("headerTimeout", &mut self.header_timeout);
-        section.refuse_zero("headerTimeout", self.header_timeout);
-        section.read("bodyTimeout", &mut self.body_timeout);
-        section.refuse_zero("bodyTimeout", self.body_timeout);
-        section.read("writeTimeout", &mut self.write_timeout);
-        section.refuse_zero("writeTimeout", self.write_timeout);
-        section.read("idleTimeout", &mut self.idle_timeout);
-        section.refuse_zero("idleTimeout", self.idle_timeout);
+        section.read_nonzero("headerTimeout", &mut self.header_timeout);
+        section.read_nonzero("bodyTimeout", &mut self.body_timeout);
+        section.read_nonzero("writeTimeout", &mut self.write_timeout);
+        section.read_nonzero("idleTimeout", &mut self.idle_timeout);
     }
 }
 

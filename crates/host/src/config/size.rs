@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::config::problem::Mismatch;
 use crate::config::schema::json_schema_of;
-use crate::config::value::Scalar;
+use crate::config::value::{Scalar, quantity};
 
 /// The units, largest first, in bytes. Only binary ones: what `MB` means depends on who reads it.
 const UNITS: [(&str, u64); 5] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
@@ -63,18 +63,7 @@ impl Scalar for Size {
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
         let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
-        let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
-        let (number, unit) = text.split_at(digits);
-        if number.is_empty() {
-            return Err(wrong("is not a size"));
-        }
-        if unit.is_empty() {
-            return Err(wrong("has no unit"));
-        }
-        let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-            return Err(wrong("has a unit that does not exist"));
-        };
-        let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor));
+        let bytes = quantity(text, &UNITS, "is not a size").map_err(wrong)?;
         // The database counts bytes in signed 64-bit numbers.
         match bytes.filter(|bytes| i64::try_from(*bytes).is_ok()) {
             Some(0) => Err(wrong("leaves no room at all")),

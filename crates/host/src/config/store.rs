@@ -88,8 +88,7 @@ impl Store {
             );
         }
         section.read("durability", &mut self.durability);
-        section.read("maxQueueDelay", &mut self.max_queue_delay);
-        section.refuse_zero("maxQueueDelay", self.max_queue_delay);
+        section.read_nonzero("maxQueueDelay", &mut self.max_queue_delay);
         section.section("retention", |section| self.retention.read(section));
     }
 }

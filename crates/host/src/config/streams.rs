@@ -25,7 +25,6 @@ impl Default for Streams {
 
 impl Streams {
     pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("ping", &mut self.ping);
-        section.refuse_zero("ping", self.ping);
+        section.read_nonzero("ping", &mut self.ping);
     }
 }

@@ -61,8 +61,7 @@ impl Tasks {
         section.read("drain", &mut self.drain);
         section.read("cancelGrace", &mut self.cancel_grace);
         section.read("park", &mut self.park);
-        section.read("parkedExpiry", &mut self.parked_expiry);
-        section.refuse_zero("parkedExpiry", self.parked_expiry);
+        section.read_nonzero("parkedExpiry", &mut self.parked_expiry);
         section.read("deadline", &mut self.deadline);
         section.read("idle", &mut self.idle);
         section.read("maxBlocking", &mut self.max_blocking);

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::config::problem::Mismatch;
 use crate::config::schema::json_schema_of;
-use crate::config::value::Scalar;
+use crate::config::value::{Scalar, quantity};
 
 /// The units, largest first, in milliseconds.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
@@ -69,20 +69,9 @@ impl Scalar for TimeSpan {
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
         let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
-        let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
-        let (number, unit) = text.split_at(digits);
-        if number.is_empty() {
-            return Err(wrong("is not a length of time"));
-        }
-        if unit.is_empty() {
-            return Err(wrong("has no unit"));
-        }
-        let Some((_, size)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-            return Err(wrong("has a unit that does not exist"));
-        };
+        let milliseconds = quantity(text, &UNITS, "is not a length of time").map_err(wrong)?;
         // A century is more than any of these settings can mean, and keeps every later sum in range.
         let longest = 36_500 * 86_400_000;
-        let milliseconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(*size));
         match milliseconds.filter(|milliseconds| *milliseconds <= longest) {
             Some(milliseconds) => Ok(Self { milliseconds }),
             None => Err(wrong("is longer than a hundred years")),

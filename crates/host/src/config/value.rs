@@ -59,6 +59,26 @@ impl<T: Scalar + Serialize> Value for Vec<T> {
     }
 }
 
+/// Reads a whole number with a unit; nothing if it is too large. The error is the end of a sentence about the text.
+pub(super) fn quantity(
+    text: &str,
+    units: &[(&str, u64)],
+    no_number: &'static str,
+) -> Result<Option<u64>, &'static str> {
+    let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    if number.is_empty() {
+        return Err(no_number);
+    }
+    if unit.is_empty() {
+        return Err("has no unit");
+    }
+    let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        return Err("has a unit that does not exist");
+    };
+    Ok(number.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor)))
+}
+
 /// Reads one of a few words.
 pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, Mismatch> {
     if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {

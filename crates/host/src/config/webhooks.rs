@@ -137,17 +137,14 @@ impl Webhooks {
         section.read("nameservers", &mut self.nameservers);
         section.read("perTask", &mut self.per_task);
         section.read("returnSecrets", &mut self.return_secrets);
-        section.read("timeout", &mut self.timeout);
-        section.refuse_zero("timeout", self.timeout);
-        section.read("connectTimeout", &mut self.connect_timeout);
-        section.refuse_zero("connectTimeout", self.connect_timeout);
+        section.read_nonzero("timeout", &mut self.timeout);
+        section.read_nonzero("connectTimeout", &mut self.connect_timeout);
         section.read("retries", &mut self.retries);
         section.read("holdTasks", &mut self.hold_tasks);
         section.read("parallel", &mut self.parallel);
         section.read("parallelPerEndpoint", &mut self.parallel_per_endpoint);
         section.read("pauseAfter", &mut self.pause_after);
-        section.read("pause", &mut self.pause);
-        section.refuse_zero("pause", self.pause);
+        section.read_nonzero("pause", &mut self.pause);
         section.read("maxPause", &mut self.max_pause);
         if self.pause > self.max_pause {
             let key = if section.is_set("pause") { "pause" } else { "maxPause" };

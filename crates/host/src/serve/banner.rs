@@ -195,8 +195,8 @@ fn choose_agent<'a>(agents: &'a [Hosted], preferred: &[(&'a str, &'a str)]) -> (
     }
 }
 
-/// The flags with which a command in another shell, in the same folder, finds this server. Files and defaults apply there
-/// too; what a flag or a variable of this process set has to be repeated.
+/// The flags with which a command in another shell, in the same folder, finds this server. Files and defaults apply
+/// there too; what a flag or a variable of this process set has to be repeated.
 fn flags(workspace: &Workspace, data_dir: &Path) -> String {
     let mut flags = String::new();
     let folder = full(&workspace.folder);

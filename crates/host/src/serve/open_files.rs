@@ -1,4 +1,4 @@
-//! Raises the limit of open files (`RLIMIT_NOFILE`). Many systems start a process with a soft limit far below the hard one.
+//! Raises the limit of open files (`RLIMIT_NOFILE`). Many systems start a process with a low soft limit.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard_egress as egress;
@@ -6,8 +6,8 @@ use switchboard_egress as egress;
 /// Open files besides connections: the database, the log, the control socket and its clients.
 const OTHER_FILES: u64 = 64;
 
-/// Open files of a connection to a webhook: two DNS queries, and then itself. Deliveries beyond the connections wait, so
-/// they need none.
+/// Open files of a connection to a webhook: two DNS queries, and then itself. Deliveries beyond the connections wait
+/// and need none.
 const PER_OUTBOUND_CONNECTION: u64 = 2;
 
 /// Raises the soft limit to the hard limit. Returns a warning if that is not enough for so many connections.
