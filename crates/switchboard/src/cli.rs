@@ -223,7 +223,7 @@ impl DataFlags {
 #[must_use]
 pub fn run() -> ExitCode {
     let code = run_typed();
-    // An answer that is not where it was to go is none.
+    // Output that could not be written is a failure.
     if code == ExitCode::SUCCESS && printer::has_lost_output() { ExitCode::FAILURE } else { code }
 }
 
@@ -261,7 +261,7 @@ fn run_typed() -> ExitCode {
     }
 }
 
-/// The form of the answer. A setting for all commands gives way to any flag that says something else.
+/// The output form. A flag wins over the setting for all commands.
 fn form(command_line: &CommandLine, settings: Option<&Settings>) -> Result<Output, commands::calling::Failure> {
     let is_quiet = matches!(&command_line.command, Command::Calling(command) if command.is_quiet());
     match (command_line.json, command_line.output) {
@@ -277,7 +277,7 @@ fn form(command_line: &CommandLine, settings: Option<&Settings>) -> Result<Outpu
     Output::from_str(&value, false).map_err(wrong)
 }
 
-/// What was typed, with what files say where nothing was; the exit code where that is all there is to do.
+/// The command line with the settings of the files as defaults, or the exit code of help, version and usage errors.
 fn parsed() -> Result<(CommandLine, Option<Settings>), ExitCode> {
     let words = usage_errors::words();
     let matches = CommandLine::command().try_get_matches_from(&words).map_err(not_run)?;
@@ -294,10 +294,10 @@ fn command_line(matches: &ArgMatches) -> Result<CommandLine, ExitCode> {
     CommandLine::from_arg_matches(matches).map_err(|message| not_run(message.format(&mut CommandLine::command())))
 }
 
-/// Help and the version are answers, everything else is usage; a closed terminal changes neither.
+/// Prints help, the version or a usage error; a closed terminal does not change the exit code.
 fn not_run(message: clap::Error) -> ExitCode {
     match message.kind() {
-        // In the words of the command, which knows more than the number.
+        // The command prints more than the number.
         ErrorKind::DisplayVersion => commands::version::run(Printer::new(Output::Text)),
         _ if message.use_stderr() => usage_errors::print(message, &CommandLine::command()),
         _ => {

@@ -1,4 +1,4 @@
-//! Who we are to an agent elsewhere: the ways to prove it that take more than the name of one variable.
+//! Credentials for a remote agent that need more than one variable: OAuth client credentials and a client certificate.
 
 use std::path::{Path, PathBuf};
 

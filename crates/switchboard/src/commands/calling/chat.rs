@@ -75,7 +75,7 @@ struct Chat<'a> {
     conversation: Conversation,
     printer: Printer,
     style: Style,
-    /// What of the open task was shown.
+    /// The printed artifacts of the open task.
     before: PrintedArtifacts,
     /// Whether a person types; else standard input is a script.
     is_person: bool,

@@ -1,4 +1,4 @@
-//! `switchboard config check`: what is in force and who decided it, or everything that is wrong.
+//! `switchboard config check`: the settings in force with their sources, or all problems.
 
 use std::process::ExitCode;
 
@@ -42,7 +42,7 @@ pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
     }
 }
 
-/// Refuses agents whose programs could not be spoken to, in the words in which a server that starts refuses the first of them.
+/// Refuses the agents that would keep a server from starting, with the same messages.
 fn with_agents(fleet: FleetConfig) -> Result<FleetConfig, Problems> {
     let mut problems = Vec::new();
     for agent in &fleet.agents {
@@ -58,7 +58,7 @@ fn with_agents(fleet: FleetConfig) -> Result<FleetConfig, Problems> {
     if problems.is_empty() { Ok(fleet) } else { Err(Problems(problems)) }
 }
 
-/// Prints problems in the form that was asked for. Every command that loads the configuration ends here if it must.
+/// Prints configuration problems, for every command that loads the configuration.
 pub fn report(problems: &Problems, printer: Printer) {
     if printer.is_json() {
         printer.json(&json!({ "ok": false, "problems": problems.0 }));

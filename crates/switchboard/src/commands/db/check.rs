@@ -59,7 +59,7 @@ fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer
 /// Why the file cannot be checked, and what to do.
 fn unchecked(error: &CheckError, file: &Path, is_backup: bool) -> (String, String) {
     let next = match (error, is_backup) {
-        // In the words of every other command.
+        // The same message as for every other command.
         (CheckError::NewerSchema { found, known }, false) => {
             let directory = file.parent().unwrap_or(file);
             let error = open_problem(directory, OpenError::NewerSchema { found: *found, known: *known });

@@ -1,4 +1,4 @@
-//! The server that gives tokens (RFC 6749): one form is sent, a token or a reason comes back.
+//! The OAuth token endpoint (RFC 6749): sends a form and reads the token or the error.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::commands::calling::{Failure, sanitize};
 const TIMEOUT: Duration = Duration::from_secs(30);
 const LARGEST_ANSWER: usize = 64 << 10;
 
-/// A token, as it was given.
+/// The token response.
 #[derive(Deserialize)]
 pub(super) struct Granted {
     pub(super) access_token: String,
@@ -28,7 +28,7 @@ pub(super) struct Granted {
     pub(super) expires_in: Option<f64>,
 }
 
-/// Why there is none.
+/// The error response.
 #[derive(Deserialize)]
 pub(super) struct Denied {
     pub(super) error: String,
@@ -36,7 +36,7 @@ pub(super) struct Denied {
     error_description: Option<String>,
 }
 
-/// Where tokens come from, and who asks.
+/// The token endpoint and the client's id there.
 pub(super) struct TokenServer {
     pub(super) url: String,
     pub(super) client_id: String,
@@ -48,7 +48,7 @@ impl TokenServer {
         Ok(Self { url: safe(url)?, client_id: client_id.to_owned() })
     }
 
-    /// A token for a program with a secret.
+    /// The client credentials grant.
     pub(super) async fn with_secret(
         &self,
         egress: &Egress,
@@ -62,7 +62,7 @@ impl TokenServer {
         self.granted(ask(egress, &self.url, &form, Some((&self.client_id, secret))).await?)
     }
 
-    /// A token for one that has run out.
+    /// The refresh token grant.
     pub(super) async fn renew(&self, egress: &Egress, refresh: &str) -> Result<Granted, Failure> {
         let form = [
             ("grant_type", "refresh_token".to_owned()),
@@ -103,7 +103,7 @@ pub(super) fn is_same_host(url: &str, other: &str) -> bool {
     matches!((Url::parse(url), Url::parse(other)), (Ok(url), Ok(other)) if url.origin() == other.origin())
 }
 
-/// Sends a form and reads what comes back.
+/// Sends a form and reads the response.
 pub(super) async fn ask<T: DeserializeOwned>(
     egress: &Egress,
     url: &str,

@@ -1,4 +1,4 @@
-//! The tokens of this user, in one file that only this user can read. A token belongs to the agent that it was got for, and is
+//! The tokens of this user, in a file that only this user can read. A token belongs to the agent that it was got for, and is
 //! sent nowhere else.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -60,7 +60,7 @@ impl Token {
         token.renewed(granted, now)
     }
 
-    /// The same with what was given now. Servers need not give another token to renew it with.
+    /// Takes the new access token. The server need not send another refresh token.
     pub(super) fn renewed(self, granted: Granted, now: u64) -> Self {
         let lives = granted.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
         Self {
@@ -125,7 +125,7 @@ impl TokenFile {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Keeps a token in place of the one before; the file.
+    /// Stores a token in place of the agent's earlier one; returns the path of the file.
     pub(super) fn keep(&self, token: Token) -> Result<PathBuf, Failure> {
         let mut kept = Tokens::load()?;
         kept.tokens.retain(|known| known.agent != token.agent);
@@ -134,7 +134,7 @@ impl TokenFile {
         Ok(self.path.clone())
     }
 
-    /// Forgets the token for an agent; whose it was.
+    /// Removes the token for an address; returns its agent.
     pub(super) fn forget(&self, address: &str) -> Result<Option<String>, Failure> {
         let mut kept = Tokens::load()?;
         let Some(token) = kept.find(address) else { return Ok(None) };

@@ -137,7 +137,7 @@ fn print(call: &AgentCall, page: &ListResponse, options: &ListOptions, printer: 
     }
 }
 
-/// What was asked for, to be asked for again: a token belongs to it.
+/// The filters as flags for the next command, because a page token is valid only with the same filters.
 fn filters(options: &ListOptions) -> String {
     let mut filters = String::new();
     if let Some(context_id) = &options.context_id {

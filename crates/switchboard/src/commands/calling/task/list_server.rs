@@ -10,10 +10,10 @@ use super::list::{self, ListOptions};
 use crate::cli::CallFlags;
 use crate::commands::calling::{AgentCall, Failure, sanitize, target, task_output};
 
-/// So much of a task's first message is shown.
+/// The most characters of a task's first message.
 const WORDS: usize = 50;
 
-/// A task and whose it is.
+/// A task and its agent.
 struct ListedTask {
     agent: String,
     task: Task,
@@ -89,7 +89,7 @@ fn print(tasks: &[ListedTask], total: u64, options: &ListOptions, printer: Print
     }
 }
 
-/// The protocol's own object, and whose it is.
+/// The task object of the protocol with the agent's name added.
 fn as_json(ListedTask { agent, task }: &ListedTask) -> Value {
     let mut value = serde_json::to_value(task).unwrap_or_default();
     if let Some(members) = value.as_object_mut() {
