@@ -82,7 +82,7 @@ async fn a_child_that_writes_faster_than_it_is_read_waits() {
     let script =
         "long=$(printf '%01000d' 0); n=0; while [ $n -lt 5000 ]; do n=$((n + 1)); echo $n > sent; echo $long; done";
     let mut child = fixture.sh(script).await;
-    assert_eq!(child.next().await, line(&"0".repeat(1000)));
+    assert_eq!(child.next().await, line("0".repeat(1000)));
     // It comes to rest when the pipe is full.
     let sent = || std::fs::read_to_string(fixture.folder.path().join("sent")).unwrap_or_default();
     let is_at_rest = |looks: &[String]| {
