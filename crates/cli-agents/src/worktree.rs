@@ -5,6 +5,8 @@
 //! policy says so, a branch names the commit. If the task is canceled without time for that, the worktree is committed
 //! and removed in the background; if the server is killed, the worktree stays for recovery, or for the sweep if the
 //! task has ended.
+//!
+//! A branch is never merged: whether the work is good is for its reader to say.
 
 mod agent_worktrees;
 mod checkout;

@@ -1,5 +1,8 @@
 //! Makes every connection of the SSRF guard: from a host to checked addresses to a socket, with no second lookup in
 //! between, so that DNS rebinding cannot bypass the policy.
+//!
+//! hyper's client with a connector of our own, because a ready-made client resolves names again, and does not check
+//! addresses that are written as numbers at all.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -2,6 +2,10 @@
 //!
 //! A run permit costs three counters, and a read lock that finds those of the caller. Only when a limit is reached does
 //! a turn go into the queue; every permit that is given back looks there.
+//!
+//! A permit is released when the agent has produced its last output, before that is committed, so that commit latency
+//! does not count against the limits. A message that arrives in that moment needs a permit again, and is queued if
+//! there is none.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};

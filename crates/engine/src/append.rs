@@ -2,6 +2,10 @@
 //!
 //! It runs under the task's `writing` lock and inside spawned work that a disconnecting caller cannot drop, because
 //! memory would not follow a commit otherwise.
+//!
+//! A task's version is the sequence number of its last event: whatever a reader could see adds to the log, so one
+//! number serves as the optimistic lock too. The one append without an event is the claim of a queued turn, which
+//! changes the owner of the fence and nothing else.
 
 use bytes::Bytes;
 

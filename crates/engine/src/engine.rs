@@ -241,6 +241,8 @@ pub fn state_label(state: TaskState) -> &'static str {
 }
 
 /// The tasks in memory, in shards so that tasks rarely share a lock.
+/// Entries are weak: the users of a task keep it alive, the map only finds it. A task that was loaded is compared with
+/// the store once more after its insertion (`adopt`).
 pub(crate) struct LiveTasks {
     shards: Vec<Mutex<HashMap<TaskId, Weak<LiveTask>>>>,
 }

@@ -87,7 +87,7 @@ impl EventKind {
         self != Self::Internal
     }
 
-    /// Whether it is the terminal event: nothing follows it.
+    /// Whether it is the terminal event: nothing follows it. A direct reply also ends its task, which is never sent.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Status(state) if state.is_terminal())
     }

@@ -22,6 +22,7 @@ pub struct TaskHandle {
     pub(crate) engine: Arc<EngineState>,
     pub(crate) live: Arc<LiveTask>,
     /// The run this handle was given to.
+    /// A clone that an evicted run left behind cannot write into the run that took over.
     pub(crate) run: u64,
 }
 
@@ -82,6 +83,8 @@ impl TaskHandle {
     }
 
     /// Adds to the answer, one text artifact named `answer`.
+    /// The end of the turn adds an empty chunk marked `lastChunk`, so that a reader that concatenates chunks does not
+    /// see the answer twice.
     pub async fn text(&self, delta: impl Into<String>) -> Result<(), Stopped> {
         let delta = delta.into();
         self.wait_for_buffer(delta.len()).await?;

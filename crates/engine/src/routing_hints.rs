@@ -3,6 +3,8 @@
 //! Each may stand in the message's metadata or in the request's. The message's come before the request's, and in the
 //! same place `skill` comes before `skillHint`. An empty text, an empty list and `null` are as good as nothing; a value
 //! of another type is refused with the name of its field, also where a better one would have won.
+//!
+//! Only the root address routes by them; at an agent's own address they are the agent's to read.
 
 use switchboard_a2a::{Json, Message, Metadata};
 

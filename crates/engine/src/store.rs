@@ -175,7 +175,7 @@ pub struct RowState {
     pub phase: Phase,
     /// The fence from now on.
     pub fence: Fence,
-    /// When a parked task expires.
+    /// When a waiting task fails: its question is unanswered, or it is past its deadline.
     pub expires_at: Option<Timestamp>,
     /// Not visible to callers: a direct reply, or a task whose agent has not yet said what it will be.
     pub hidden: bool,

@@ -12,10 +12,10 @@ use crate::metric_definitions as metric;
 use crate::reason::Reason;
 use crate::store::{Retention, TaskRow};
 
-/// How often the sweeper looks.
-const EXPIRY_PERIOD: Duration = Duration::from_secs(1);
-/// Every how many looks it also evicts.
-const EVICTION_LOOKS: u32 = 30;
+/// How often the sweep runs.
+const SWEEP_PERIOD: Duration = Duration::from_secs(1);
+/// Every how many sweeps it also evicts.
+const SWEEPS_PER_EVICTION: u32 = 30;
 /// How many tasks one step takes, so that no transaction is long.
 const STEP: usize = 200;
 /// The states a stored task can be in.
@@ -37,11 +37,11 @@ impl EngineState {
             let mut looks = 0u32;
             loop {
                 tokio::select! {
-                    () = engine.clock.sleep(EXPIRY_PERIOD) => {}
+                    () = engine.clock.sleep(SWEEP_PERIOD) => {}
                     () = engine.closing.cancelled() => return,
                 }
                 engine.expire().await;
-                looks = (looks + 1) % EVICTION_LOOKS;
+                looks = (looks + 1) % SWEEPS_PER_EVICTION;
                 if looks == 0 {
                     engine.evict().await;
                     engine.live.all();
@@ -147,7 +147,7 @@ impl Engine {
         self.inner.live.all().len()
     }
 
-    /// Deletes what retention says to delete, now.
+    /// Expires questions and deletes what retention says to delete, now.
     pub async fn sweep(&self) {
         self.inner.expire().await;
         self.inner.evict().await;

@@ -1,4 +1,5 @@
-//! Which status may follow which. Every write of a status passes here; there is no other judge.
+//! Which status may follow which. Every status that a turn writes passes here; cancellation, recovery and the sweep only
+//! end tasks that are not terminal yet.
 
 use switchboard_a2a::TaskState;
 

@@ -1,5 +1,7 @@
 //! Terminal output, for all commands: text or JSON answers to standard output, errors with their next step to standard
 //! error. Colour only for a terminal, and never under `NO_COLOR`.
+//!
+//! With `-o json` errors are objects on standard output too, so that a program reads one stream.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;

@@ -2,6 +2,8 @@
 //!
 //! The callback of a task has an address and a token, both as long-lived as the task. An update is stored before it is
 //! acknowledged and handed to the follower in order and once; a follower that starts later, say after a restart, finds it.
+//!
+//! The callback URL is one per server (`server.publicBaseUrl`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -75,6 +75,7 @@ impl Config {
     }
 
     /// The configuration as callers read it.
+    /// Secrets are left out and not masked: a client that writes back what it has read would store the mask.
     pub(crate) fn shown(self, task: &str, id: &str, with_secrets: bool) -> PushConfig {
         let authentication = self.authentication.map(|authentication| AuthenticationInfo {
             credentials: authentication.credentials.filter(|_| with_secrets),

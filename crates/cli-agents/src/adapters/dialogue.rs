@@ -99,6 +99,8 @@ pub enum FailureKind {
 }
 
 /// How a child ended.
+/// The exit code alone is never success: real programs exit with 0 after a refused tool, a failed turn or a signal.
+/// Only plain text has no other result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exit {
     /// Its exit code, if it ended by itself.

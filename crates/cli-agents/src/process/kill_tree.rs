@@ -23,7 +23,7 @@ pub(super) struct Termination {
     /// From SIGKILL until the termination gives up.
     patience: Duration,
     /// Processes that had a signal. SIGTERM is sent once: some programs take a second one as "skip the clean-up".
-    asked: HashSet<ProcessIdentity>,
+    signalled: HashSet<ProcessIdentity>,
     /// The last round found no process. One such round is not enough: a process that forks and exits while the table is
     /// read may be in it with neither half.
     is_quiet: bool,
@@ -49,7 +49,7 @@ impl Termination {
             is_killing: false,
             grace,
             patience,
-            asked: HashSet::new(),
+            signalled: HashSet::new(),
             is_quiet: false,
         }
     }
@@ -60,8 +60,8 @@ impl Termination {
     }
 
     /// How many processes had a signal.
-    pub(super) fn asked(&self) -> usize {
-        self.asked.len()
+    pub(super) fn signalled(&self) -> usize {
+        self.signalled.len()
     }
 
     /// Whether the grace was over when this round began.
@@ -129,7 +129,7 @@ impl Termination {
 
     fn terminate(&mut self, alive: &[&Process]) {
         let new: Vec<&Process> =
-            alive.iter().filter(|process| !self.asked.contains(&process.identity)).copied().collect();
+            alive.iter().filter(|process| !self.signalled.contains(&process.identity)).copied().collect();
         let is_first = self.terminated_at.is_none();
         self.terminated_at.get_or_insert_with(Instant::now);
         let is_in_group = |process: &Process| Some(process.group) == self.leader;
@@ -142,14 +142,14 @@ impl Termination {
                 signal::send(process.identity, Signal::CONT);
             }
         }
-        self.asked.extend(new.iter().map(|process| process.identity));
+        self.signalled.extend(new.iter().map(|process| process.identity));
     }
 
     fn kill(&mut self, alive: &[&Process]) {
         for process in alive {
             signal::send(process.identity, Signal::KILL);
         }
-        self.asked.extend(alive.iter().map(|process| process.identity));
+        self.signalled.extend(alive.iter().map(|process| process.identity));
     }
 
     /// Reaps zombies that were reparented to us, except the root, whose pid must stay taken. Says whether the table is

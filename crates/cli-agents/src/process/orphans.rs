@@ -65,5 +65,5 @@ pub(super) fn end_those(roots: Vec<ProcessIdentity>, markers: Vec<Marker>, grace
         let pids: Vec<i32> = left.iter().map(|process| process.pid).collect();
         warn!(left = ?pids, "processes that an earlier server has left could not be ended");
     }
-    Ok(Orphans { ended: termination.asked().saturating_sub(left.len()), left: left.len() })
+    Ok(Orphans { ended: termination.signalled().saturating_sub(left.len()), left: left.len() })
 }

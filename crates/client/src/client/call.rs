@@ -1,5 +1,8 @@
 //! One call of an operation: version negotiation, the alternate REST form, and the retry policy, which repeats only
 //! what cannot take effect twice.
+//!
+//! A version is negotiated once the agent has sent what only an agent of that version sends: a response, or an error
+//! such as an unknown task. An error about an optional operation proves nothing.
 
 use std::sync::Arc;
 

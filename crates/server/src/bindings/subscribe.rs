@@ -1,4 +1,7 @@
 //! Subscribing to a task.
+//!
+//! The specification refuses a subscription to a terminal task. With `Last-Event-ID` it is a resumption, and the rest
+//! of the log is sent.
 
 use switchboard_a2a::{Error, TaskId};
 use switchboard_engine::SendStream;

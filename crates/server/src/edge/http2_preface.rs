@@ -1,6 +1,9 @@
 //! The HTTP/2 connection preface, which tells HTTP/2 from HTTP/1.
 //!
 //! The bytes are kept and replayed to the protocol, together with what follows them on the socket.
+//!
+//! The ready-made detection hands the bytes on in pieces, for which every connection keeps a buffer of twice the size;
+//! this halves the memory of an open stream.
 
 use tokio::io::ReadBuf;
 

@@ -2,6 +2,10 @@
 //!
 //! Certificates are renewed every few weeks, which should need no restart. So handshakes check the files now and then; a
 //! pair that cannot be used leaves the one before in use.
+//!
+//! TLS is terminated in our accept loop, where connection limits, timeouts and the drain are. The files are compared by
+//! content at a handshake, at most once a second, and not by a signal or a file watcher: that works on every file
+//! system and however the files are replaced.
 
 mod certificate_files;
 mod error;

@@ -1,4 +1,7 @@
 //! The client commands. Each resolves the agent, makes its requests and prints the reply; [`failure`] prints all errors.
+//!
+//! The commands follow the published conventions of A2A command lines with one exception: they use 0.3 without being
+//! told to with agents that have nothing newer, because many agents have not.
 
 pub mod agents;
 mod answer;

@@ -1,5 +1,8 @@
 //! One endpoint: a lane of waiting jobs per caller, and a circuit breaker. Failures in a row open it (the endpoint is
 //! paused), then one probe at a time goes through (half-open), and each failed probe doubles the pause.
+//!
+//! A paused endpoint uses up no attempts: deliveries wait, and a failed probe counts for the one delivery that was
+//! sent.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
