@@ -61,7 +61,8 @@ impl Settings {
         let global = folder().map(|folder| folder.join(".env")).filter(|path| path.is_file());
         let paths = named.map(Path::to_owned).into_iter().chain(global);
         let files = paths.map(|path| File::read(&path)).collect::<Result<Vec<File>, Failure>>()?;
-        let unread = local().filter(|_| named.is_none()).filter(|path| files.iter().all(|file| file.path != *path));
+        let unread = if named.is_none() { local() } else { None };
+        let unread = unread.filter(|path| files.iter().all(|file| file.path != *path));
         Ok(Self { files, unread })
     }
 
@@ -164,9 +165,12 @@ pub(crate) fn folder() -> Option<PathBuf> {
     Some(Path::new(&home).join(".config/a2a-cli"))
 }
 
-/// A `.env` in the current folder that has settings of ours.
+/// A `.env` in the current folder that has settings of ours. A device or a pipe is not opened: it may have no end.
 fn local() -> Option<PathBuf> {
     let path = std::env::current_dir().ok()?.join(".env");
+    if !path.is_file() {
+        return None;
+    }
     let file = File::read(&path).ok()?;
     file.names().next().is_some().then_some(path)
 }

@@ -62,6 +62,10 @@ fn a_file_that_was_not_named_decides_nothing() {
     let named = workspace.run(&["send", "hi", "-q", "--config", ".env"]);
     assert_eq!((named.code, named.stderr.as_str()), (Some(0), ""));
     assert_eq!((meant.shown().len(), stranger.shown()), (0, vec!["Bearer hunter2".to_owned()]));
+    let endless = Workspace::new();
+    std::os::unix::fs::symlink("/dev/zero", endless.path().join(".env")).unwrap();
+    let run = endless.run(&["send", &meant.url(), "hi", "-q"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "a device has no end and is not opened");
     let unrelated = Workspace::new().file(".env", "OTHER=1\n").run(&["send", &meant.url(), "hi", "-q"]);
     assert_eq!((unrelated.code, unrelated.stderr.as_str()), (Some(0), ""));
 }
