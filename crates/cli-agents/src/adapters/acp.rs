@@ -8,6 +8,9 @@
 //! A tool is named by its *kind*, in the protocol's words: `read`, `edit`, `delete`, `move`, `search`, `execute`,
 //! `think`, `fetch`, `switch_mode`, `other`. Titles are made for people and change while a tool runs, and each agent
 //! puts tool names in a different field; kinds mean the same with every agent, so rules about them do too.
+//!
+//! gemini and opencode are run over the protocol only where they must ask; their own one-way formats report more and
+//! start sooner.
 
 mod dialogue;
 mod errors;
@@ -149,7 +152,7 @@ impl Adapter for Acp {
     }
 
     fn permission(&self, permissions: &Permissions, tool: &str, input: &Value) -> Permission {
-        permissions.of_call(&self.names(tool), self.command(tool, input).as_deref())
+        permissions.of_call(&self.names(tool), self.command(tool, input))
     }
 
     fn knows_its_version(&self) -> bool {

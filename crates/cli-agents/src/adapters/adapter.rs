@@ -1,7 +1,5 @@
 //! The interface of an adapter: how one CLI agent is found, launched and understood.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 use crate::adapters::dialogue::Dialogue;
@@ -26,14 +24,14 @@ pub trait Adapter: Send + Sync {
     }
 
     /// The command that a call would run, if it is known.
-    fn command<'a>(&self, tool: &str, input: &'a Value) -> Option<Cow<'a, str>> {
+    fn command<'a>(&self, tool: &str, input: &'a Value) -> Option<&'a str> {
         let runs_commands = self.command_tools().iter().any(|known| [tool, "*"].contains(known));
-        input.get("command").filter(|_| runs_commands).and_then(Value::as_str).map(Cow::Borrowed)
+        command_alone(input, &[]).filter(|_| runs_commands)
     }
 
     /// What to do about a call that it asks about.
     fn permission(&self, permissions: &Permissions, tool: &str, input: &Value) -> Permission {
-        permissions.of_call(&[tool], self.command(tool, input).as_deref())
+        permissions.of_call(&[tool], self.command(tool, input))
     }
 
     /// Whether it can be held to permissions.
@@ -66,6 +64,14 @@ pub trait Adapter: Send + Sync {
     fn caution(&self, _: &Order) -> Option<String> {
         None
     }
+}
+
+/// The command of a call that says nothing else that would change what is run, such as arguments or variables of its own.
+pub(super) fn command_alone<'a>(input: &'a Value, harmless: &[&str]) -> Option<&'a str> {
+    const HARMLESS: [&str; 6] = ["command", "description", "title", "timeout", "cwd", "workdir"];
+    let is_harmless = |name: &String| HARMLESS.contains(&name.as_str()) || harmless.contains(&name.as_str());
+    let members = input.as_object().filter(|members| members.keys().all(is_harmless))?;
+    members.get("command")?.as_str()
 }
 
 /// The static description of a CLI agent.

@@ -42,6 +42,16 @@ impl CommandRule {
     /// Characters with which a shell does more than run one command with the arguments that are written there.
     pub const SHELL_SYNTAX: [char; 11] = [';', '&', '|', '$', '`', '<', '>', '(', ')', '\n', '\r'];
 
+    /// A command without the spaces around it, if it is one that a pattern can be about: not empty, and no shell makes more
+    /// of it than it says. Other blanks than the space, and control characters, are parts of a word to a shell, or invisible.
+    fn simple(command: &str) -> Option<&str> {
+        let command = command.trim_matches([' ', '\t', '\n']);
+        let is_odd = |letter: char| letter.is_control() || (letter.is_whitespace() && letter != ' ');
+        let has_comment = command.starts_with('#') || command.contains(" #");
+        let is_simple = !command.contains(Self::SHELL_SYNTAX) && !command.contains(is_odd) && !has_comment;
+        (is_simple && !command.is_empty()).then_some(command)
+    }
+
     fn allows(&self, names: &[&str], command: &str) -> bool {
         names.iter().any(|name| fits(&self.tool, name)) && fits(&self.pattern, command)
     }
@@ -70,10 +80,8 @@ impl Permissions {
     /// What to do about a call of a tool, of which the command may be known that it would run.
     #[must_use]
     pub fn of_call(&self, names: &[&str], command: Option<&str>) -> Permission {
-        let is_simple = |command: &&str| !command.contains(CommandRule::SHELL_SYNTAX);
-        let command = command.map(str::trim).filter(is_simple);
-        let is_allowed =
-            command.is_some_and(|command| self.allow_commands.iter().any(|rule| rule.allows(names, command)));
+        let allows = |command| self.allow_commands.iter().any(|rule| rule.allows(names, command));
+        let is_allowed = command.and_then(CommandRule::simple).is_some_and(allows);
         match is_allowed && !self.denies_by_name(names) {
             true => Permission::Allow,
             false => self.of_any(names),
@@ -243,13 +251,20 @@ mod tests {
             "git diff <(ls)",
             "git status\nls",
             "git status\rls",
+            "git push # --dry-run",
+            "git\tstatus",
+            "git status\u{2028}ls",
+            "\u{a0}make",
+            "make\u{85}",
             "",
         ] {
             assert_eq!(of("Bash", other), Permission::Ask, "{other:?}");
         }
         assert_eq!(of("PowerShell", "git status"), Permission::Ask, "the rule names another tool");
         assert_eq!(permissions.of_call(&["Bash"], None), Permission::Ask, "the command is not known");
+        assert_eq!(of("Bash", "git log --grep=#12"), Permission::Allow, "a comment begins after a space");
         let everything = Permissions { allow_commands: vec![rule("*", "*")], ..permissions.clone() };
+        assert_eq!(everything.of_call(&["Bash"], Some(" ")), Permission::Ask, "there is no command");
         assert_eq!(everything.of_call(&["Denied"], Some("ls")), Permission::Deny, "deny wins");
         let closed = Permissions { default: Permission::Deny, ..permissions };
         assert_eq!(closed.of_call(&["Bash"], Some("git status")), Permission::Allow);

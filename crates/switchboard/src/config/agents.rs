@@ -259,7 +259,14 @@ impl Agent {
             section.read("payload", &mut webhooks.payload);
             section.read("events", &mut webhooks.events);
         });
-        section.each("skills", |section, _| skills.extend(Skill::read(section, kind.as_mut())));
+        section.each("skills", |section, _| {
+            let Some(skill) = Skill::read(section, kind.as_mut()) else { return };
+            if skills.iter().any(|known: &Skill| known.name == skill.name) {
+                let wrong = format!("two skills are called \"{}\"", skill.name);
+                section.refuse("name", wrong, "give each a name of its own: requests choose a skill by it");
+            }
+            skills.push(skill);
+        });
         let (name, kind) = (name?, kind?);
         Some(Self { name, kind, description, v03, streams, dedupe_message_id, webhooks, skills, origin })
     }

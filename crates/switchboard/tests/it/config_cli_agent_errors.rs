@@ -211,9 +211,15 @@ fn rules_with_a_pattern_are_for_what_can_be_held_to_them() {
   - { name: e, cli: claude-code, permissions: { allow: ['Bash()'] } }
   - { name: f, cli: claude-code, permissions: { allow: ['Bash(git'] } }
   - { name: g, cli: gemini, permissions: { allow: ['run_shell_command(git *)'] } }
+  - { name: h, cli: claude-code, permissions: { deny: ['B*'], allow: ['Bash(git *)'] } }
+  - { name: i, cli: claude-code, permissions: { default: allow, allow: ['Bash(git *)'] } }
+  - { name: j, cli: claude-code, permissions: { allow: [Bash, 'Bash(git *)'] } }
+  - { name: k, cli: claude-code, permissions: { allow: ['Bash(git status )'] } }
+  - { name: l, cli: claude-code, permissions: { allow: ['Bash(git:*)'] } }
 ";
     let write = "write the name of a tool, such as Read or mcp__*, or a command such as Bash(git *)";
     let known = "patterns are for Bash; name other tools alone";
+    let nothing = "\"Bash(git *)\" holds nothing back: every command of Bash is allowed: write default: ask or deny, and allow no more than the pattern";
     agents(content).refused(&[
         "agents.yaml:2: agents[0].permissions.deny: \"Bash(rm *)\" has a pattern, and a shell can say the same in other words: write default: deny, and what may be run under allow",
         &format!("agents.yaml:3: agents[1].permissions.allow: \"Read(src/*)\" has a pattern, and claude-code does not report such a command: {known}"),
@@ -222,6 +228,11 @@ fn rules_with_a_pattern_are_for_what_can_be_held_to_them() {
         &format!("agents.yaml:6: agents[4].permissions.allow: \"Bash()\" has no pattern: {write}"),
         &format!("agents.yaml:7: agents[5].permissions.allow: \"Bash(git\" is neither a name nor a name with a pattern in brackets: {write}"),
         "agents.yaml:8: agents[6].permissions.allow: \"run_shell_command(git *)\" has a pattern, and gemini does not report such a command: name the tool alone",
+        "agents.yaml:9: agents[7].permissions.allow: deny names Bash, which wins over \"Bash(git *)\": remove it from deny, and write default: deny for the rest",
+        &format!("agents.yaml:10: agents[8].permissions.allow: {nothing}"),
+        &format!("agents.yaml:11: agents[9].permissions.allow: {nothing}"),
+        "agents.yaml:12: agents[10].permissions.allow: \"Bash(git status )\" would never fit: commands are compared without the spaces around them: remove the space next to the bracket",
+        "agents.yaml:13: agents[11].permissions.allow: \"Bash(git:*)\" is only about commands that begin with git:: write Bash(git *) for git with any arguments",
     ]);
 }
 
@@ -241,6 +252,11 @@ fn permissions_of_a_skill_are_checked_like_those_of_its_agent() {
     cli: generic
     command: [c]
     skills: [{ name: review, description: x, permissions: { default: deny } }]
+  - name: d
+    cli: claude-code
+    skills:
+      - { name: review, description: x, permissions: { default: deny } }
+      - { name: review, description: y, permissions: { default: allow } }
 ";
     agents(content).refused(&[
         "agents.yaml:6: agents[0].skills[0].permissions.default: \"maybe\" is not one of its values: the choices are ask, allow, deny",
@@ -249,6 +265,7 @@ fn permissions_of_a_skill_are_checked_like_those_of_its_agent() {
         "agents.yaml:7: agents[0].skills[1].permissions.allow: \"Raed\" can be about no tool of claude-code, so that nothing would come of it: did you mean Read?",
         "agents.yaml:10: agents[1].skills[0].permissions: only a program has permissions: remove it, or write cli: for the agent",
         "agents.yaml:14: agents[2].skills[0].permissions: a program that only writes text never asks, so that nothing holds it back: add approval: with the pattern of its questions, or remove it",
+        "agents.yaml:19: agents[3].skills[1].name: two skills are called \"review\": give each a name of its own: requests choose a skill by it",
     ]);
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::adapters::adapter::command_alone;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
 use crate::adapters::json::text;
@@ -39,9 +40,9 @@ pub(super) fn permission(permissions: &Permissions, tool: &str, input: &Value) -
         return permissions.of_any(&STARTS_AGENTS);
     }
     // A command that leaves the program's own sandbox is more than the command that a rule allows.
-    let leaves_sandbox = input.get("dangerouslyDisableSandbox").is_some_and(|leaves| leaves != &Value::Bool(false));
-    let command = input.get("command").and_then(Value::as_str).filter(|_| tool == SHELL && !leaves_sandbox);
-    permissions.of_call(&[tool], command)
+    let in_sandbox = input.get("dangerouslyDisableSandbox").is_none_or(|leaves| leaves == &Value::Bool(false));
+    let command = command_alone(input, &["run_in_background", "dangerouslyDisableSandbox"]);
+    permissions.of_call(&[tool], command.filter(|_| tool == SHELL && in_sandbox))
 }
 
 /// Calls that were not answered yet.

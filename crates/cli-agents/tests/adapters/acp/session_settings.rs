@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_cli_agents::adapters::{
-    Acp, Adapter, Event, FailureKind, Order, OrderError, Permission, Permissions, Step, can_fit,
+    Acp, Adapter, CommandRule, Event, FailureKind, Order, OrderError, Permission, Permissions, Step, can_fit,
 };
 
 use super::{Run, events, failure, methods, order, written};
@@ -62,11 +62,16 @@ fn rules_name_kinds_and_tools_that_are_the_only_ones_of_their_kind() {
     let rules = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let permissions =
         Permissions { allow: rules(&["web_fetch"]), deny: rules(&["run_shell_command"]), ..Permissions::default() };
-    let of = |agent: Acp, kind| agent.permission(&permissions, kind, &serde_json::Value::Null);
+    let of = |agent: Acp, kind| agent.permission(&permissions, kind, &Value::Null);
     assert_eq!(of(Acp::gemini(), "execute"), Permission::Deny);
     assert_eq!(of(Acp::gemini(), "fetch"), Permission::Allow);
     assert_eq!(of(Acp::gemini(), "edit"), Permission::Ask);
     assert_eq!(of(Acp::any("some", "some", Vec::new()), "execute"), Permission::Ask);
+    let rule = CommandRule { tool: "execute".to_owned(), pattern: "make".to_owned() };
+    let make = Permissions { allow_commands: vec![rule], ..Permissions::default() };
+    let runs = |input: Value| Acp::any("some", "some", Vec::new()).permission(&make, "execute", &input);
+    assert_eq!(runs(json!({"command": "make", "cwd": "/src"})), Permission::Allow);
+    assert_eq!(runs(json!({"command": "make", "args": ["deploy"]})), Permission::Ask, "it runs make deploy");
     for (agent, name, is_known) in [
         (Acp::gemini(), "run_shell_command", true),
         (Acp::gemini(), "write_file", false),

@@ -167,6 +167,8 @@ fn a_command_is_held_against_the_patterns_that_allow_it() {
         ("Bash", json!({"command": "git status", "description": "Look"}), Permission::Allow),
         ("Bash", json!({"command": "git status", "dangerouslyDisableSandbox": false}), Permission::Allow),
         ("Bash", json!({"command": "git status", "dangerouslyDisableSandbox": true}), Permission::Deny),
+        ("Bash", json!({"command": "git status", "run_in_background": true, "timeout": 5}), Permission::Allow),
+        ("Bash", json!({"command": "git status", "env": {"GIT_PAGER": "sh"}}), Permission::Deny),
         ("Bash", json!({"command": "git status; ls"}), Permission::Deny),
         ("Bash", json!({"command": "ls"}), Permission::Deny),
         ("Bash", json!({"command": ["git", "status"]}), Permission::Deny),

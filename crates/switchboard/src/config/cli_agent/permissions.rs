@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
-use switchboard_cli_agents::adapters::CommandRule;
+use switchboard_cli_agents::adapters::{CommandRule, Permission as Rule};
 use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::section::Section;
 use switchboard_host::config::time_span::TimeSpan;
@@ -86,6 +86,21 @@ impl Permissions {
             let wrong = format!("\"{}\" has a pattern, and a shell can say the same in other words", pattern.as_str());
             section.refuse("deny", wrong, "write default: deny, and what may be run under allow");
         }
+        let rules = self.rules();
+        for CommandRule { tool, pattern } in &rules.allow_commands {
+            let rule = format!("{tool}({pattern})");
+            match rules.of(tool) {
+                Rule::Deny if rules.denies_by_name(&[tool]) => {
+                    let wrong = format!("deny names {tool}, which wins over \"{rule}\"");
+                    section.refuse("allow", wrong, "remove it from deny, and write default: deny for the rest");
+                }
+                Rule::Allow => {
+                    let wrong = format!("\"{rule}\" holds nothing back: every command of {tool} is allowed");
+                    section.refuse("allow", wrong, "write default: ask or deny, and allow no more than the pattern");
+                }
+                _ => {}
+            }
+        }
         if let Some(both) = self.allow.iter().find(|rule| self.deny.contains(rule)) {
             let rule = both.as_str();
             match (section.is_set("allow"), section.is_set("deny")) {
@@ -113,7 +128,6 @@ impl Permissions {
     /// The same for the programs' adapters.
     #[must_use]
     pub fn rules(&self) -> switchboard_cli_agents::adapters::Permissions {
-        use switchboard_cli_agents::adapters::Permission as Rule;
         let names = |rules: &[ToolRule]| {
             rules.iter().filter(|rule| rule.command().is_none()).map(|rule| rule.as_str().to_owned()).collect()
         };
@@ -192,6 +206,17 @@ impl Scalar for ToolRule {
             Some(CommandRule { tool, pattern }) if tool.is_empty() || pattern.trim().is_empty() => {
                 let wrong = format!("\"{text}\" has no {}", if tool.is_empty() { "tool" } else { "pattern" });
                 Err(Mismatch::new(wrong, format!("write {}", Self::WRITE)))
+            }
+            Some(CommandRule { pattern, .. }) if pattern != pattern.trim() => {
+                let wrong = format!("\"{text}\" would never fit: commands are compared without the spaces around them");
+                Err(Mismatch::new(wrong, "remove the space next to the bracket"))
+            }
+            Some(CommandRule { tool, pattern })
+                if pattern.strip_suffix(":*").is_some_and(|word| !word.contains(' ')) =>
+            {
+                let word = pattern.trim_end_matches(":*");
+                let wrong = format!("\"{text}\" is only about commands that begin with {word}:");
+                Err(Mismatch::new(wrong, format!("write {tool}({word} *) for {word} with any arguments")))
             }
             Some(CommandRule { pattern, .. }) if pattern.contains(CommandRule::SHELL_SYNTAX) => {
                 let wrong = format!(
