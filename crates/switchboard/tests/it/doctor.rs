@@ -285,6 +285,11 @@ fn repositories_that_would_have_programs_do_what_they_say_are_named() {
   - { name: asker, cli: opencode, cwd: repo }
   - { name: writer, cli: gemini, cwd: repo, permissions: { default: allow } }
   - { name: free, cli: opencode, cwd: repo, permissions: { default: allow } }
+  - name: skilled
+    cli: opencode
+    cwd: repo
+    permissions: { default: allow }
+    skills: [{ name: review, description: x, permissions: { default: ask } }]
   - { name: trusting, cli: gemini, cwd: repo, permissions: { default: allow }, args: [--skip-trust] }
 ";
     let workspace = program(workspace(agents), "bin/gemini", "echo 0.61.0").file("repo/.env", "A=1");
@@ -294,6 +299,13 @@ fn repositories_that_would_have_programs_do_what_they_say_are_named() {
     says(&answer, "asker", "problem", "the plugins of", "use `acp` as `cli`, with `opencode acp` as its command");
     says(&answer, "writer", "warning", "gemini takes the variables in", "if you do not trust who has written it");
     says(&answer, "free", "warning", "opencode runs the plugins of", "if you do not trust who has written them");
+    says(
+        &answer,
+        "skilled",
+        "problem",
+        "skill review: opencode would run the plugins of",
+        "use `acp` as `cli`, with `opencode acp` as its command",
+    );
     let trusted = of_agent(&answer, "trusting");
     assert!(trusted.iter().all(|found| !found.1.contains("variables")), "{trusted:?}");
 }

@@ -50,6 +50,12 @@ async fn all(probes: &ProbeRunner, agent: &CliAgent, mut settings: Settings, fin
     findings.extend(variables(&settings));
     findings.extend(as_root(&settings));
     findings.extend(orders(&settings));
+    for (name, skill) in &settings.skills {
+        let (permissions, workers) = (skill.permissions.clone(), skill.workers.clone());
+        let found = orders(&Settings { permissions, workers, ..settings.clone() });
+        let new: Vec<Finding> = found.into_iter().filter(|finding| !findings.contains(finding)).collect();
+        findings.extend(new.into_iter().map(|finding| finding.about(Some(&format!("skill {name}")))));
+    }
     if user.is_some_and(|user| !may_become(&user)) {
         // No program can be started as that user; `user_finding` reports it.
         return;
