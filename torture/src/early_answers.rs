@@ -82,13 +82,14 @@ fn serve(client: &TcpStream, upstream: SocketAddr, late: &Late) -> io::Result<()
         match request.early_answer(upstream) {
             None => server.write_all(&request.bytes)?,
             Some(answer) => {
-                (&mut &*client).write_all(answer.as_bytes())?;
                 let sent = std::thread::spawn(move || {
                     std::thread::sleep(DELAY);
                     // The server may be gone by now: that is the bug.
                     let _ = request.deliver(upstream);
                 });
+                // Before the answer: the client may have stopped, and `catch_up` have looked, right after it.
                 late.lock().unwrap_or_else(PoisonError::into_inner).push(sent);
+                (&mut &*client).write_all(answer.as_bytes())?;
             }
         }
     }
