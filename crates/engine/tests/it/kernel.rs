@@ -54,9 +54,42 @@ impl Script {
         self
     }
 
+    /// The script, and a count of its runs.
+    pub(crate) fn counted(self) -> (Self, Runs) {
+        let held = Arc::new(());
+        let (of_runs, inner) = (held.clone(), self.run.clone());
+        let run = move |turn: Turn, task: TaskHandle| {
+            let (work, held) = (inner(turn, task), of_runs.clone());
+            async move {
+                let outcome = work.await;
+                drop(held);
+                outcome
+            }
+            .boxed()
+        };
+        // The count's own reference and the script's.
+        (Self { run: Arc::new(run), ..self }, Runs { held, idle: 2 })
+    }
+
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Manifest)) -> Self {
         change(&mut self.manifest);
         self
+    }
+}
+
+/// How many runs of a script there are: each holds a reference until it is dropped.
+pub(crate) struct Runs {
+    held: Arc<()>,
+    idle: usize,
+}
+
+impl Runs {
+    /// Waits until no run is left, and lets something happen meanwhile.
+    pub(crate) async fn until_none(&self, meanwhile: impl Fn()) {
+        while Arc::strong_count(&self.held) > self.idle {
+            meanwhile();
+            tokio::task::yield_now().await;
+        }
     }
 }
 
