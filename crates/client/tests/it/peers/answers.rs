@@ -57,13 +57,21 @@ async fn an_answer_may_be_too_large() {
 #[tokio::test]
 async fn silence_is_waited_for_only_so_long() {
     let peer = agent(false, |_, _| super::script::Reply::Stalls(Vec::new())).await;
-    let client = client(peer.url(), |peer| {
-        peer.limits.head = std::time::Duration::from_millis(30);
-        peer.limits.answer = std::time::Duration::from_millis(30);
-    });
-    let error = client.send(&CallContext::default(), say("hello")).await.unwrap_err();
+    let client = client(peer.url(), |_| {});
+    let context = CallContext::default();
+    let sending = client.send(&context, say("hello"));
+    // Time passes only once the agent has the message.
+    let time = async {
+        while peer.asked().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::pause();
+        tokio::time::advance(std::time::Duration::from_secs(24 * 60 * 60)).await;
+    };
+    let (error, ()) = tokio::join!(sending, time);
+    let error = error.unwrap_err();
     assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
-    assert_eq!(peer.asked().len(), 1, "it may be at work on it");
+    assert_eq!(peer.asked().len(), 1, "it may be working on it");
 }
 
 #[tokio::test]
