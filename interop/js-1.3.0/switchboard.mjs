@@ -10,32 +10,13 @@ import {
   RestTransportFactory,
   createAuthenticatingFetchWithRetry,
 } from "@a2a-js/sdk/client";
-import { KEY } from "../runner.mjs";
+import { Exchange, TRANSPORTS } from "../exchange.mjs";
 
-export const TRANSPORTS = { jsonrpc: "JSONRPC", rest: "HTTP+JSON" };
+export { TRANSPORTS };
 
-const showKey = {
-  headers: async () => ({ Authorization: `Bearer ${KEY}` }),
-  shouldRetryWithHeaders: async () => undefined,
-};
-
-/** A server and the binding to reach it by, with the last exchange in view. */
-export class Switchboard {
-  constructor(address, binding) {
-    this.address = address;
-    this.binding = binding;
-    this.fetch = async (url, init) => {
-      const response = await fetch(url, init);
-      this.lastRequest = { url: new URL(url), headers: new Headers(init?.headers) };
-      const streams = response.headers.get("content-type")?.startsWith("text/event-stream");
-      // A copy of a stream would have to be read as well, or hold up the original.
-      this.lastResponse = streams ? response : response.clone();
-      return response;
-    };
-  }
-
+export class Switchboard extends Exchange {
   factory(clientConfig) {
-    const fetchImpl = KEY ? createAuthenticatingFetchWithRetry(this.fetch, showKey) : this.fetch;
+    const fetchImpl = this.fetchWith(createAuthenticatingFetchWithRetry);
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     return new ClientFactory(
       ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
@@ -45,11 +26,6 @@ export class Switchboard {
         clientConfig,
       }),
     );
-  }
-
-  // The card's path is taken relative to the address, which is why it ends in a slash.
-  client(agent, clientConfig) {
-    return this.factory(clientConfig).createFromUrl(`${this.address}/a2a/${agent}/`);
   }
 }
 

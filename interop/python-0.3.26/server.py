@@ -1,25 +1,13 @@
-"""An agent built with this SDK, for our client to call: `server.py PORT`, 0 for a free one. Prints the port first.
+"""The agent of ../behaviours.py with this SDK."""
 
-What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`, `data` or
-`inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse.
-"""
-
-import asyncio
 import base64
-import socket
 import sys
+from pathlib import Path
 
 import httpx
-import uvicorn
-from a2a.server.agent_execution import AgentExecutor
 from a2a.server.apps import A2AFastAPIApplication, A2ARESTFastAPIApplication
 from a2a.server.request_handlers import DefaultRequestHandler
-from a2a.server.tasks import (
-    BasePushNotificationSender,
-    InMemoryPushNotificationConfigStore,
-    InMemoryTaskStore,
-    TaskUpdater,
-)
+from a2a.server.tasks import BasePushNotificationSender, InMemoryPushNotificationConfigStore, InMemoryTaskStore
 from a2a.types import (
     AgentCapabilities,
     AgentCard,
@@ -34,61 +22,28 @@ from a2a.types import (
 )
 from a2a.utils import new_agent_text_message, new_task
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from behaviours import Behaviours, serve  # noqa: E402
 
-def text_part(text):
-    return Part(root=TextPart(text=text))
 
+class Agent(Behaviours):
+    input_required = TaskState.input_required
+    ask_options = {"final": True}
 
-class Behaviours(AgentExecutor):
-    async def execute(self, context, event_queue):
-        word, _, rest = context.get_user_input().partition(" ")
-        if word == "reply":
-            await event_queue.enqueue_event(new_agent_text_message(rest, context_id=context.context_id))
-            return
-        task = context.current_task
-        if task is None:
-            task = new_task(context.message)
-            await event_queue.enqueue_event(task)
-        updater = TaskUpdater(event_queue, task.id, task.context_id)
-        if task.status.state == TaskState.input_required:
-            await updater.add_artifact([text_part(f"hello {context.get_user_input()}")], name="greeting")
-            await updater.complete()
-            return
-        await updater.start_work()
-        match word:
-            case "echo":
-                await updater.add_artifact([text_part(rest)], name="echo")
-                await updater.complete()
-            case "stream":
-                for number in range(1, int(rest) + 1):
-                    await updater.add_artifact(
-                        [text_part(f"chunk {number}\n")],
-                        artifact_id="chunks",
-                        append=number > 1,
-                        last_chunk=number == int(rest),
-                    )
-                await updater.complete()
-            case "ask":
-                question = updater.new_agent_message([text_part("what is your name?")])
-                await updater.requires_input(question, final=True)
-            case "fail":
-                await updater.failed(updater.new_agent_message([text_part("it did not work")]))
-            case "wait":
-                # Until the SDK cancels this.
-                await asyncio.Event().wait()
-            case "file" | "data":
-                await updater.add_artifact(context.message.parts[1:], name="returned")
-                await updater.complete()
-            case "inspect":
-                content = base64.b64decode(context.message.parts[1].root.file.bytes, validate=True)
-                returned = FileWithBytes(bytes=base64.b64encode(content[::-1]).decode())
-                await updater.add_artifact([text_part(content.hex()), Part(root=FilePart(file=returned))])
-                await updater.complete()
-            case _:
-                await updater.reject(updater.new_agent_message([text_part(f"{word} is nothing this agent does")]))
+    def text_part(self, text):
+        return Part(root=TextPart(text=text))
 
-    async def cancel(self, context, event_queue):
-        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
+    def text_message(self, text, context_id):
+        return new_agent_text_message(text, context_id=context_id)
+
+    def new_task(self, message):
+        return new_task(message)
+
+    def file_bytes(self, part):
+        return base64.b64decode(part.root.file.bytes, validate=True)
+
+    def file_part(self, content):
+        return Part(root=FilePart(file=FileWithBytes(bytes=base64.b64encode(content).decode())))
 
 
 def application(address):
@@ -109,7 +64,7 @@ def application(address):
     )
     hooks = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
-        agent_executor=Behaviours(),
+        agent_executor=Agent(),
         task_store=InMemoryTaskStore(),
         push_config_store=hooks,
         push_sender=BasePushNotificationSender(httpx.AsyncClient(), hooks),
@@ -119,15 +74,4 @@ def application(address):
     return app
 
 
-def main():
-    # Only where the protocol is named do answers leave without waiting for more.
-    with socket.socket(proto=socket.IPPROTO_TCP) as listener:
-        listener.bind(("127.0.0.1", int(sys.argv[1])))
-        listener.listen()
-        port = listener.getsockname()[1]
-        print(port, flush=True)
-        config = uvicorn.Config(application(f"http://127.0.0.1:{port}"), log_level="warning")
-        uvicorn.Server(config).run(sockets=[listener])
-
-
-main()
+serve(application)
