@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::http::Body;
 
 /// A stream that is kept alive for so long without coming to its end hangs: no task here takes more than a moment.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]

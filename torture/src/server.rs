@@ -12,7 +12,7 @@ use anyhow::Context;
 use crate::http::Connection;
 
 /// A server that is not ready after so long is not going to be.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// How to start a server.

@@ -26,7 +26,7 @@ const WEBHOOK_TASKS: &str = "1000";
 /// As many as the promise about command-line agents names.
 const PROGRAM_TASKS: &str = "200";
 /// Each of these loses something with near certainty; one loss that is found is enough.
-const PLANTED_ROUNDS: u64 = 6;
+const PLANTED_ROUNDS: u64 = 10;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

@@ -28,8 +28,6 @@ use outcome::RunningGauge;
 
 /// How long a program may take to exit by itself once its turn is over.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long an interrupted program may take before its process tree is killed.
-const INTERRUPT_TIMEOUT: Duration = Duration::from_millis(500);
 /// While a question is open, so many events are held before the program's output is no longer read (backpressure).
 const HELD_EVENTS_LIMIT: usize = 1_024;
 
@@ -400,6 +398,6 @@ impl<'a> Run<'a> {
                 }
             }
         };
-        let _ = tokio::time::timeout(INTERRUPT_TIMEOUT, last_words).await;
+        let _ = tokio::time::timeout(self.agent.settings.interrupt_timeout, last_words).await;
     }
 }

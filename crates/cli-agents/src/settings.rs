@@ -39,6 +39,8 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// How long a program may be silent.
     pub idle: Option<Duration>,
+    /// How long an interrupted program may take before its process tree is killed.
+    pub interrupt_timeout: Duration,
     /// How much a program may write.
     pub output: OutputLimits,
     /// How many events a program may emit in one turn.
@@ -75,6 +77,9 @@ pub struct Worker {
     pub efforts: Vec<String>,
 }
 
+/// Long enough for a program that listens to say what it has used.
+pub const INTERRUPT_TIMEOUT: Duration = Duration::from_millis(500);
+
 impl Settings {
     /// An agent with one program and everything else at its default.
     pub fn new(name: impl Into<String>, worker: Worker, cwd: impl Into<PathBuf>) -> Self {
@@ -92,6 +97,7 @@ impl Settings {
             approval_expiry: Duration::from_secs(60 * 60),
             timeout: Some(Duration::from_secs(30 * 60)),
             idle: Some(Duration::from_secs(5 * 60)),
+            interrupt_timeout: INTERRUPT_TIMEOUT,
             output: OutputLimits { line: 16 << 20, stderr: 64 << 10, output: 256 << 20 },
             events: 100_000,
             context: false,

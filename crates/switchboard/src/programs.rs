@@ -13,8 +13,8 @@ use switchboard_cli_agents::adapters::{
 };
 use switchboard_cli_agents::process::{Children, ChildrenOptions, OutputLimits, User};
 use switchboard_cli_agents::{
-    ByDifficulty, Classifier, CliAgent, Settings, SharedResources, SkillSettings, Worker, Workers, WorktreePolicy,
-    exec_child,
+    ByDifficulty, Classifier, CliAgent, INTERRUPT_TIMEOUT, Settings, SharedResources, SkillSettings, Worker, Workers,
+    WorktreePolicy, exec_child,
 };
 use switchboard_engine::Engine;
 use switchboard_engine::clock::Clock;
@@ -161,6 +161,7 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
         approval_expiry: agent.permissions.expiry.duration(),
         timeout: agent.timeout.duration(),
         idle: agent.idle.duration(),
+        interrupt_timeout: INTERRUPT_TIMEOUT,
         output: OutputLimits {
             line: agent.limits.line.length(),
             stderr: agent.limits.stderr.length(),

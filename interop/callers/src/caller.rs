@@ -22,7 +22,7 @@ impl Caller {
     pub(crate) fn new(address: &str, binding: Binding, version: Version) -> anyhow::Result<Self> {
         let mut peer = Peer::new(address);
         (peer.binding, peer.version) = (Some(binding), Some(version));
-        peer.limits.idle = Duration::from_secs(10);
+        peer.limits.idle = Duration::from_secs(25);
         let name = crate::name(binding, version);
         Ok(Self { name, binding, version, client: Client::new(egress()?, peer)?, context: CallContext::default() })
     }

@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::commands::switchboard::Switchboard;
 
 /// An agent that never answers makes the report take its time, but not this much.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Prints the checks that fail. If some are named, only these are looked for: where an agent misbehaves, chance decides
 /// what else is seen.
 pub(crate) async fn run(switchboard: &Switchboard, text: &str, wanted: &[String]) -> anyhow::Result<()> {
-    let mut words = vec!["--text", text, "--patience", "3s"];
+    let mut words = vec!["--text", text, "--patience", "8s"];
     let groups: BTreeSet<&str> = wanted.iter().map(|check| group(check)).collect();
     words.extend(groups.into_iter().flat_map(|group| ["--only", group]));
     let ended = tokio::time::timeout(PATIENCE, switchboard.ended("conformance", &words, "")).await;

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use crate::run::{Answer, Checked, equal};
 
 /// Servers that deliver do so within moments.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(25);
 
 /// The headers that carry the token of a webhook: version 0.3 has the first for an example, 1.0 leaves it open.
 const TOKEN: [&str; 2] = ["x-a2a-notification-token", "a2a-notification-token"];

@@ -21,7 +21,7 @@ use crate::server::Server;
 use crate::subject::Subject;
 
 /// After a task has ended, its program has had its grace.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(30);
 /// Agents take long to begin, and longer on a busy machine; a check that hangs must not stop the others.
 const LONGEST: Duration = Duration::from_secs(120);
 /// For what a check waits for that an agent does.
@@ -198,7 +198,7 @@ impl<'a> Place<'a> {
     /// Waits until nothing of what the server has started is left, and nobody asks the model any more.
     pub(crate) async fn quiet(&self) -> anyhow::Result<()> {
         processes::gone(GRACE, || self.processes()).await?;
-        anyhow::ensure!(self.model.wait_until_idle(GRACE).await, "somebody still asks the model");
+        anyhow::ensure!(self.model.wait_until_idle(GRACE).await, "a request to the model is still open");
         Ok(())
     }
 

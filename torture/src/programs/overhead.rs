@@ -27,7 +27,7 @@ const ROUND_TRIPS: usize = 50;
 /// An event may take so many round trips of a message at the median. Seen: 0.4 to 0.8.
 const MOST_ROUND_TRIPS: u64 = 10;
 /// Other things run on this machine. A delay that is in the code is there at every try.
-const TRIES: usize = 3;
+const TRIES: usize = 6;
 
 /// How often the disk is asked for its own time, before and after each measurement, and with how much.
 const SYNCS: usize = 100;

@@ -14,7 +14,7 @@ use crate::webhooks::judge::{Entry, Tally, judge};
 use crate::webhooks::log::Log;
 
 /// Everything is delivered by then, or will never be.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How much there is.

@@ -62,7 +62,7 @@ fn looks(folder: &str) -> &'static [Look] {
             ("/plain", "burst 100", &["send-answered", "stream-whole"]),
             ("", "error", &["send-answered", "failed-task-ends", "subscribe-open"]),
             ("", "panic", &["send-in-time"]),
-            ("", "work 10", &["cancel-final", "cancel-ends-streams", "subscribe-resumes"]),
+            ("", "work 40", &["cancel-final", "cancel-ends-streams", "subscribe-resumes"]),
         ],
         // A task that takes a moment shows the most, and one that asks how streams of version 0.3 end there.
         _ => &[("", "stream 200", &[]), ("", "ask", &["stream-final"])],

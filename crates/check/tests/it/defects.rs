@@ -10,12 +10,11 @@ use crate::examined::{all_found, assert_found, examined, failed, faults, finding
 use crate::peer::{Defect, old};
 
 fn said(text: &str) -> CheckOptions {
-    let (patience, silence) = (Duration::from_secs(6), Duration::from_secs(1));
-    CheckOptions { text: text.to_owned(), patience, silence, ..CheckOptions::default() }
+    CheckOptions { text: text.to_owned(), patience: Duration::from_secs(8), ..CheckOptions::default() }
 }
 
 fn slow() -> CheckOptions {
-    CheckOptions { text: "slow:800".to_owned(), silence: Duration::from_secs(1), ..CheckOptions::default() }
+    said("slow:2000")
 }
 
 #[tokio::test]
@@ -126,7 +125,7 @@ async fn every_defect_is_found_and_nothing_else() {
 #[tokio::test]
 async fn what_only_work_that_takes_time_shows_is_found_with_a_text_for_it() {
     all_found(
-        &said("slow:800"),
+        &slow(),
         &[
             (Defect::CanceledTaskGoesOn, &["cancel-final"]),
             (Defect::LeavingCancels, &["stream-left"]),
@@ -136,18 +135,18 @@ async fn what_only_work_that_takes_time_shows_is_found_with_a_text_for_it() {
         ],
     )
     .await;
-    let longer: [(Defect, &[&str]); 2] =
-        [(Defect::ReturnsLate, &["send-returns-immediately"]), (Defect::StreamIsSilent, &["stream-keep-alive"])];
-    all_found(&said("slow:1500"), &longer).await;
+    all_found(&said("slow:3000"), &[(Defect::ReturnsLate, &["send-returns-immediately"])]).await;
+    let silent = CheckOptions { silence: Duration::from_secs(1), ..said("slow:1500") };
+    all_found(&silent, &[(Defect::StreamIsSilent, &["stream-keep-alive"])]).await;
 }
 
 #[tokio::test]
 async fn a_message_that_is_never_answered_is_told_with_what_its_task_says_meanwhile() {
-    let options = CheckOptions { patience: Duration::from_secs(1), ..CheckOptions::default() };
+    let options = CheckOptions { patience: Duration::from_secs(3), ..CheckOptions::default() };
     let report = report(Defect::AnswersNever, &options).await;
     let finding = finding(&report, "send-in-time");
     assert_eq!(finding.outcome, CheckOutcome::Fail);
-    let seen = "no answer within 1 s; its task is working since 2026-01-01T00:00:01.000Z, and can be subscribed to";
+    let seen = "no answer within 3 s; its task is working since 2026-01-01T00:00:01.000Z, and can be subscribed to";
     assert!(finding.seen.ends_with(seen), "{}", finding.seen);
     assert!(!report.failed(true), "being slow breaks no rule: {:?}", failed(&report));
 }

@@ -112,7 +112,7 @@ async fn old_agents_are_held_to_their_own_version() {
 #[tokio::test]
 async fn work_that_ends_when_nobody_listens_any_more_is_no_fault_of_the_stream() {
     let patience = Duration::from_millis(1_500);
-    let options = CheckOptions { patience, only: vec![Group::Streaming], ..said("slow:2200") };
+    let options = CheckOptions { patience, only: vec![Group::Streaming], ..said("slow:5000") };
     let report = report(Defect::Nothing, &options).await;
     assert_eq!(failed(&report), [""; 0], "{}", faults(&report));
     assert_eq!(finding(&report, "subscribe-follows").outcome, CheckOutcome::NotApplicable, "{report:#?}");
@@ -120,8 +120,8 @@ async fn work_that_ends_when_nobody_listens_any_more_is_no_fault_of_the_stream()
 
 #[tokio::test]
 async fn a_message_whose_task_has_ended_meanwhile_was_worked_on() {
-    let patience = Duration::from_secs(1);
-    let options = CheckOptions { patience, only: vec![Group::Operations], ..said("slow:1300") };
+    let patience = Duration::from_secs(3);
+    let options = CheckOptions { patience, only: vec![Group::Operations], ..said("slow:3500") };
     let report = report(Defect::Both, &options).await;
     assert_eq!(failed(&report), [""; 0], "{}", faults(&report));
 }

@@ -306,7 +306,7 @@ impl Agent {
             let call = notify(webhook.to_owned(), body);
             match self.defect {
                 // As long as it takes, but not for ever.
-                Defect::WebhooksAreWaitedFor => drop(tokio::time::timeout(Duration::from_secs(3), call).await),
+                Defect::WebhooksAreWaitedFor => drop(tokio::time::timeout(Duration::from_secs(6), call).await),
                 _ => drop(tokio::spawn(call)),
             }
         }

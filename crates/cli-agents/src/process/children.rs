@@ -49,7 +49,9 @@ pub(super) struct ChildrenState {
     requests: Sender<SpawnRequest>,
     running: watch::Receiver<usize>,
     grace: Duration,
-    is_closed: AtomicBool,
+    /// Held by the spawner while it starts a child.
+    spawning: Arc<Mutex<()>>,
+    pub(super) is_closed: AtomicBool,
 }
 
 impl Drop for ChildrenState {
@@ -91,12 +93,12 @@ impl Children {
             guard,
             reaper_handle: reaper_handle.clone(),
             running,
-            spawning,
+            spawning: Arc::clone(&spawning),
             started: 0,
         };
         let (grace, is_closed) = (options.grace, AtomicBool::new(false));
         // If something fails from here on, dropping this ends the threads.
-        let inner = Arc::new(ChildrenState { reaper_handle, requests, running: count, grace, is_closed });
+        let inner = Arc::new(ChildrenState { reaper_handle, requests, running: count, grace, spawning, is_closed });
         let keeps = inner.requests.clone();
         thread::Builder::new().name("reaper".to_owned()).spawn(move || reaper.run(keeps))?;
         thread::Builder::new().name("spawner".to_owned()).spawn(move || spawner.run(&received))?;
@@ -121,7 +123,11 @@ impl Children {
 
     /// Kills all process trees and waits until they have exited. None is started from now on.
     pub async fn close(&self) {
-        self.inner.is_closed.store(true, Ordering::Release);
+        {
+            // A child whose start is under way is counted before this; a later start sees that it is closed.
+            let _quiet = self.inner.spawning.lock();
+            self.inner.is_closed.store(true, Ordering::Release);
+        }
         self.inner.reaper_handle.send(ReaperMessage::EndAll);
         let mut running = self.inner.running.clone();
         let longest = self.inner.grace + PATIENCE + Duration::from_secs(1);

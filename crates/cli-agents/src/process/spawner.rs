@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
 use parking_lot::Mutex;
@@ -88,6 +89,9 @@ impl Spawner {
         let mut helper = command.with_helper(&self.helper, &marker);
 
         let quiet = self.spawning.lock();
+        if children.is_closed.load(Ordering::Acquire) {
+            return Err(SpawnError::Closed);
+        }
         self.guard.ensure();
         let mut child = helper.spawn().map_err(failed)?;
         let pid = child.id().cast_signed();

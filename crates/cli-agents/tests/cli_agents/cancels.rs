@@ -1,5 +1,7 @@
 //! Tasks that are stopped: in mid-run, while they ask, while they wait; nothing of them is left.
 
+use std::time::Duration;
+
 use serde_json::json;
 use switchboard_a2a::TaskState;
 use switchboard_cli_agents::Settings;
@@ -33,7 +35,8 @@ fn a_program_that_is_told_to_stop_can_say_what_it_has_cost() {
     let fixture = Fixture::new();
     let program = r#"hear; text Working; hear; tell '{"kind":"usage","input_tokens":40,"output_tokens":2,"cost_usd":0.25}'
         tell '{"kind":"error","message":"stopped","failure":"interrupted"}'"#;
-    let harness = Harness::open(&fixture, fixture.settings(program));
+    let settings = Settings { interrupt_timeout: Duration::from_secs(600), ..fixture.settings(program) };
+    let harness = Harness::open(&fixture, settings);
     harness.run(async {
         let id = harness.start("go").await;
         harness.until(&id, |task| text(task, "assistant-response").is_some()).await;

@@ -49,10 +49,25 @@ impl Harness {
         switches: Switches,
         wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
     ) -> Self {
+        Self::build(fixture, settings, switches, Duration::from_millis(300), wrap)
+    }
+
+    /// With children that have all the time they need to end, however busy the machine is.
+    pub(crate) fn patient(fixture: &Fixture, settings: Settings) -> Self {
+        Self::build(fixture, settings, Switches::default(), Duration::from_secs(600), |store| Arc::new(store))
+    }
+
+    fn build(
+        fixture: &Fixture,
+        settings: Settings,
+        switches: Switches,
+        grace: Duration,
+        wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
+    ) -> Self {
         let options = ChildrenOptions {
             helper: [env!("CARGO_BIN_EXE_exec-child"), "exec-child"].map(OsString::from).into(),
             ledger: fixture.data().join("children"),
-            grace: Duration::from_millis(300),
+            grace,
             // Tests of one process run side by side.
             exclusive: false,
         };
@@ -62,7 +77,11 @@ impl Harness {
         let shared = SharedResources::new(children.clone(), Arc::new(clock.clone()));
         let agent = Arc::new(CliAgent::new(settings, shared, fixture.data().join("worktrees")));
         let directory = FixedDirectory::new(vec![Hosted::new("coder", agent.clone()).switches(switches)], None);
-        let options = Options { durability: Durability::Process, ..Options::default() };
+        let options = Options {
+            durability: Durability::Process,
+            max_queue_delay: Duration::from_secs(3_600),
+            ..Options::default()
+        };
         let store = wrap(SqliteStore::open(&fixture.data().join("store"), options).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let kernel = switchboard_engine::Settings::default();
@@ -76,7 +95,7 @@ impl Harness {
         let Self { engine, runtime, children, agent, .. } = self;
         drop((engine, agent));
         runtime.shutdown_timeout(Duration::from_secs(10));
-        let patience = std::time::Instant::now() + Duration::from_secs(10);
+        let patience = std::time::Instant::now() + Duration::from_secs(120);
         while children.running() > 0 {
             assert!(std::time::Instant::now() < patience, "children of a killed server live on");
             std::thread::sleep(LOOK);
@@ -98,8 +117,8 @@ impl Harness {
     }
 
     pub(crate) fn run<T>(&self, work: impl Future<Output = T>) -> T {
-        let limited = async { tokio::time::timeout(Duration::from_secs(50), work).await };
-        self.runtime.block_on(limited).expect("the test took almost a minute")
+        let limited = async { tokio::time::timeout(Duration::from_secs(600), work).await };
+        self.runtime.block_on(limited).expect("the test hangs")
     }
 
     /// Sends a message as another caller, and does not wait for what comes of it.

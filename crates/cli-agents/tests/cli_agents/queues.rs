@@ -297,14 +297,14 @@ fn a_message_to_a_task_at_work_is_its_next_turn() {
 
 /// The first run ignores the signal that asks it to end; later ones note if it lives.
 const STUBBORN: &str = r#"hear; if [ -e "$NOTES/pid" ]; then kill -0 "$(cat "$NOTES/pid")" && note overlap yes; finish ok; exit; fi
-    trap '' TERM; note pid $$; text on; while :; do sleep 0.02; done"#;
+    trap '' TERM; note pid $$; text on; while [ ! -e "$NOTES/leave" ]; do sleep 0.02; done"#;
 
 #[test]
 fn nobody_is_let_in_while_anything_of_a_canceled_child_is_left() {
     for same_conversation in [true, false] {
         let fixture = Fixture::new();
         let settings = Settings { repo_lock: !same_conversation, ..fixture.settings(STUBBORN) };
-        let harness = Harness::open(&fixture, settings);
+        let harness = Harness::patient(&fixture, settings);
         harness.run(async {
             let second = if same_conversation { "c" } else { "d" };
             let first = harness.start(within("c", "one")).await;
@@ -314,6 +314,7 @@ fn nobody_is_let_in_while_anything_of_a_canceled_child_is_left() {
             // The kernel's grace is over before the child's is.
             assert_eq!(harness.cancel_at_once(&first).await.status.state, TaskState::Canceled);
             assert_eq!(harness.children.running(), 1, "it still ends");
+            fixture.allow("leave");
             assert_eq!(harness.ended(&second).await.status.state, TaskState::Completed);
             assert_eq!(fixture.noted("overlap"), None);
         });
@@ -375,7 +376,7 @@ fn what_a_canceled_child_writes_at_its_end_is_in_its_branch() {
     let program = "exec 2>/dev/null; trap 'sleep 0.1; echo late > late.txt; exit' TERM; hear; text on
         while :; do sleep 0.02; done";
     let settings = Settings { worktree: WorktreePolicy::Keep, ..fixture.settings(program) };
-    let harness = Harness::open(&fixture, settings);
+    let harness = Harness::patient(&fixture, settings);
     harness.run(async {
         let id = harness.start("go").await;
         harness.until(&id, is_at_work).await;

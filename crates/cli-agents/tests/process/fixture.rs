@@ -135,7 +135,7 @@ pub(crate) fn line(text: impl Into<String>) -> Output {
 }
 
 /// The state letter of a process, if there is one.
-fn state(pid: i32) -> Option<char> {
+pub(crate) fn state(pid: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit(") ").next()?.chars().next()
 }

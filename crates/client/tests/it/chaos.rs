@@ -42,6 +42,7 @@ struct Told {
 #[derive(Default)]
 struct Sum {
     lost: u64,
+    /// Runs with a gap.
     gaps: u64,
     runs: u64,
     failures: Vec<String>,
@@ -65,7 +66,7 @@ fn client(egress: &Egress, address: SocketAddr, seed: u64) -> Client {
     let mut peer = Peer::new(format!("http://{address}/a2a/counter"));
     peer.binding = Some(BINDINGS[(seed % 2) as usize]);
     peer.version = Some(if seed % 4 < 2 { Version::V1 } else { Version::V03 });
-    peer.limits = Limits { idle: IDLE, total: Some(Duration::from_secs(30)), ..Limits::default() };
+    peer.limits = Limits { idle: IDLE, total: Some(Duration::from_secs(600)), ..Limits::default() };
     peer.retries = quick(20);
     Client::new(egress.clone(), peer).unwrap()
 }
@@ -183,7 +184,7 @@ async fn run(
         Seems::Numbered => told.is_all(),
         Seems::Plain | Seems::Mute => told.is_all_or_owned_up(proxy.has_rearranged()),
     };
-    (told.lost, told.gaps.len() as u64, judged)
+    (told.lost, u64::from(!told.gaps.is_empty()), judged)
 }
 
 async fn all(seems: Seems, count: u64) -> Sum {
@@ -230,7 +231,7 @@ async fn without_numbers_what_is_missing_is_told() {
     let sum = all(Seems::Plain, RUNS / 2).await;
     sum.judge();
     assert!(sum.lost > sum.runs / 2, "only {} connections were lost", sum.lost);
-    assert!((sum.runs / 20..sum.runs).contains(&sum.gaps), "{} gaps", sum.gaps);
+    assert!((sum.runs / 20..sum.runs).contains(&sum.gaps), "{} runs with a gap", sum.gaps);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -239,5 +240,5 @@ async fn without_the_task_at_the_beginning_of_a_subscription_what_is_missing_is_
     sum.judge();
     assert!(sum.lost > sum.runs / 2, "only {} connections were lost", sum.lost);
     assert!(sum.met.stripped() > sum.runs / 4, "only {} subscriptions began without it", sum.met.stripped());
-    assert!((sum.runs / 20..sum.runs).contains(&sum.gaps), "{} gaps", sum.gaps);
+    assert!((sum.runs / 20..sum.runs).contains(&sum.gaps), "{} runs with a gap", sum.gaps);
 }

@@ -139,7 +139,11 @@ impl World {
 
     async fn start(open: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store_options = switchboard_store::Options { durability: Durability::Process, ..Default::default() };
+        let store_options = switchboard_store::Options {
+            durability: Durability::Process,
+            max_queue_delay: Duration::from_secs(3_600),
+            ..Default::default()
+        };
         let store = Arc::new(SqliteStore::open(directory.path(), store_options).unwrap());
         let gate = Arc::new(Semaphore::new(0));
         let agents = [

@@ -147,7 +147,11 @@ impl Kernel {
         settings: Settings,
         wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
     ) -> Self {
-        let options = Options { durability: Durability::Process, ..Options::default() };
+        let options = Options {
+            durability: Durability::Process,
+            max_queue_delay: Duration::from_secs(3_600),
+            ..Options::default()
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let store = wrap(SqliteStore::open(folder, options).unwrap());
         Self::start(AGENT, store, runtime, script, settings)
@@ -155,7 +159,11 @@ impl Kernel {
 
     /// With an agent of another name.
     pub(crate) fn named(name: &'static str, folder: &Path, script: impl Agent) -> Self {
-        let options = Options { durability: Durability::Process, ..Options::default() };
+        let options = Options {
+            durability: Durability::Process,
+            max_queue_delay: Duration::from_secs(3_600),
+            ..Options::default()
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let store = Arc::new(SqliteStore::open(folder, options).unwrap());
         Self::start(name, store, runtime, script, Settings::default())
@@ -163,7 +171,11 @@ impl Kernel {
 
     /// With an agent that is served in a way of its own.
     pub(crate) fn serving(folder: &Path, hosted: Hosted) -> Self {
-        let options = Options { durability: Durability::Process, ..Options::default() };
+        let options = Options {
+            durability: Durability::Process,
+            max_queue_delay: Duration::from_secs(3_600),
+            ..Options::default()
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let store = Arc::new(SqliteStore::open(folder, options).unwrap());
         Self::start_hosted(hosted, store, runtime, Settings::default())
@@ -287,7 +299,8 @@ impl Kernel {
             passed += Duration::from_millis(20);
             assert!(passed < limit, "it was waited for");
             self.clock.advance(Duration::from_millis(20));
-            tokio::task::yield_now().await;
+            // The store is closed in real time.
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         stopping.await.unwrap().unwrap();
     }

@@ -112,6 +112,9 @@ fn a_task_that_goes_on_while_a_page_is_read_is_shown_as_it_is_or_not_at_all() {
     let kernel = Kernel::with_settings(folder.path(), script(), settings);
     kernel.run(async {
         let oldest = answer_task(&kernel.send("go").await).await;
+        while kernel.engine.tasks_in_memory() > 0 {
+            tokio::task::yield_now().await;
+        }
         let held = kernel.send("hold").await;
         kernel.reach(held.id(), TaskState::Working).await;
         let working = list(&kernel, ListFilter { state: Some(TaskState::Working), ..page(10) }).await;

@@ -76,25 +76,30 @@ fn a_turn_that_finds_no_place_uses_up_no_recovery() {
     });
     kernel.kill();
     // Progress of the one that has the place, so that it is not given up either.
-    let speaking = || {
-        let script = Script::new(|_: Turn, task: TaskHandle| async move {
-            task.status("on").await?;
+    let speaking = |round: usize| {
+        let script = Script::new(move |_: Turn, task: TaskHandle| async move {
+            task.status(format!("on {round}")).await?;
             task.canceled().await;
             Err(Stopped::Canceled.into())
         });
         script.recovering(Recovery::Resume)
     };
-    let kernel = || {
+    let kernel = |round| {
         let settings = Settings { running_tasks: 1, max_recoveries: 1, ..Settings::default() };
-        Kernel::with_settings(folder.path(), speaking(), settings)
+        Kernel::with_settings(folder.path(), speaking(round), settings)
     };
-    for _ in 0..6 {
-        let kernel = kernel();
-        kernel.run(all_wait(&kernel, std::slice::from_ref(&second)));
+    for round in 0..6 {
+        let kernel = kernel(round);
+        kernel.run(async {
+            all_wait(&kernel, std::slice::from_ref(&second)).await;
+            while status_text(&kernel.get(&first).await.unwrap()) != format!("on {round}") {
+                tokio::task::yield_now().await;
+            }
+        });
         assert_eq!(kernel.run(kernel.get(&first)).unwrap().status.state, TaskState::Working);
         kernel.kill();
     }
-    let kernel = kernel();
+    let kernel = kernel(6);
     kernel.run(async {
         all_wait(&kernel, std::slice::from_ref(&second)).await;
         kernel.cancel(&first).await.unwrap();

@@ -87,7 +87,11 @@ fn only_agents_that_the_caller_may_use_are_picked() {
 fn an_agent_learns_skill_and_profile_and_follow_ups_go_to_their_task() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let options = Options { durability: Durability::Process, ..Options::default() };
+    let options = Options {
+        durability: Durability::Process,
+        max_queue_delay: std::time::Duration::from_secs(3_600),
+        ..Options::default()
+    };
     let store = Arc::new(SqliteStore::open(folder.path(), options).unwrap());
     let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
     let directory = Arc::new(FixedDirectory::new(fleet(), Some("bob".into())));

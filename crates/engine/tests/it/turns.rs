@@ -225,10 +225,12 @@ fn a_handle_of_an_earlier_run_cannot_write_into_a_later_one() {
         }
     });
     let settings = Settings { park: Duration::ZERO, ..Settings::default() };
+    let (script, runs) = script.counted();
     let kernel = Kernel::with_settings(folder.path(), script, settings);
     kernel.run(async {
         let sent = kernel.send("go").await;
         answer_task(&sent).await;
+        runs.until_none(|| ()).await;
         kernel.say(sent.id(), "answer").await.unwrap();
         while status_text(&kernel.get(sent.id()).await.unwrap()) != "second run" {
             tokio::task::yield_now().await;

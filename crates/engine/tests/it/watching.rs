@@ -146,15 +146,15 @@ fn invariant_7_a_slow_reader_delays_nobody() {
     kernel.run(async {
         let sent = kernel.send("go").await;
         let id = sent.id().clone();
+        let cursor = Cursor { epoch: ids::Epoch(1), seq: Seq(1) };
         let slow = kernel
             .engine
-            .subscribe(&Address::Root, &Caller::local(), &id, None, |_| StreamEnd::Terminal)
+            .subscribe(&Address::Root, &Caller::local(), &id, Some(cursor), |_| StreamEnd::Terminal)
             .await
             .unwrap();
         // It reads nothing while the task runs to its end, far beyond what memory keeps for readers.
         let task = answer_task(&sent).await;
         assert_eq!(task.status.state, TaskState::Completed);
-        let (cursor, _) = slow.first.unwrap();
         let rest = drain(slow.stream).await;
         assert_eq!(rest.last().unwrap().kind, EventKind::Status(TaskState::Completed));
         let expected = rest.last().unwrap().seq.0 - cursor.seq.0;

@@ -21,7 +21,11 @@ pub(crate) struct Kernel {
 impl Kernel {
     pub(crate) async fn serve(agent: impl Agent) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options { durability: Durability::Process, ..Options::default() };
+        let options = Options {
+            durability: Durability::Process,
+            max_queue_delay: std::time::Duration::from_secs(3_600),
+            ..Options::default()
+        };
         let store = Arc::new(SqliteStore::open(folder.path(), options).unwrap());
         let directory = Arc::new(FixedDirectory::new(vec![Hosted::new("agent", agent)], None));
         let clock = Arc::new(SimulatedClock::at(Timestamp(1_800_000_000_000)));

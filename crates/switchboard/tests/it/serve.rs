@@ -104,7 +104,8 @@ fn ctrl_c_lets_a_running_task_end_and_a_restart_remembers_it() {
 
 #[test]
 fn sigterm_ends_a_server_whose_task_does_not_within_the_drain_time() {
-    let workspace = Workspace::new().file("switchboard.yaml", "tasks: { drain: 100ms }");
+    let workspace =
+        Workspace::new().file("switchboard.yaml", "tasks: { drain: 100ms }\nstore: { durability: process }\n");
     let server = Server::start(&workspace);
     let mut stream = server.message("probe", "stream", "hold", "");
     stream.until("TASK_STATE_WORKING");

@@ -14,12 +14,12 @@ use crate::server::Server;
 const PROGRAM: &str = r#"
 setsid sleep 600 </dev/null >/dev/null 2>&1 &
 echo "$$ $!" >> "${0%/*}/pids"
+[ "$1" = resume ] || echo half > half
 printf '{"type":"text","text":"I begin."}\n{"kind":"text","text":"I begin."}\n'
 if [ "$1" = resume ]; then
     cat half; echo more >> half
     printf '{"type":"done"}\n'; exit 0
 fi
-echo half > half
 while :; do sleep 0.05; done
 "#;
 

@@ -31,7 +31,9 @@ async fn more_large_bodies_than_there_is_room_for_all_arrive() {
     house
         .until(async |_| {
             receivers.iter().for_each(Receiver::let_go);
-            receivers.iter().all(|receiver| receiver.abouts().contains(&"input_required".to_owned())).then_some(())
+            let has_come =
+                |receiver: &Receiver| receiver.all().last().is_some_and(|last| last.about() == "input_required");
+            receivers.iter().all(has_come).then_some(())
         })
         .await;
 }

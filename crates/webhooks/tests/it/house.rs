@@ -71,8 +71,9 @@ impl House {
         // Told with a test that fails; the first house of a process sets it up.
         let _ = tracing_subscriber::fmt().with_test_writer().try_init();
         let clock = SimulatedClock::at(now);
-        let durability = Durability::Process;
-        let store = SqliteStore::open(folder, switchboard_store::Options { durability, ..Default::default() });
+        let (durability, max_queue_delay) = (Durability::Process, Duration::from_secs(3_600));
+        let options_of_store = switchboard_store::Options { durability, max_queue_delay, ..Default::default() };
+        let store = SqliteStore::open(folder, options_of_store);
         let store = Arc::new(store.unwrap());
         let gate = Arc::new(Semaphore::new(0));
         let agent = Hosted::new("steps", Steps { gate: Arc::clone(&gate) }).switches(switches);

@@ -124,8 +124,10 @@ async fn connections_that_fail_are_tried_again() {
     let folder = tempdir().unwrap();
     let options = Options { timeout: Duration::from_millis(300), ..options() };
     let house = House::with(folder.path(), options, Switches::default()).await;
-    // Nobody listens there.
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Bound and never listening, so that no other program gets the port.
+    let unheard = tokio::net::TcpSocket::new_v4().unwrap();
+    unheard.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let closed = unheard.local_addr().unwrap();
     house.finish("say a", Some((Version::V1, config(&format!("http://{closed}/hook"))))).await;
     house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
     let hanging = Receiver::open().await;

@@ -12,9 +12,8 @@ use super::{id, produced, state};
 use crate::commands::switchboard::{Switchboard, refused_with, told_by};
 use crate::run::{Answer, Checked, Run, equal};
 
-/// How long a subscription may take to begin. Some servers tell nothing before something happens; if the task is canceled
-/// before they listen, that is what they tell.
-const FIRST: Duration = Duration::from_secs(1);
+/// How long a subscription may take to begin.
+const FIRST: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(run: &mut Run<'_>, switchboard: &Switchboard) {
     run.check("get", get(switchboard)).await;
@@ -72,12 +71,24 @@ async fn cancel(switchboard: &Switchboard) -> Checked {
 /// A task at work, which is canceled once the subscription has begun.
 async fn subscribe(switchboard: &Switchboard) -> Checked {
     let task = id(&sent(switchboard, &["--async", "wait"]).await?)?;
-    let mut watching = switchboard.command("task subscribe", &[&task, "--stream"]).spawn()?;
+    let mut watching = switchboard.command("task subscribe", &[&task, "--stream", "--debug"]).spawn()?;
     let output = watching.stdout.take().context("the command has no output")?;
     let mut lines = BufReader::new(output).lines();
-    let first = tokio::time::timeout(FIRST, lines.next_line()).await;
+    let trace = watching.stderr.take().context("the command has no standard error")?;
+    let mut trace = BufReader::new(trace).lines();
+    // Some servers tell nothing before something happens: the head of the response says that they listen.
+    let listens = async {
+        while let Ok(Some(line)) = trace.next_line().await {
+            if line.contains("text/event-stream") && line.contains("content-type") {
+                break;
+            }
+        }
+    };
+    let begun = tokio::time::timeout(FIRST, listens).await;
+    tokio::spawn(async move { while let Ok(Some(_)) = trace.next_line().await {} });
+    begun.context("the subscription does not begin")?;
     switchboard.json("task cancel", &[&task]).await?;
-    let mut last = first.unwrap_or(Ok(None))?.unwrap_or_default();
+    let mut last = String::new();
     while let Some(line) = lines.next_line().await? {
         last = line;
     }

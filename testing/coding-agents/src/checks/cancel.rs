@@ -10,7 +10,7 @@ use crate::caller::{Caller, answer, is, text};
 use crate::place::{PATIENCE, Place};
 
 /// Half a second to stop in order, two until it is killed, and what a busy machine takes.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(30);
 
 /// Two at once: one while the model speaks, the other while a tool runs.
 pub(super) async fn cancel(place: &mut Place<'_>) -> anyhow::Result<()> {

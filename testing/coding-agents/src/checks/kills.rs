@@ -14,7 +14,7 @@ use crate::place::{PATIENCE, Place};
 use crate::processes;
 
 /// How soon a task fails whose program has died.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(30);
 
 /// The program dies while a tool of it runs: the task fails and says why, nothing is left, and the conversation goes on.
 pub(super) async fn child(place: &mut Place<'_>) -> anyhow::Result<()> {

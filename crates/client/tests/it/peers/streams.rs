@@ -383,8 +383,13 @@ async fn what_is_replaced_does_not_count_towards_the_limit() {
 #[tokio::test]
 async fn the_time_for_a_whole_stream_is_kept_to() {
     let peer = usual(|| events_then_silence(&[working("")]), |_| Reply::Closes, |_| task(WORKING, "")).await;
-    let client = client(peer.url(), |peer| peer.limits.total = Some(Duration::from_millis(50)));
-    let error = story(&client).await.unwrap_err();
+    let client = client(peer.url(), |peer| peer.limits.total = Some(Duration::from_secs(30)));
+    let mut stream = client.stream(&CallContext::default(), say("hello")).await.unwrap();
+    assert!(matches!(stream.next().await.unwrap(), Some(Update::Event(_))), "the task");
+    // Time passes only once the task is known.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(31)).await;
+    let error = stream.next().await.unwrap_err();
     let ClientError::Timeout { task: Some(task), .. } = &error else { panic!("{error}") };
     assert_eq!(task.as_str(), "t", "{error}");
 }

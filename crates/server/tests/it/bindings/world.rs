@@ -91,7 +91,11 @@ impl Plan {
 
     pub(crate) async fn start(self) -> World {
         let directory = tempfile::tempdir().unwrap();
-        let store_options = switchboard_store::Options { durability: Durability::Process, ..Default::default() };
+        let store_options = switchboard_store::Options {
+            durability: Durability::Process,
+            max_queue_delay: Duration::from_secs(3_600),
+            ..Default::default()
+        };
         let store = Arc::new(SqliteStore::open(directory.path(), store_options).unwrap());
         let agents = self.agents.unwrap_or_else(|| agents::usual(&self.gate));
         let agents = Arc::new(FixedDirectory::new(agents, self.default_agent));

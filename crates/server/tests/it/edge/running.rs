@@ -71,7 +71,10 @@ impl Running {
 
     pub(crate) async fn with_settings(change: impl FnOnce(&mut Options), settings: Settings) -> Self {
         let data = TempDir::new().unwrap();
-        let store = SqliteStore::open(data.path(), switchboard_store::Options::default()).unwrap();
+        // A busy disk is not what is tested here.
+        let durability = switchboard_store::Durability::Process;
+        let store_options = switchboard_store::Options { durability, max_queue_delay: HOUR, ..Default::default() };
+        let store = SqliteStore::open(data.path(), store_options).unwrap();
         let (begins, began) = mpsc::unbounded_channel();
         let gate = Arc::new(Notify::new());
         let agents = vec![

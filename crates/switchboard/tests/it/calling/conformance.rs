@@ -16,6 +16,11 @@ fn that(run: &Run, outcome: &str) -> Vec<String> {
     found.map(|finding| finding["id"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Checks measure times, in which a slow disk has no part here.
+fn quick_fleet() -> Fleet {
+    Fleet::of(Workspace::new().file("switchboard.yaml", "store: { durability: process }\n"))
+}
+
 #[track_caller]
 fn assert_clean(run: &Run) {
     assert_eq!(that(run, "fail"), [""; 0], "{}", run.stdout);
@@ -27,7 +32,7 @@ fn assert_clean(run: &Run) {
 
 #[test]
 fn nothing_is_found_against_our_own_agents() {
-    let open = "webhooks:\n  allowedCidrs: [127.0.0.0/8]\n";
+    let open = "webhooks: { allowedCidrs: [127.0.0.0/8] }\nstore: { durability: process }\n";
     let fleet = Fleet::of(Workspace::new().file("switchboard.yaml", open));
     for agent in ["echo", "guide", "probe"] {
         let run = fleet.run(&["check", agent, "--strict", "-o", "json"]);
@@ -50,7 +55,6 @@ fn nothing_is_found_against_our_own_agents() {
         ("panic", &["send-in-time"]),
         ("silent", &["send-in-time"]),
         ("stream:500", &["stream-whole", "stream-matches-task", "subscribe-resumes"]),
-        ("sleep:300", &["stream-left", "subscribe-follows", "subscribe-twice", "subscribe-resumes", "cancel-final"]),
     ] {
         let run = fleet.run(&["conformance", "probe", "--text", text, "--strict", "-o", "json"]);
         assert_clean(&run);
@@ -59,17 +63,26 @@ fn nothing_is_found_against_our_own_agents() {
             assert!(passed.iter().any(|passed| passed == id), "{text} {id}: {}", run.stdout);
         }
     }
+    // On a slow machine a task is over before it is listened to; then one that takes longer shows it.
+    let wanted = ["stream-left", "subscribe-follows", "subscribe-twice", "subscribe-resumes", "cancel-final"];
+    let is_seen = ["sleep:300", "sleep:3000"].into_iter().any(|text| {
+        let run = fleet.run(&["conformance", "probe", "--text", text, "--strict", "-o", "json"]);
+        assert_clean(&run);
+        let passed = that(&run, "pass");
+        wanted.iter().all(|id| passed.iter().any(|passed| passed == id))
+    });
+    assert!(is_seen, "not all of {wanted:?} passed");
     let message = fleet.run(&["check", "probe", "--text", "message", "-o", "json"]);
     assert_eq!((message.code, that(&message, "fail").len()), (Some(0), 0), "{}", message.stdout);
 }
 
 #[test]
 fn nothing_is_left_at_work() {
-    let fleet = Fleet::new();
+    let fleet = quick_fleet();
     assert_eq!(fleet.run(&["check", "guide"]).code, Some(0));
     // One that works until it is canceled is never answered with.
     let hold =
-        fleet.run(&["check", "probe", "--text", "hold", "--patience", "1s", "--only", "operations", "-o", "json"]);
+        fleet.run(&["check", "probe", "--text", "hold", "--patience", "4s", "--only", "operations", "-o", "json"]);
     assert_eq!((hold.code, that(&hold, "fail")), (Some(0), vec!["send-in-time".to_owned()]), "{}", hold.stdout);
     assert_eq!(at_work(&fleet, "guide", "input-required"), 0);
     assert_eq!(at_work(&fleet, "probe", "working"), 0);
@@ -83,8 +96,8 @@ fn at_work(fleet: &Fleet, agent: &str, state: &str) -> usize {
 
 #[test]
 fn what_is_known_when_the_time_is_up_is_printed_and_nothing_is_left_at_work() {
-    let fleet = Fleet::new();
-    let run = fleet.run(&["check", "probe", "--text", "hold", "--patience", "60s", "--timeout", "2s", "-o", "json"]);
+    let fleet = quick_fleet();
+    let run = fleet.run(&["check", "probe", "--text", "hold", "--patience", "60s", "--timeout", "8s", "-o", "json"]);
     assert_eq!((run.code, &run.json()["complete"]), (Some(5), &Value::from(false)), "{}{}", run.stdout, run.stderr);
     assert!(that(&run, "pass").contains(&"card-members".to_owned()), "{}", run.stdout);
     assert!(run.stderr.contains("--timeout"), "{}", run.stderr);
@@ -93,7 +106,7 @@ fn what_is_known_when_the_time_is_up_is_printed_and_nothing_is_left_at_work() {
 
 #[test]
 fn ctrl_c_prints_what_is_known_and_leaves_nothing_at_work() {
-    let fleet = Fleet::new();
+    let fleet = quick_fleet();
     let child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
         .args(["check", "probe", "--text", "hold", "--patience", "60s"])
         .current_dir(fleet.workspace.path())
@@ -114,7 +127,7 @@ fn ctrl_c_prints_what_is_known_and_leaves_nothing_at_work() {
 
 #[test]
 fn with_keys_the_check_needs_one_and_never_shows_it() {
-    let fleet = Fleet::new();
+    let fleet = quick_fleet();
     let create = || fleet.run(&["keys", "create", "--json"]).json()["key"]["secret"].as_str().unwrap().to_owned();
     let (key, other) = (create(), create());
     for agent in ["echo", "guide", "probe"] {
@@ -140,7 +153,7 @@ fn with_keys_the_check_needs_one_and_never_shows_it() {
 
 #[test]
 fn the_report_reads_like_this() {
-    let fleet = Fleet::new();
+    let fleet = quick_fleet();
     let file = fleet.workspace.path().join("report.xml");
     let run = fleet.run(&["check", "guide", "--junit", file.to_str().unwrap()]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));

@@ -20,8 +20,7 @@ fn failed(run: &Run, exit: i32, code: &str) -> Value {
 #[test]
 fn nobody_there_is_3() {
     let workspace = Workspace::new();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{free}");
+    let url = format!("http://{}", super::free_address());
     for command in [&["card"][..], &["skills"], &["send"], &["task", "list"]] {
         let mut arguments = [command, &["-a", &url, "--json"]].concat();
         if command == ["send"] {
@@ -39,13 +38,13 @@ fn nobody_there_is_3() {
 #[test]
 fn headers_of_the_connection_cannot_be_written_and_secrets_may_begin_with_a_dash() {
     let workspace = Workspace::new();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = format!("http://{}", super::free_address());
     for flag in [["--header", "Content-Length: 20"], ["--api-key-header", "Transfer-Encoding"]] {
-        let run = workspace.run(&["send", &format!("http://{free}"), "hi", flag[0], flag[1], "--json"]);
+        let run = workspace.run(&["send", &free, "hi", flag[0], flag[1], "--json"]);
         let error = failed(&run, 2, "A2ACLI_ERR_USAGE");
         assert!(error["message"].as_str().unwrap().contains("for the connection to say"), "{error}");
     }
-    let run = workspace.run(&["send", &format!("http://{free}"), "hi", "--bearer", "-hunter2", "--json"]);
+    let run = workspace.run(&["send", &free, "hi", "--bearer", "-hunter2", "--json"]);
     failed(&run, 3, "A2ACLI_ERR_UNREACHABLE");
     assert!(!run.stdout.contains("hunter2"), "{}", run.stdout);
 }
@@ -83,8 +82,8 @@ fn credentials_that_are_missing_or_wrong_are_4() {
 
 #[test]
 fn time_that_is_up_is_5_and_the_task_is_named() {
-    let fleet = Fleet::new();
-    let run = fleet.run(&["send", "probe", "hold", "--timeout", "2s", "--json"]);
+    let fleet = Fleet::of(Workspace::new().file("switchboard.yaml", "store: { durability: process }\n"));
+    let run = fleet.run(&["send", "probe", "hold", "--timeout", "5s", "--json"]);
     let error = failed(&run, 5, "A2ACLI_ERR_TIMEOUT");
     let hint = error["hint"].as_str().unwrap();
     assert_eq!(fleet.stable(hint), "switchboard task get probe --wait ID1");

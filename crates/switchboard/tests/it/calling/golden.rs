@@ -265,7 +265,7 @@ fn quiet_prints_the_same_on_a_terminal_and_in_a_pipe() {
 
 #[test]
 fn errors() {
-    let fleet = Fleet::new();
+    let fleet = Fleet::of(Workspace::new().file("switchboard.yaml", "store: { durability: process }\n"));
     let page = something_else(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 36\r\nconnection: close\r\n\r\n<html><title>Sign in</title></html>\n",
     );
@@ -278,7 +278,7 @@ fn errors() {
         &["send"],
         &["send", "echo"],
         &["send", "echo", "hi", "--timeout", "soon"],
-        &["send", "probe", "hold", "--timeout", "2s"],
+        &["send", "probe", "hold", "--timeout", "5s"],
         &["send", &page, "hi"],
         &["card", &closed],
         &["card", &closed, "--bearer", "hunter2"],

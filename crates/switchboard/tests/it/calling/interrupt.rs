@@ -9,8 +9,14 @@ use super::Fleet;
 use super::terminal::{Terminal, interrupt, still};
 
 /// The state of a task.
+/// The state of a task once its agent has begun.
 fn state(fleet: &Fleet, id: &str) -> Value {
-    fleet.run(&["task", "get", "probe", id, "--json"]).json()["status"]["state"].clone()
+    loop {
+        let state = fleet.run(&["task", "get", "probe", id, "--json"]).json()["status"]["state"].clone();
+        if state != "TASK_STATE_SUBMITTED" {
+            return state;
+        }
+    }
 }
 
 #[test]
