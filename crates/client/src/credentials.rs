@@ -105,7 +105,7 @@ impl Credentials {
             (Self::OAuth(_), Some(token)) => (AUTHORIZATION, format!("Bearer {token}")),
             (Self::Bearer(secret), _) => (AUTHORIZATION, format!("Bearer {}", secret.read()?)),
             (Self::ApiKey { header, key }, _) => (header.clone(), key.read()?),
-            (Self::Signature { header, secret }, _) => (header.clone(), signature::of(&secret.read()?, request)?),
+            (Self::Signature { header, secret }, _) => (header.clone(), signature::of(&secret.read()?, request)),
             (Self::Basic { user, password }, _) => {
                 let pair = STANDARD.encode(format!("{user}:{}", password.read()?));
                 (AUTHORIZATION, format!("Basic {pair}"))

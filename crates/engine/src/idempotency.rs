@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 use switchboard_a2a::{Message, PushConfig};
 use tokio::sync::Notify;
 
@@ -15,6 +14,7 @@ use crate::caller::Caller;
 use crate::directory::Address;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::sha256::sha256;
 use crate::store::IdempotencyScope;
 
 /// Keys whose send is under way.
@@ -72,9 +72,7 @@ impl Engine {
 
 /// What two sends must share to be the same: the message, the modes, the webhook. Not how the answer is wanted.
 pub(crate) fn digest(message: &Message, modes: &[String], push: Option<&PushConfig>) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    let parts = (message, modes, push);
     // Our own types always encode.
-    hasher.update(serde_json::to_vec(&parts).unwrap_or_default());
-    hasher.finalize().into()
+    let parts = serde_json::to_vec(&(message, modes, push)).unwrap_or_default();
+    sha256([parts.as_slice()])
 }

@@ -12,15 +12,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use switchboard_a2a::sse::{Event, Frame};
 use switchboard_a2a::{Dialect, StreamResponse, TaskId, TaskStatus, Timestamp};
-use switchboard_engine::Cursor;
 use switchboard_engine::clock::Clock;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::callbacks::{CallbackStore, UpdateAdded};
+use switchboard_engine::{Cursor, sha256};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -123,7 +122,7 @@ impl CallbackReceiver {
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(|error| StoreError::Failed(error.to_string()))?;
         let token = URL_SAFE_NO_PAD.encode(random);
-        match self.inner.store.open_callback(task, Sha256::digest(&token).into()).await? {
+        match self.inner.store.open_callback(task, sha256([token.as_bytes()])).await? {
             true => Ok(token),
             false => Err(ReceiveError::Unknown(task.clone())),
         }
@@ -139,7 +138,7 @@ impl CallbackReceiver {
         let callback = self.inner.store.callback(task).await;
         let admitted = callback.map_err(ReceiveError::from).and_then(|callback| {
             let callback = callback.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
-            let digest: [u8; 32] = Sha256::digest(token.ok_or(ReceiveError::Token)?).into();
+            let digest = sha256([token.ok_or(ReceiveError::Token)?.as_bytes()]);
             let is_right = bool::from(digest.ct_eq(&callback.digest));
             is_right.then(|| AdmittedSender { task: task.clone(), key: callback.task_key }).ok_or(ReceiveError::Token)
         });
@@ -163,7 +162,7 @@ impl CallbackReceiver {
         let id = match (id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES), status_of(&update)) {
             (Some(id), _) => id.to_owned(),
             // Equal status updates are duplicates; equal artifact chunks are not.
-            (None, Some(_)) => URL_SAFE_NO_PAD.encode(Sha256::digest(body)),
+            (None, Some(_)) => URL_SAFE_NO_PAD.encode(sha256([body])),
             (None, None) => Uuid::now_v7().to_string(),
         };
         let (inner, body) = (&self.inner, Bytes::copy_from_slice(body));

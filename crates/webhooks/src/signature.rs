@@ -5,8 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::{Digest, Sha256};
+use ring::hmac::{self, HMAC_SHA256};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::CallerId;
 use switchboard_engine::store::webhooks::Signing;
@@ -19,7 +18,7 @@ impl Secret {
     /// The secret of a caller in a generation.
     pub(crate) fn of(store_secret: [u8; 32], generation: u64, caller: &CallerId) -> Self {
         let purpose = format!("webhook signature {generation} {caller}");
-        Self(digest(&store_secret, &[purpose.as_bytes()]).to_vec())
+        Self(tag(&store_secret, &[purpose.as_bytes()]).as_ref().to_vec())
     }
 
     /// Reads what [`Self::text`] writes, or the secret of another sender.
@@ -50,20 +49,14 @@ pub(crate) fn secrets(store_secret: [u8; 32], signing: &Signing, caller: &Caller
 pub fn sign(secrets: &[Secret], id: &str, timestamp: i64, body: &[u8]) -> String {
     let timestamp = timestamp.to_string();
     let pieces: [&[u8]; 5] = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body];
-    let signatures = secrets.iter().map(|Secret(key)| format!("v1,{}", STANDARD.encode(digest(key, &pieces))));
+    let signatures = secrets.iter().map(|Secret(key)| format!("v1,{}", STANDARD.encode(tag(key, &pieces))));
     signatures.collect::<Vec<_>>().join(" ")
 }
 
-fn digest(key: &[u8], pieces: &[&[u8]]) -> [u8; 32] {
-    // RFC 2104: a key longer than a block is hashed, a shorter one padded with zeros.
-    let mut block = [0; 64];
-    match block.get_mut(..key.len()) {
-        Some(beginning) => beginning.copy_from_slice(key),
-        None => block[..32].copy_from_slice(&Sha256::digest(key)),
-    }
-    let mut mac = Hmac::<Sha256>::new(&block.into());
+fn tag(key: &[u8], pieces: &[&[u8]]) -> hmac::Tag {
+    let mut context = hmac::Context::with_key(&hmac::Key::new(HMAC_SHA256, key));
     for piece in pieces {
-        mac.update(piece);
+        context.update(piece);
     }
-    mac.finalize().into_bytes().into()
+    context.sign()
 }

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use switchboard_admission::ExclusiveQueue;
-use switchboard_engine::Engine;
+use switchboard_engine::{Engine, sha256};
 
 use super::checkout::Checkout;
 use super::record::WorktreeRecords;
@@ -73,5 +72,5 @@ impl AgentWorktrees {
 
 /// A folder name that no caller chooses: a hash.
 pub(crate) fn short_name(of: &[u8]) -> String {
-    Sha256::digest(of).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    sha256([of]).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

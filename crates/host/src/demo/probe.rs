@@ -3,11 +3,10 @@
 use std::num::IntErrorKind;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
 use switchboard_a2a::{Artifact, ArtifactId, Json, Part, PartContent};
 use switchboard_engine::{
     Agent, AgentError, Cause, Manifest, Progress, Recovery, Replies, Skill, Start, TaskHandle, TaskView, Tool,
-    ToolCall, Turn,
+    ToolCall, Turn, sha256,
 };
 
 /// A command: its syntax, an example and its effect.
@@ -201,7 +200,7 @@ fn file(every_byte: bool) -> Part {
 fn digests(parts: &[Part]) -> String {
     let lines = parts.iter().filter_map(|part| match &part.content {
         PartContent::Raw(bytes) => {
-            let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest: String = sha256([bytes.as_slice()]).iter().map(|byte| format!("{byte:02x}")).collect();
             Some(format!("{} bytes, sha256 {digest}", bytes.len()))
         }
         _ => None,

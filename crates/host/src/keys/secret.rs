@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sha2::{Digest, Sha256};
+use switchboard_engine::sha256;
 
 /// The prefix of every key.
 const KEY_PREFIX: &str = "a2a_";
@@ -38,7 +38,7 @@ impl Secret {
 
 /// The stored digest of a key. A fast hash is enough: 256 random bits cannot be guessed.
 pub(crate) fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
+    sha256([token.as_bytes()])
 }
 
 /// A name for a key that says nothing about its secret.

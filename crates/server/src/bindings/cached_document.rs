@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use sha2::{Digest, Sha256};
+use switchboard_engine::sha256;
 
 use super::response;
 use crate::{Body, State};
@@ -45,8 +45,7 @@ impl CachedDocument {
 }
 
 fn etag(body: &[u8]) -> HeaderValue {
-    let hash: [u8; 32] = Sha256::digest(body).into();
-    let digits: String = hash[..12].iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits: String = sha256([body])[..12].iter().map(|byte| format!("{byte:02x}")).collect();
     HeaderValue::from_str(&format!("\"{digits}\"")).unwrap_or(HeaderValue::from_static("\"\""))
 }
 

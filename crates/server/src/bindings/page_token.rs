@@ -7,11 +7,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sha2::{Digest, Sha256};
 use switchboard_a2a::{Error, ListRequest, TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::ListPosition;
-use switchboard_engine::{Address, CallerId};
+use switchboard_engine::{Address, CallerId, sha256};
 
 /// Bytes of the tag, and of a position.
 const HALF: usize = 16;
@@ -42,13 +41,12 @@ impl PageTokens {
     }
 
     fn of(secret: [u8; 32], texts: &[Option<&str>]) -> Self {
-        let mut hasher = Sha256::new();
-        for text in texts {
-            // The length in front keeps neighbours apart; an absent text differs from an empty one.
-            hasher.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
-            hasher.update(text.unwrap_or_default());
-        }
-        Self { secret, query: hasher.finalize().into() }
+        // The length in front keeps neighbours apart; an absent text differs from an empty one.
+        let length = |text: &Option<&str>| text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes();
+        let lengths: Vec<_> = texts.iter().map(length).collect();
+        let pieces = lengths.iter().zip(texts);
+        let query = sha256(pieces.flat_map(|(length, text)| [length.as_slice(), text.unwrap_or_default().as_bytes()]));
+        Self { secret, query }
     }
 
     /// Writes a token.
@@ -84,11 +82,7 @@ impl PageTokens {
 
     /// The hashed bytes of one use always have the same length, which rules out length extension.
     fn keyed(&self, usage: u8, bytes: &[u8]) -> Half {
-        let mut hasher = Sha256::new();
-        hasher.update(self.secret);
-        hasher.update([usage]);
-        hasher.update(bytes);
-        let hash: [u8; 32] = hasher.finalize().into();
+        let hash = sha256([self.secret.as_slice(), &[usage], bytes]);
         std::array::from_fn(|index| hash[index])
     }
 }

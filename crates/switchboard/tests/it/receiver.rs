@@ -8,9 +8,8 @@ use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, KeyInit, Mac};
+use ring::hmac;
 use serde_json::{Value, json};
-use sha2::Sha256;
 
 use crate::http::PATIENCE;
 
@@ -38,10 +37,9 @@ impl Delivery {
     /// The signature that a receiver with the secret expects, as the Standard Webhooks have it.
     pub(crate) fn signed_with(&self, secret: &str) -> String {
         let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
-        let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
         let signed = format!("{}.{}.{}", self.header("webhook-id"), self.header("webhook-timestamp"), self.body);
-        mac.update(signed.as_bytes());
-        format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
+        format!("v1,{}", STANDARD.encode(hmac::sign(&key, signed.as_bytes())))
     }
 }
 

@@ -1,8 +1,7 @@
 //! Who we are to a peer: tokens that are fetched, and fetched again, signatures, and secrets that nobody gets to see.
 
-use hmac::{Hmac, KeyInit, Mac};
+use ring::hmac;
 use serde_json::json;
-use sha2::Sha256;
 use switchboard_client::{Binding, CallContext, ClientCredentials, ClientError, Credentials, Secret};
 
 use super::script::{Asked, COMPLETED, Peer, Reply, card, json as answer, result, says, task};
@@ -144,10 +143,10 @@ fn is_signed(asked: &Asked, secret: &str) -> bool {
         return false;
     };
     let time = time.strip_prefix("t=").unwrap();
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
-    mac.update(format!("{time}.{}.", asked.line().replace(' ', ".")).as_bytes());
-    mac.update(asked.body());
-    let expected: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()));
+    context.update(format!("{time}.{}.", asked.line().replace(' ', ".")).as_bytes());
+    context.update(asked.body());
+    let expected: String = context.sign().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     signature == expected
 }
 

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{InconsistentKeys, ServerConfig};
-use sha2::{Digest, Sha256};
+use switchboard_engine::sha256;
 
 use super::error::{TlsError, TlsPart};
 
@@ -127,15 +127,11 @@ impl CertificateFiles {
 
 impl ContentDigest {
     fn new(certificate: &Content, key: &Content) -> Self {
-        let mut digest = Sha256::new();
-        for content in [certificate, key] {
-            let found = match content {
-                Ok(bytes) => Sha256::digest(bytes),
-                Err(error) => Sha256::digest(error.to_string()),
-            };
-            digest.update(found);
-        }
-        Self(digest.finalize().into())
+        let [certificate, key] = [certificate, key].map(|content| match content {
+            Ok(bytes) => sha256([bytes.as_slice()]),
+            Err(error) => sha256([error.to_string().as_bytes()]),
+        });
+        Self(sha256([certificate.as_slice(), &key]))
     }
 }
 
