@@ -10,6 +10,7 @@ pub mod limits;
 pub mod log;
 pub mod problem;
 mod push_notification;
+#[cfg(feature = "schema")]
 pub mod schema;
 pub mod section;
 pub mod server;
@@ -28,14 +29,17 @@ pub use problem::{Origin, Problem, Problems};
 pub use section::{Flag, Overrides, Setting};
 pub use workspace::Workspace;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use section::Section;
 
 /// The settings of Switchboard.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-#[schemars(default, deny_unknown_fields, title = "Switchboard")]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(default, deny_unknown_fields, title = "Switchboard")
+)]
 pub struct Config {
     /// The front door.
     pub server: server::Server,

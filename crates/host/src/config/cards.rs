@@ -1,6 +1,5 @@
 //! `cards`: which agent card a client gets that does not say which one it reads.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::problem::Mismatch;
@@ -8,16 +7,17 @@ use crate::config::section::Section;
 use crate::config::value::{Scalar, choice};
 
 /// Agent cards.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Cards {
     /// Card for a request without a version.
     pub default: CardForm,
 }
 
 /// The forms of a card.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CardForm {
     /// Readable for clients of either version.

@@ -1,16 +1,15 @@
 //! `limits`: how much Switchboard takes on before it says no.
 //! Beyond a limit new work is refused with an error that says when to try again; nothing already accepted is harmed.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::section::Section;
 use crate::config::size::{Count, Size};
 
 /// What is taken on at once.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Limits {
     /// Tasks being worked on at a time.
     ///

@@ -1,6 +1,5 @@
 //! `log`: how much is logged, and in which form. The log goes to standard error.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::problem::Mismatch;
@@ -8,9 +7,9 @@ use crate::config::section::Section;
 use crate::config::value::{Scalar, choice};
 
 /// The log.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Log {
     /// Least important message that is logged.
     pub level: LogLevel,
@@ -19,7 +18,8 @@ pub struct Log {
 }
 
 /// How important a message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum LogLevel {
     /// Something failed and somebody should look.
@@ -35,7 +35,8 @@ pub enum LogLevel {
 }
 
 /// The form of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum LogFormat {
     /// For people.

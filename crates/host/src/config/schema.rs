@@ -19,23 +19,6 @@ pub fn of_file<T: JsonSchema>() -> Schema {
     schema
 }
 
-/// Implements `JsonSchema` for a setting with its own text form. Unlike a derived schema it takes no description from
-/// the doc comment, which would repeat the description of every key of that type.
-macro_rules! json_schema_of {
-    ($setting:ident, $schema:tt) => {
-        impl schemars::JsonSchema for $setting {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($setting).into()
-            }
-
-            fn json_schema(_generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!($schema)
-            }
-        }
-    };
-}
-pub(super) use json_schema_of;
-
 /// Takes the first line of each description, which our doc comments keep short, as the title an editor shows.
 struct Titles;
 

@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::address::{BaseUrl, BindAddress, Network, WebOrigin};
@@ -12,9 +11,9 @@ use crate::config::section::Section;
 use crate::config::time_span::TimeSpan;
 
 /// The front door.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Server {
     /// Address to listen on.
     ///
@@ -63,9 +62,9 @@ pub struct Server {
 }
 
 /// The files TLS needs. With both, TLS is all that is spoken; with neither, it is not spoken at all.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Tls {
     /// Certificate chain for TLS, in PEM, the server's own certificate first.
     ///

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::problem::Mismatch;
@@ -12,9 +11,9 @@ use crate::config::time_span::TimeSpan;
 use crate::config::value::{Scalar, choice};
 
 /// The store of tasks.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Store {
     /// Data directory.
     ///
@@ -35,7 +34,8 @@ pub struct Store {
 }
 
 /// What a committed event survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Durability {
     /// A power cut.
@@ -45,9 +45,9 @@ pub enum Durability {
 }
 
 /// When finished tasks are removed, oldest first. Unfinished ones never are.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Retention {
     /// Age at which a finished task goes.
     pub max_age: TimeSpan,

@@ -1,15 +1,14 @@
 //! `streams`: how event streams are kept alive.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::section::Section;
 use crate::config::time_span::TimeSpan;
 
 /// Event streams.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Streams {
     /// Silence after which a comment line is sent.
     ///

@@ -1,6 +1,5 @@
 //! `tasks`: how long tasks may take, wait and linger.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::section::Section;
@@ -8,9 +7,9 @@ use crate::config::size::Count;
 use crate::config::time_span::{TimeLimit, TimeSpan};
 
 /// The times of a task's life.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Tasks {
     /// Time running tasks have to finish at shutdown.
     pub drain: TimeSpan,

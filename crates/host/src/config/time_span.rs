@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::config::problem::Mismatch;
-use crate::config::schema::json_schema_of;
-use crate::config::value::{Scalar, quantity};
+use crate::config::value::{Scalar, json_schema_of, quantity};
 
 /// The units, largest first, in milliseconds.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];

@@ -135,6 +135,24 @@ impl Scalar for PathBuf {
     }
 }
 
+/// Implements `JsonSchema` for a setting with its own text form. Unlike a derived schema it takes no description from
+/// the doc comment, which would repeat the description of every key of that type.
+macro_rules! json_schema_of {
+    ($setting:ident, $schema:tt) => {
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $setting {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($setting).into()
+            }
+
+            fn json_schema(_generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
+            }
+        }
+    };
+}
+pub(super) use json_schema_of;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use switchboard_egress::Allowlist;
 
@@ -12,9 +11,9 @@ use crate::config::size::{Count, Size};
 use crate::config::time_span::TimeSpan;
 
 /// Push notifications.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct Webhooks {
     /// Whether callers can set webhooks, and whether they are delivered to.
     ///
@@ -71,9 +70,9 @@ pub struct Webhooks {
 }
 
 /// How long and how many dead letters are kept.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
-#[schemars(default, deny_unknown_fields)]
 pub struct DeadLetters {
     /// Age at which a dead letter goes.
     pub max_age: TimeSpan,

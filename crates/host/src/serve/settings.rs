@@ -133,5 +133,6 @@ pub(super) fn webhooks(config: &Config) -> webhooks::Options {
     }
 }
 
-#[cfg(test)]
+// The keys are those of the schema.
+#[cfg(all(test, feature = "schema"))]
 mod tests;
