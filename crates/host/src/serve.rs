@@ -8,6 +8,8 @@ mod data_dir;
 mod error;
 mod fleet;
 mod listen;
+#[cfg(feature = "metrics")]
+mod metrics_exporter;
 mod network_file_system;
 mod open_files;
 mod outbound;

@@ -65,7 +65,7 @@ fn not_ready(error: &Error) -> Response<Body> {
 }
 
 async fn metrics(state: &State) -> Response<Body> {
-    let Some(handle) = &state.options.metrics else {
+    let Some(render) = &state.options.metrics else {
         return json_response::error(StatusCode::NOT_FOUND, "this server was started without metrics");
     };
     state.engine.measure().await;
@@ -77,5 +77,5 @@ async fn metrics(state: &State) -> Response<Body> {
     for hosted in state.engine.directory().agents() {
         metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(1.0);
     }
-    json_response::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", handle.render())
+    json_response::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", render())
 }

@@ -19,8 +19,8 @@ pub use authenticator::{Authenticator, CallerIdentity, NoAuthentication};
 #[doc(hidden)]
 pub use bindings::page_token;
 pub use edge::{Server, Tls, TlsError, TlsPart};
-pub use metric_definitions::{MetricsError, describe_metrics, install_metrics};
-pub use options::{CardDefault, Options};
+pub use metric_definitions::describe_metrics;
+pub use options::{CardDefault, Options, RenderMetrics};
 pub use response_budget::ResponseGauge;
 
 pub(crate) use bindings::RequestContext;

@@ -1,6 +1,4 @@
-//! The server's metrics, all names in one place, and the recorder that renders every crate's metrics.
-
-use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+//! The server's metrics, all names in one place.
 
 /// Hosted agents, 1 each.
 pub const AGENT_UP: &str = "a2a_agent_up";
@@ -36,26 +34,6 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (UNREAD_CONNECTIONS, "Connections cut because their client took none of an answer for server.writeTimeout"),
     (FAILED_HANDSHAKES, "Connections that ended before TLS was agreed on"),
 ];
-
-/// Seconds; fine where an answer takes no work, wide enough for a blocked sender's hour.
-const BUCKETS: &[f64] = &[
-    0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
-    300.0, 1_800.0, 3_600.0,
-];
-
-/// Why the metrics of this process cannot be collected.
-#[derive(Debug, thiserror::Error)]
-#[error("metrics cannot be collected: {0}, install them once per process")]
-pub struct MetricsError(#[from] BuildError);
-
-/// Makes this process collect its metrics. Once per process, before the server starts.
-pub fn install_metrics() -> Result<PrometheusHandle, MetricsError> {
-    let builder = PrometheusBuilder::new();
-    let builder = builder.set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), BUCKETS)?;
-    let handle = builder.install_recorder()?;
-    describe_metrics();
-    Ok(handle)
-}
 
 /// Describes the metrics of the server, the kernel and the webhooks.
 pub fn describe_metrics() {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::Tls;
 
@@ -70,8 +69,11 @@ pub struct Options {
     /// SSE keep-alive: time without a frame after which a stream sends a comment.
     pub ping: Duration,
     /// Renders `/metrics`; without it that path is not found.
-    pub metrics: Option<PrometheusHandle>,
+    pub metrics: Option<RenderMetrics>,
 }
+
+/// Renders the metrics of this process in the text format of Prometheus.
+pub type RenderMetrics = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// The card for requests that name no version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

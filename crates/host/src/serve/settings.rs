@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use switchboard_egress as egress;
 use switchboard_engine::Settings;
-use switchboard_server::{CardDefault, Options, Tls};
+use switchboard_server::{CardDefault, Options, RenderMetrics, Tls};
 use switchboard_store as store;
 use switchboard_webhooks as webhooks;
 
@@ -81,12 +81,20 @@ pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>
         max_depth: limits.nesting.get(),
         page: limits.page.length(),
         ping: config.streams.ping.duration(),
-        // A program that has installed its own recorder keeps it, and has no `/metrics`.
-        metrics: switchboard_server::install_metrics()
-            .inspect(|_| store::describe_metrics())
-            .inspect_err(|error| tracing::warn!(%error, "/metrics is off"))
-            .ok(),
+        metrics: metrics(),
     }
+}
+
+/// What `/metrics` shows. A program that has installed its own recorder keeps it, and has no `/metrics`.
+#[cfg(feature = "metrics")]
+fn metrics() -> Option<RenderMetrics> {
+    super::metrics_exporter::install().inspect_err(|error| tracing::warn!(%error, "/metrics is off")).ok()
+}
+
+/// Nothing: there is no exporter in this build, and the program may install a recorder of its own.
+#[cfg(not(feature = "metrics"))]
+fn metrics() -> Option<RenderMetrics> {
+    None
 }
 
 /// Options of the store. A second server on the same data reads the note.

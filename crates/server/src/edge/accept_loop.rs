@@ -18,9 +18,6 @@ use crate::metric_definitions as metric;
 /// After a failed accept, most often for lack of file descriptors: long enough for some to be given back.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
-/// How often collected samples are folded into their buckets when nothing reads the metrics.
-const UPKEEP: Duration = Duration::from_secs(5);
-
 /// Accepts connections and tracks those that are open.
 pub(super) struct AcceptLoop {
     current_state: Arc<CurrentState>,
@@ -48,19 +45,8 @@ impl AcceptLoop {
 
     /// Accepts connections for as long as it is polled.
     pub(super) async fn run(&mut self, listener: &TcpListener) -> Infallible {
-        let mut upkeep = tokio::time::interval(UPKEEP);
         loop {
-            let accepted = tokio::select! {
-                biased;
-                accepted = listener.accept() => accepted,
-                _ = upkeep.tick() => {
-                    if let Some(handle) = &self.current_state.get().options.metrics {
-                        handle.run_upkeep();
-                    }
-                    continue;
-                }
-            };
-            match accepted {
+            match listener.accept().await {
                 Ok((stream, peer)) => self.serve(stream, peer.ip()),
                 Err(error) if is_connection_error(&error) => {}
                 Err(error) => {

@@ -109,5 +109,6 @@ fn the_metrics_of_a_server_are_those_of_the_page_and_at_rest_nothing_waits() {
     ] {
         assert!(shown.lines().any(|line| line == part), "{part} is not in {shown}");
     }
+    assert!(shown.contains("a2a_request_duration_seconds_bucket{method=\"SendMessage\",le=\"0.001\"}"), "{shown}");
     server.stop();
 }

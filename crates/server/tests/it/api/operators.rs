@@ -1,5 +1,7 @@
 //! What operators see of webhooks and do with them.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use switchboard_a2a::TaskId;
 
@@ -279,7 +281,8 @@ async fn it_is_not_counted_as_a2a_and_the_gauges_are_fresh() {
     // Tests run on one thread, the server's tasks too.
     let _counts = metrics::set_default_local_recorder(&recorder);
     let (mut plan, _) = Plan::with_keys();
-    plan.options.metrics = Some(recorder.handle());
+    let handle = recorder.handle();
+    plan.options.metrics = Some(Arc::new(move || handle.render()));
     let world = plan.and_webhooks().start().await;
     let mut receiver = Receiver::start().await;
     refused(&world, &mut receiver).await;

@@ -4,6 +4,7 @@ mod answers;
 mod schemas;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use switchboard_a2a::TaskId;
@@ -208,7 +209,8 @@ async fn it_is_counted_and_tells_of_metrics_where_there_are_any() {
     // Tests run on one thread, the server's tasks too.
     let _counts = metrics::set_default_local_recorder(&recorder);
     let mut plan = Plan::default();
-    plan.options.metrics = Some(recorder.handle());
+    let handle = recorder.handle();
+    plan.options.metrics = Some(Arc::new(move || handle.render()));
     let world = plan.start().await;
     let document = described(&world).await;
     let reply = world.get("/metrics").reply().await;
