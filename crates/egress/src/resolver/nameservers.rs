@@ -1,4 +1,5 @@
-//! The DNS resolver: names to addresses, by the system's nameservers or by the operator's.
+//! The DNS resolver that asks nameservers itself, the system's or the operator's: it caches, tells failures apart, and
+//! blocks no thread.
 //!
 //! The system's configuration is read again when its files change, so that a change of network needs no restart. If it
 //! cannot be read, the lookup fails and not the start, because a setup without names never needs it. The hosts file
@@ -17,7 +18,8 @@ use hickory_resolver::proto::op::Query;
 use hickory_resolver::proto::rr::{Name, RecordType};
 use hickory_resolver::{Hosts, TokioResolver};
 use parking_lot::Mutex;
-use thiserror::Error;
+
+use super::DnsError;
 
 /// Caps the time to live of an answer: a moved endpoint is found again soon.
 const MAX_POSITIVE_TTL: Duration = Duration::from_secs(300);
@@ -30,27 +32,6 @@ const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the system's configuration is made of.
 const SYSTEM_FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
-
-/// Why a name has no address.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum DnsError {
-    /// There is no such name.
-    #[error("there is no such name")]
-    NoSuchName,
-    /// The name exists without an address.
-    #[error("the name has no address")]
-    NoAddress,
-    /// No nameserver answered in time.
-    #[error("no nameserver answered in time")]
-    TimedOut,
-    /// The nameservers refused, failed or could not be reached.
-    #[error("the nameservers gave no usable answer")]
-    Failed,
-    /// There are no nameservers to ask.
-    #[error("the nameserver configuration cannot be used: {0}")]
-    Unconfigured(Arc<str>),
-}
 
 /// Looks names up.
 pub(crate) struct Resolver {

@@ -4,6 +4,7 @@
 
 mod addresses;
 mod allowlist;
+#[cfg(feature = "nameservers")]
 mod anywhere;
 mod client_certificate;
 mod connection_limit;
@@ -12,9 +13,12 @@ mod encryption;
 mod environment;
 mod flood;
 mod hostile;
+#[cfg(feature = "nameservers")]
 mod names;
+#[cfg(feature = "nameservers")]
 mod nameserver;
 mod receiver;
+#[cfg(feature = "nameservers")]
 mod reload;
 mod streamer;
 mod streams;

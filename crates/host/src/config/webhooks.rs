@@ -134,6 +134,13 @@ impl Webhooks {
         section.read("allowedHosts", &mut self.allowed_hosts);
         section.read("allowedCidrs", &mut self.allowed_cidrs);
         section.read("nameservers", &mut self.nameservers);
+        if cfg!(not(feature = "nameservers")) && !self.nameservers.is_empty() {
+            section.refuse(
+                "nameservers",
+                "this program was built without the feature `nameservers`",
+                "leave the key out, or build the program with that feature of switchboard-host",
+            );
+        }
         section.read("perTask", &mut self.per_task);
         section.read("returnSecrets", &mut self.return_secrets);
         section.read_nonzero("timeout", &mut self.timeout);

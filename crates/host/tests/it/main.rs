@@ -4,3 +4,5 @@
 
 mod kernel;
 mod probe;
+#[cfg(not(feature = "nameservers"))]
+mod without_features;
