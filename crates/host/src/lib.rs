@@ -2,6 +2,14 @@
 //!
 //! To host an agent of your own, implement [`Agent`] and call [`host()`]; for several in one program, use [`Host`].
 //! The `switchboard` program is made of the same parts.
+//!
+//! # Features
+//! All are off unless they are asked for; `switchboard` has them all.
+//! - `metrics`: `/metrics`, with the exporter for Prometheus. Without it a program may install a recorder of its own for
+//!   the `metrics` facade, and gets the same metrics.
+//! - `nameservers`: names of webhook receivers are looked up by asking nameservers, those of `webhooks.nameservers` too.
+//!   Without it the operating system looks them up, under the same SSRF guard, and the setting is refused.
+//! - `schema`: [`config`] has the JSON schema of `switchboard.yaml`.
 
 pub mod config;
 pub mod control;
