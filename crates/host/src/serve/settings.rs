@@ -141,6 +141,5 @@ pub(super) fn webhooks(config: &Config) -> webhooks::Options {
     }
 }
 
-// The keys are those of the schema.
-#[cfg(all(test, feature = "schema"))]
+#[cfg(test)]
 mod tests;

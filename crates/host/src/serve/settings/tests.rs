@@ -1,5 +1,7 @@
 //! Which option each limit reaches. The tests of the other crates set their options, not the configuration: a mix-up
-//! between the two would show here only.
+//! between the two would show here only. The keys are those of the schema.
+
+#![cfg(feature = "schema")]
 
 use std::fmt::Debug;
 
