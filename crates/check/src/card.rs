@@ -8,60 +8,25 @@ use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
 use serde_json::Value;
 
 use crate::agent::TestedAgent;
-use crate::checks::{Check, Group, Must, Quality, Should};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::ReplyContent;
 use crate::request::TestRequest;
 use crate::verdict::{CheckResult, OrSkip, applies_if, fail, no_problems, skip};
 use crate::wire::short;
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_agent(Group::Card, Quality, "card-media-type", |agent| Box::pin(media_type(agent)))
-        .title("the card is served as JSON")
-        .rule("RFC 8259 §11; A2A leaves it open")
-        .fix("send the card with Content-Type: application/json"),
-    Check::of_agent(Group::Card, Must, "card-members", |agent| Box::pin(members(agent)))
-        .title("the card has every member that version 1.0 demands")
-        .rule("A2A 1.0 §4.4.1")
-        .fix("write the missing members"),
-    Check::of_agent(Group::Card, Quality, "card-lists", |agent| Box::pin(lists(agent)))
-        .title("the lists that the card must have are not empty")
-        .rule("A2A 1.0 §5.7 demands it; the card of §8.4.1 has no skills")
-        .fix("name at least one skill with at least one tag, and one media type each way"),
-    Check::of_agent(Group::Card, Must, "card-members-v03", |agent| Box::pin(members_v03(agent)))
-        .title("callers of version 0.3 get a card with every member that version demands")
-        .rule("A2A 0.3 §5.5, §5.6")
-        .fix(
-            "serve url, preferredTransport and protocolVersion beside the members of 1.0, or by the A2A-Version header",
-        ),
-    Check::of_agent(Group::Card, Must, "card-interfaces", |agent| Box::pin(interfaces(agent)))
-        .title("every interface on the card says where it is, how it is called and in which version")
-        .rule("A2A 1.0 §8.3.1")
-        .fix("give every entry of supportedInterfaces an absolute url, a protocolBinding and a protocolVersion"),
-    Check::of_agent(Group::Card, Should, "card-versions", |agent| Box::pin(versions(agent)))
-        .title("versions on the card are major and minor, without a patch number")
-        .rule("A2A 1.0 §3.6")
-        .fix("write 1.0, not 1.0.0"),
-    Check::of_agent(Group::Card, Must, "card-skills", |agent| Box::pin(skills(agent)))
-        .title("every skill has an id of its own, a name, a description and tags")
-        .rule("A2A 1.0 §4.4.5")
-        .fix("complete the skills, and give no two of them the same id"),
-    Check::of_agent(Group::Card, Should, "card-v03-agrees", |agent| Box::pin(v03_agrees(agent)))
-        .title("callers of both versions are told of the same agent, skills and addresses")
-        .rule("A2A 1.0 §8.3.1")
-        .fix("make both cards of one description, and list the address of the 0.3 card in supportedInterfaces"),
-    Check::of_interface(Group::Card, Must, "card-reachable", |interface| Box::pin(reachable(interface)))
-        .title("where the card says that an interface is, that interface answers")
-        .rule("A2A 1.0 §8.3.1")
-        .fix("list only what is served, at the address and in the version in which it is"),
-    Check::of_agent(Group::Card, Should, "card-caching", |agent| Box::pin(caching(agent)))
-        .title("the card says how long it is good, and has a tag to ask again with")
-        .rule("A2A 1.0 §8.6.1")
-        .fix("send Cache-Control with max-age, and an ETag"),
-    Check::of_agent(Group::Card, Quality, "card-unchanged", |agent| Box::pin(unchanged(agent)))
-        .title("a card that has not changed is not sent again")
-        .rule("A2A 1.0 §8.6.2, RFC 9110 §13.1.2")
-        .fix("answer 304 to a request whose If-None-Match has the card's tag"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("card-media-type", Run::Agent(|agent| Box::pin(media_type(agent)))),
+    ("card-members", Run::Agent(|agent| Box::pin(members(agent)))),
+    ("card-lists", Run::Agent(|agent| Box::pin(lists(agent)))),
+    ("card-members-v03", Run::Agent(|agent| Box::pin(members_v03(agent)))),
+    ("card-interfaces", Run::Agent(|agent| Box::pin(interfaces(agent)))),
+    ("card-versions", Run::Agent(|agent| Box::pin(versions(agent)))),
+    ("card-skills", Run::Agent(|agent| Box::pin(skills(agent)))),
+    ("card-v03-agrees", Run::Agent(|agent| Box::pin(v03_agrees(agent)))),
+    ("card-reachable", Run::Interface(|interface| Box::pin(reachable(interface)))),
+    ("card-caching", Run::Agent(|agent| Box::pin(caching(agent)))),
+    ("card-unchanged", Run::Agent(|agent| Box::pin(unchanged(agent)))),
 ];
 
 async fn media_type(agent: &TestedAgent) -> CheckResult {

@@ -1,4 +1,7 @@
-//! The table of checks: one entry each, with the rule of the specification it enforces and what to do where it fails.
+//! The table of checks: one row each in `docs/checking.md`, with the rule of the specification it enforces and what to do
+//! where it fails. The page is built in, so that those who read it and those who run the checks see the same words.
+
+use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -7,8 +10,6 @@ use crate::agent::TestedAgent;
 use crate::interface::TestedInterface;
 use crate::verdict::CheckResult;
 use crate::{card, errors, extensions, list, operations, push, security, streaming, version};
-
-pub(crate) use Severity::{Must, Quality, Should};
 
 /// One check.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub struct Check {
 }
 
 /// What a check is run on.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     /// The agent as a whole, once.
     Agent(for<'a> fn(&'a TestedAgent) -> BoxFuture<'a, CheckResult>),
@@ -37,41 +38,8 @@ pub(crate) enum Run {
     Interface(for<'a> fn(&'a TestedInterface) -> BoxFuture<'a, CheckResult>),
 }
 
-impl Check {
-    const fn new(group: Group, severity: Severity, id: &'static str, run: Run) -> Self {
-        Self { id, group, title: "", rule: "", severity, fix: "", run }
-    }
-
-    pub(crate) const fn of_agent(
-        group: Group,
-        severity: Severity,
-        id: &'static str,
-        run: for<'a> fn(&'a TestedAgent) -> BoxFuture<'a, CheckResult>,
-    ) -> Self {
-        Self::new(group, severity, id, Run::Agent(run))
-    }
-
-    pub(crate) const fn of_interface(
-        group: Group,
-        severity: Severity,
-        id: &'static str,
-        run: for<'a> fn(&'a TestedInterface) -> BoxFuture<'a, CheckResult>,
-    ) -> Self {
-        Self::new(group, severity, id, Run::Interface(run))
-    }
-
-    pub(crate) const fn title(self, title: &'static str) -> Self {
-        Self { title, ..self }
-    }
-
-    pub(crate) const fn rule(self, rule: &'static str) -> Self {
-        Self { rule, ..self }
-    }
-
-    pub(crate) const fn fix(self, fix: &'static str) -> Self {
-        Self { fix, ..self }
-    }
-}
+/// A check by its name, without the texts of its row.
+pub(crate) type CheckFunction = (&'static str, Run);
 
 /// How strongly something is demanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -86,6 +54,8 @@ pub enum Severity {
 }
 
 impl Severity {
+    const ALL: [Self; 3] = [Self::Must, Self::Should, Self::Quality];
+
     /// In one word.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -157,29 +127,50 @@ impl Group {
 
 /// All checks, in the order of the report.
 pub fn checks() -> impl Iterator<Item = &'static Check> {
-    let groups = [
-        card::CHECKS,
-        card::security::CHECKS,
-        card::signatures::CHECKS,
-        card::extended::CHECKS,
-        operations::CHECKS,
-        operations::cancel::CHECKS,
-        operations::history::CHECKS,
-        errors::CHECKS,
-        errors::form::CHECKS,
-        list::CHECKS,
-        list::filters::CHECKS,
-        streaming::CHECKS,
-        streaming::transport::CHECKS,
-        streaming::subscribe::CHECKS,
-        version::CHECKS,
-        extensions::CHECKS,
-        push::CHECKS,
-        push::delivered::CHECKS,
-        push::unknown::CHECKS,
-        push::slow_receiver::CHECKS,
-        security::CHECKS,
-        security::second_caller::CHECKS,
-    ];
-    groups.into_iter().flatten()
+    static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
+        let functions = FUNCTIONS.iter().flat_map(|(group, functions)| functions.iter().map(|of| (*group, *of)));
+        functions.map(|(group, (id, run))| Check::of_row(group, id, run)).collect()
+    });
+    CHECKS.iter()
+}
+
+const FUNCTIONS: [(Group, &[CheckFunction]); 22] = [
+    (Group::Card, card::CHECKS),
+    (Group::Card, card::security::CHECKS),
+    (Group::Card, card::signatures::CHECKS),
+    (Group::Card, card::extended::CHECKS),
+    (Group::Operations, operations::CHECKS),
+    (Group::Operations, operations::cancel::CHECKS),
+    (Group::Operations, operations::history::CHECKS),
+    (Group::Errors, errors::CHECKS),
+    (Group::Errors, errors::form::CHECKS),
+    (Group::List, list::CHECKS),
+    (Group::List, list::filters::CHECKS),
+    (Group::Streaming, streaming::CHECKS),
+    (Group::Streaming, streaming::transport::CHECKS),
+    (Group::Streaming, streaming::subscribe::CHECKS),
+    (Group::Version, version::CHECKS),
+    (Group::Extensions, extensions::CHECKS),
+    (Group::Push, push::CHECKS),
+    (Group::Push, push::delivered::CHECKS),
+    (Group::Push, push::unknown::CHECKS),
+    (Group::Push, push::slow_receiver::CHECKS),
+    (Group::Security, security::CHECKS),
+    (Group::Security, security::second_caller::CHECKS),
+];
+
+/// The page with a row for each check: name, title, severity, rule and fix.
+const PAGE: &str = include_str!("../../../docs/checking.md");
+
+impl Check {
+    /// A check with the texts of its row, which a test demands of every check.
+    fn of_row(group: Group, id: &'static str, run: Run) -> Self {
+        let cells = |line: &'static str| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | ");
+        let row = PAGE.lines().filter_map(cells).find(|(name, _)| *name == id);
+        let mut cells = row.map_or("", |(_, cells)| cells).split(" | ");
+        let mut next = || cells.next().unwrap_or_default();
+        let (title, severity, rule, fix) = (next(), next(), next(), next());
+        let severity = Severity::ALL.into_iter().find(|known| known.as_str() == severity).unwrap_or(Severity::Must);
+        Self { id, group, title, rule, severity, fix, run }
+    }
 }

@@ -5,45 +5,21 @@ pub(crate) mod form;
 use serde_json::json;
 use switchboard_a2a::{ErrorKind, Operation, TaskId};
 
-use crate::checks::{Check, Group, Must};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::Reply;
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if};
 use crate::wire;
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Errors, Must, "error-method-unknown", |interface| Box::pin(method_unknown(interface)))
-        .title("a method that does not exist is refused with -32601")
-        .rule("A2A 1.0 §9.5; JSON-RPC 2.0 §5.1")
-        .fix("answer MethodNotFoundError"),
-    Check::of_interface(Group::Errors, Must, "error-params-invalid", |interface| Box::pin(params_invalid(interface)))
-        .title("parameters that lack what is required are refused with -32602")
-        .rule("A2A 1.0 §3.3.2, §5.7")
-        .fix("check parameters before anything is done, and answer InvalidParamsError; 400 over REST"),
-    Check::of_interface(Group::Errors, Must, "error-json-malformed", |interface| Box::pin(json_malformed(interface)))
-        .title("a body that is no JSON is refused with -32700")
-        .rule("A2A 1.0 §9.5; JSON-RPC 2.0 §5.1")
-        .fix("answer JSONParseError with a null id; 400 over REST"),
-    Check::of_interface(Group::Errors, Must, "error-request-invalid", |interface| Box::pin(request_invalid(interface)))
-        .title("JSON that is no request is refused with -32600")
-        .rule("A2A 1.0 §9.5; JSON-RPC 2.0 §5.1")
-        .fix("answer InvalidRequestError where jsonrpc or method is missing"),
-    Check::of_interface(Group::Errors, Must, "error-task-unknown", |interface| Box::pin(task_unknown(interface)))
-        .title("a task that does not exist is refused with -32001, over REST with 404")
-        .rule("A2A 1.0 §3.1.3, §5.4")
-        .fix("answer TaskNotFoundError"),
-    Check::of_interface(Group::Errors, Must, "error-cancel-unknown", |interface| Box::pin(cancel_unknown(interface)))
-        .title("canceling a task that does not exist is refused with -32001")
-        .rule("A2A 1.0 §3.1.5")
-        .fix("answer TaskNotFoundError"),
-    Check::of_interface(Group::Errors, Must, "error-send-unknown", |interface| Box::pin(send_unknown(interface)))
-        .title("a message to a task that does not exist is refused with -32001")
-        .rule("A2A 1.0 §3.4.2")
-        .fix("answer TaskNotFoundError; tasks are never made with an id of the caller's"),
-    Check::of_interface(Group::Errors, Must, "error-cancel-ended", |interface| Box::pin(cancel_ended(interface)))
-        .title("canceling a task that has ended is refused with -32002")
-        .rule("A2A 1.0 §3.1.5, §3.3.1, §3.3.2")
-        .fix("answer TaskNotCancelableError; one that was canceled may be canceled again"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("error-method-unknown", Run::Interface(|interface| Box::pin(method_unknown(interface)))),
+    ("error-params-invalid", Run::Interface(|interface| Box::pin(params_invalid(interface)))),
+    ("error-json-malformed", Run::Interface(|interface| Box::pin(json_malformed(interface)))),
+    ("error-request-invalid", Run::Interface(|interface| Box::pin(request_invalid(interface)))),
+    ("error-task-unknown", Run::Interface(|interface| Box::pin(task_unknown(interface)))),
+    ("error-cancel-unknown", Run::Interface(|interface| Box::pin(cancel_unknown(interface)))),
+    ("error-send-unknown", Run::Interface(|interface| Box::pin(send_unknown(interface)))),
+    ("error-cancel-ended", Run::Interface(|interface| Box::pin(cancel_ended(interface)))),
 ];
 
 pub(crate) const NOT_RPC: &str = "only JSON-RPC has it";

@@ -2,25 +2,16 @@
 
 use switchboard_a2a::{ErrorKind, Operation, Request};
 
-use crate::checks::{Check, Group, Must, Should};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::DECLINED;
 use crate::request::TestRequest;
 use crate::verdict::{CheckResult, applies_if, fail, skip};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Extensions, Must, "extension-required", |interface| Box::pin(required(interface)))
-        .title("callers that do not declare a required extension are refused with -32008")
-        .rule("A2A 1.0 §3.3.4, §4.6.3")
-        .fix("answer ExtensionSupportRequiredError, or do not mark the extension as required"),
-    Check::of_interface(Group::Extensions, Must, "extension-declared", |interface| Box::pin(declared(interface)))
-        .title("callers that declare the required extensions are taken")
-        .rule("A2A 1.0 §3.2.6, §4.6.3")
-        .fix("read A2A-Extensions, a list with commas"),
-    Check::of_interface(Group::Extensions, Should, "extension-echoed", |interface| Box::pin(echoed(interface)))
-        .title("answers name the required extensions as active")
-        .rule("A2A 1.0 §3.2.6, §4.6")
-        .fix("send the active extensions in A2A-Extensions (0.3: X-A2A-Extensions) with every answer"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("extension-required", Run::Interface(|interface| Box::pin(required(interface)))),
+    ("extension-declared", Run::Interface(|interface| Box::pin(declared(interface)))),
+    ("extension-echoed", Run::Interface(|interface| Box::pin(echoed(interface)))),
 ];
 
 const NONE: &str = "the card requires no extension";

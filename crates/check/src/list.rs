@@ -5,45 +5,21 @@ pub(crate) mod filters;
 use serde_json::{Value, json};
 use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, Timestamp};
 
-use crate::checks::{Check, Group, Must, Should};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::Reply;
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems, skip};
 use crate::wire::short;
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::List, Must, "list-members", |interface| Box::pin(members(interface)))
-        .title("a list has tasks, nextPageToken, and sizes that are true, also where it ends or is empty")
-        .rule("A2A 1.0 §3.1.4")
-        .fix("always write tasks, nextPageToken, pageSize and totalSize; nextPageToken is \"\" on the last page"),
-    Check::of_interface(Group::List, Must, "list-order", |interface| Box::pin(order(interface)))
-        .title("the task that changed last comes first")
-        .rule("A2A 1.0 §3.1.4")
-        .fix("order by the status timestamp, newest first"),
-    Check::of_interface(Group::List, Must, "list-artifacts-absent", |interface| Box::pin(artifacts_absent(interface)))
-        .title("artifacts are left out unless they are asked for")
-        .rule("A2A 1.0 §3.1.4")
-        .fix("leave the member artifacts out of every task while includeArtifacts is not true"),
-    Check::of_interface(Group::List, Should, "list-artifacts-asked", |interface| Box::pin(artifacts_asked(interface)))
-        .title("artifacts are there when they are asked for")
-        .rule("A2A 1.0 §3.1.4")
-        .fix("write the member artifacts, if need be empty, where includeArtifacts is true"),
-    Check::of_interface(Group::List, Should, "list-page-size", |interface| Box::pin(page_size(interface)))
-        .title("a page size below 1 or above 100 is refused with -32602")
-        .rule("A2A 1.0 §3.1.4, §6.5")
-        .fix("answer InvalidParamsError for sizes outside 1 to 100"),
-    Check::of_interface(Group::List, Must, "list-pages", |interface| Box::pin(pages(interface)))
-        .title("pages hold no more than was asked for, and the next one goes on with other tasks")
-        .rule("A2A 1.0 §3.1.4")
-        .fix("honour pageSize and pageToken"),
-    Check::of_interface(Group::List, Must, "list-cursor", |interface| Box::pin(cursor(interface)))
-        .title("the token of the next page is a cursor, not the number of a task or a page")
-        .rule("A2A 1.0 §3.1.4")
-        .fix("make the token of the last task's place (its timestamp and id), so that new tasks move nothing"),
-    Check::of_interface(Group::List, Must, "list-context", |interface| Box::pin(context(interface)))
-        .title("a list for one context has the tasks of that context, and no others")
-        .rule("A2A 1.0 §3.1.4")
-        .fix("honour contextId"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("list-members", Run::Interface(|interface| Box::pin(members(interface)))),
+    ("list-order", Run::Interface(|interface| Box::pin(order(interface)))),
+    ("list-artifacts-absent", Run::Interface(|interface| Box::pin(artifacts_absent(interface)))),
+    ("list-artifacts-asked", Run::Interface(|interface| Box::pin(artifacts_asked(interface)))),
+    ("list-page-size", Run::Interface(|interface| Box::pin(page_size(interface)))),
+    ("list-pages", Run::Interface(|interface| Box::pin(pages(interface)))),
+    ("list-cursor", Run::Interface(|interface| Box::pin(cursor(interface)))),
+    ("list-context", Run::Interface(|interface| Box::pin(context(interface)))),
 ];
 
 pub(crate) const FAR_FUTURE: &str = "2999-01-01T00:00:00.000Z";

@@ -7,64 +7,26 @@ use std::time::Duration;
 
 use switchboard_a2a::{ErrorKind, Operation, TaskId};
 
-use crate::checks::{Check, Group, Must, Quality};
+use crate::checks::{CheckFunction, Run};
 use crate::errors::NOT_RPC;
 use crate::interface::{ReadUntil, TestedInterface};
 use crate::reply::{DECLINED, ReplyContent};
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems, skip};
 use crate::wire::{self, SendResult};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Operations, Must, "send-answered", |interface| Box::pin(answered(interface)))
-        .title("a message is answered with either a task or a message")
-        .rule("A2A 1.0 §3.1.1; 0.3 §7.1")
-        .fix("answer SendMessage with {\"task\":…} or {\"message\":…}; in 0.3 with the object itself and its kind"),
-    Check::of_interface(Group::Operations, Must, "send-media-type", |interface| Box::pin(media_type(interface)))
-        .title("answers are served as JSON")
-        .rule("A2A 1.0 §9.1, §11.1; 0.3 §3.2")
-        .fix("send Content-Type: application/json, over REST application/a2a+json"),
-    Check::of_interface(Group::Operations, Must, "send-envelope", |interface| Box::pin(envelope(interface)))
-        .title("over JSON-RPC, answers have the id of their request")
-        .rule("JSON-RPC 2.0 §5; A2A 1.0 §9.3")
-        .fix("answer with jsonrpc 2.0 and the id that was asked with"),
-    Check::of_interface(Group::Operations, Quality, "send-in-time", |interface| Box::pin(in_time(interface)))
-        .title("a message is answered in time, or its task goes on visibly")
-        .rule("A2A 1.0 §3.1.1 leaves it open")
-        .fix("answer with a failed task when the agent's code panics or hangs; report progress where work takes long"),
-    Check::of_interface(Group::Operations, Must, "send-waits", |interface| Box::pin(waits(interface)))
-        .title("a message is answered when its task has ended or asks something")
-        .rule("A2A 1.0 §3.2.2")
-        .fix("do not answer before the task has ended or waits for its caller, unless returnImmediately is true"),
-    Check::of_interface(Group::Operations, Must, "send-returns-immediately", |interface| {
-        Box::pin(is_non_blocking(interface))
-    })
-    .title("a message with returnImmediately, or with blocking false in 0.3, is answered at once")
-    .rule("A2A 1.0 §3.2.2; 0.3 §7.1")
-    .fix("answer as soon as the task exists, and go on working"),
-    Check::of_interface(Group::Operations, Must, "task-members", |interface| Box::pin(task_members(interface)))
-        .title("a task has its id, a state by its name in this version, and times in UTC")
-        .rule("A2A 1.0 §4.1.1, §5.5, §5.6.1")
-        .fix("write all required members, states as the version spells them, timestamps with Z"),
-    Check::of_interface(Group::Operations, Must, "message-members", |interface| Box::pin(message_members(interface)))
-        .title("a message that is the answer has its id, the role of the agent and parts")
-        .rule("A2A 1.0 §4.1.4, §5.7; 0.3 §6.4")
-        .fix("write messageId, role and at least one part"),
-    Check::of_interface(Group::Operations, Must, "get-task", |interface| Box::pin(get_task(interface)))
-        .title("a task that was answered with can be read again")
-        .rule("A2A 1.0 §3.1.3; 0.3 §7.3")
-        .fix("keep tasks, and answer GetTask with the task itself"),
-    Check::of_interface(Group::Operations, Quality, "task-kept", |interface| Box::pin(kept(interface)))
-        .title("a task that has ended is kept for a while")
-        .rule("A2A 1.0 §3.3.2 leaves it open")
-        .fix("keep ended tasks long enough for callers that were away to find out how they ended"),
-    Check::of_interface(Group::Operations, Must, "send-to-ended", |interface| Box::pin(send_to_ended(interface)))
-        .title("a message to a task that has ended is refused with -32004")
-        .rule("A2A 1.0 §3.1.1")
-        .fix("answer UnsupportedOperationError; ended tasks do not begin again"),
-    Check::of_interface(Group::Operations, Quality, "failed-task-ends", |interface| Box::pin(failed_task(interface)))
-        .title("a task whose message was answered with an error does not stay at work")
-        .rule("A2A 1.0 §4.1.3")
-        .fix("move the task to TASK_STATE_FAILED when the agent's code fails"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("send-answered", Run::Interface(|interface| Box::pin(answered(interface)))),
+    ("send-media-type", Run::Interface(|interface| Box::pin(media_type(interface)))),
+    ("send-envelope", Run::Interface(|interface| Box::pin(envelope(interface)))),
+    ("send-in-time", Run::Interface(|interface| Box::pin(in_time(interface)))),
+    ("send-waits", Run::Interface(|interface| Box::pin(waits(interface)))),
+    ("send-returns-immediately", Run::Interface(|interface| Box::pin(is_non_blocking(interface)))),
+    ("task-members", Run::Interface(|interface| Box::pin(task_members(interface)))),
+    ("message-members", Run::Interface(|interface| Box::pin(message_members(interface)))),
+    ("get-task", Run::Interface(|interface| Box::pin(get_task(interface)))),
+    ("task-kept", Run::Interface(|interface| Box::pin(kept(interface)))),
+    ("send-to-ended", Run::Interface(|interface| Box::pin(send_to_ended(interface)))),
+    ("failed-task-ends", Run::Interface(|interface| Box::pin(failed_task(interface)))),
 ];
 
 async fn answered(interface: &TestedInterface) -> CheckResult {

@@ -6,33 +6,18 @@ use http::header::WWW_AUTHENTICATE;
 use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, TaskId};
 
 use crate::card::security::is_demanded;
-use crate::checks::{Check, Group, Must, Should};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
 use crate::request::{Caller, TestRequest};
 use crate::verdict::{CheckResult, OrSkip, applies_if, fail, skip};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Security, Must, "security-tls", |interface| Box::pin(tls(interface)))
-        .title("the agent is called over an encrypted connection")
-        .rule("A2A 1.0 §7.1")
-        .fix("serve https, and put https addresses on the card"),
-    Check::of_interface(Group::Security, Must, "security-enforced", |interface| Box::pin(enforced(interface)))
-        .title("callers without the credentials that the card demands are refused")
-        .rule("A2A 1.0 §7.4")
-        .fix("check credentials before anything else, whatever is asked for, and answer 401"),
-    Check::of_interface(Group::Security, Must, "security-wrong", |interface| Box::pin(wrong(interface)))
-        .title("callers with credentials that were never given out are refused")
-        .rule("A2A 1.0 §3.3.2, §7.4")
-        .fix("look credentials up instead of only looking whether there are any, and answer 401"),
-    Check::of_interface(Group::Security, Should, "security-challenge", |interface| Box::pin(challenge(interface)))
-        .title("a refusal for lack of credentials says which are wanted")
-        .rule("A2A 1.0 §7.4")
-        .fix("send WWW-Authenticate with 401"),
-    Check::of_interface(Group::Security, Must, "security-foreign-task", |interface| Box::pin(foreign_task(interface)))
-        .title("the task of one caller cannot be read by a stranger")
-        .rule("A2A 1.0 §13.1")
-        .fix("look for tasks among those of the caller only, and answer TaskNotFoundError for all others"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("security-tls", Run::Interface(|interface| Box::pin(tls(interface)))),
+    ("security-enforced", Run::Interface(|interface| Box::pin(enforced(interface)))),
+    ("security-wrong", Run::Interface(|interface| Box::pin(wrong(interface)))),
+    ("security-challenge", Run::Interface(|interface| Box::pin(challenge(interface)))),
+    ("security-foreign-task", Run::Interface(|interface| Box::pin(foreign_task(interface)))),
 ];
 
 pub(crate) fn is_loopback(url: &str) -> bool {

@@ -7,54 +7,24 @@ use serde_json::Value;
 use switchboard_a2a::ErrorKind;
 
 use crate::artifacts::Artifacts;
-use crate::checks::{Check, Group, Must};
+use crate::checks::{CheckFunction, Run};
 use crate::errors::NOT_RPC;
 use crate::interface::{RecordedStream, StreamEnd, TestedInterface};
 use crate::reply::{DECLINED, ReplyContent};
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems, skip};
 use crate::wire::{self, Event, short};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Streaming, Must, "stream-media-type", |interface| Box::pin(media_type(interface)))
-        .title("a stream is served as text/event-stream")
-        .rule("A2A 1.0 §9.4.2, §11.7")
-        .fix("send Content-Type: text/event-stream, and events as data lines"),
-    Check::of_interface(Group::Streaming, Must, "stream-undeclared", |interface| Box::pin(undeclared(interface)))
-        .title("an agent that does not declare streaming refuses it with -32004")
-        .rule("A2A 1.0 §3.3.4")
-        .fix("answer UnsupportedOperationError, or declare capabilities.streaming"),
-    Check::of_interface(Group::Streaming, Must, "stream-first", |interface| Box::pin(first(interface)))
-        .title("a stream begins with the task, or is a single message")
-        .rule("A2A 1.0 §3.1.2")
-        .fix("send the task first and its updates after it"),
-    Check::of_interface(Group::Streaming, Must, "stream-events", |interface| Box::pin(events(interface)))
-        .title("every event is exactly one of the four kinds and belongs to the task")
-        .rule("A2A 1.0 §3.1.2, §3.2.3, §4.2")
-        .fix("send task, statusUpdate or artifactUpdate, each with taskId and contextId, or one message and nothing else"),
-    Check::of_interface(Group::Streaming, Must, "stream-envelope", |interface| Box::pin(envelope(interface)))
-        .title("over JSON-RPC, every event is a whole answer with the id of the request")
-        .rule("A2A 1.0 §9.4.2; JSON-RPC 2.0 §5; 0.3 §3.3.1")
-        .fix("write every event as {\"jsonrpc\":\"2.0\",\"id\":…,\"result\":…} with the id that was asked with"),
-    Check::of_interface(Group::Streaming, Must, "stream-end-last", |interface| Box::pin(end_last(interface)))
-        .title("nothing follows the end of the task but the task itself")
-        .rule("A2A 1.0 §3.1.2, §3.5.2")
-        .fix("send the terminal status after everything else"),
-    Check::of_interface(Group::Streaming, Must, "stream-closes", |interface| Box::pin(closes(interface)))
-        .title("the stream is closed when the task has ended")
-        .rule("A2A 1.0 §3.1.2")
-        .fix("close the connection in order after the terminal status"),
-    Check::of_interface(Group::Streaming, Must, "stream-final", |interface| Box::pin(is_final(interface)))
-        .title("in version 0.3 the status with which a stream ends says that it is final, also where it asks something")
-        .rule("A2A 0.3 §7.2.2")
-        .fix("set final to true on the status with which the stream ends, or keep the stream open"),
-    Check::of_interface(Group::Streaming, Must, "stream-whole", |interface| Box::pin(whole(interface)))
-        .title("a stream goes on to the end of the task, with no error in the middle")
-        .rule("A2A 1.0 §3.1.2, §3.5.2; 0.3 §7.2")
-        .fix("make the agent wait for whoever reads its events (back-pressure), and lose none of them"),
-    Check::of_interface(Group::Streaming, Must, "stream-matches-task", |interface| Box::pin(matches_task(interface)))
-        .title("what was streamed is what the task holds in the end")
-        .rule("A2A 1.0 §3.5.2, §4.2.2")
-        .fix("join chunks in the stored task as append says, and stream every one of them"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("stream-media-type", Run::Interface(|interface| Box::pin(media_type(interface)))),
+    ("stream-undeclared", Run::Interface(|interface| Box::pin(undeclared(interface)))),
+    ("stream-first", Run::Interface(|interface| Box::pin(first(interface)))),
+    ("stream-events", Run::Interface(|interface| Box::pin(events(interface)))),
+    ("stream-envelope", Run::Interface(|interface| Box::pin(envelope(interface)))),
+    ("stream-end-last", Run::Interface(|interface| Box::pin(end_last(interface)))),
+    ("stream-closes", Run::Interface(|interface| Box::pin(closes(interface)))),
+    ("stream-final", Run::Interface(|interface| Box::pin(is_final(interface)))),
+    ("stream-whole", Run::Interface(|interface| Box::pin(whole(interface)))),
+    ("stream-matches-task", Run::Interface(|interface| Box::pin(matches_task(interface)))),
 ];
 
 /// The recorded stream, if the card declares streaming.

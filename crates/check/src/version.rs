@@ -3,36 +3,18 @@
 use switchboard_a2a::{ErrorKind, TaskId};
 
 use crate::card::speaks;
-use crate::checks::{Check, Group, Must, Quality, Should};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::Reply;
 use crate::verdict::{CheckResult, applies_if, skip};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Version, Must, "version-unknown", |interface| Box::pin(unknown(interface)))
-        .title("a version that is not spoken is refused with -32009")
-        .rule("A2A 1.0 §3.6.2")
-        .fix("read A2A-Version, and answer VersionNotSupportedError"),
-    Check::of_interface(Group::Version, Must, "version-minor", |interface| Box::pin(minor(interface)))
-        .title("a minor version that is not on the card is refused with -32009")
-        .rule("A2A 1.0 §3.6.2")
-        .fix("compare major and minor, not the major version alone"),
-    Check::of_interface(Group::Version, Should, "version-malformed", |interface| Box::pin(malformed(interface)))
-        .title("a version without a minor number is refused")
-        .rule("A2A 1.0 §3.6, §3.6.2")
-        .fix("answer VersionNotSupportedError to an A2A-Version that is not major and minor"),
-    Check::of_interface(Group::Version, Must, "version-patch", |interface| Box::pin(patch(interface)))
-        .title("a patch number in A2A-Version changes nothing")
-        .rule("A2A 1.0 §3.6")
-        .fix("compare major and minor only"),
-    Check::of_interface(Group::Version, Must, "version-absent", |interface| Box::pin(absent(interface)))
-        .title("an interface of version 0.3 understands callers without A2A-Version")
-        .rule("A2A 1.0 §3.6.2")
-        .fix("read an absent header as version 0.3"),
-    Check::of_interface(Group::Version, Quality, "version-old-callers", |interface| Box::pin(old_callers(interface)))
-        .title("callers of version 0.3 are understood")
-        .rule("A2A 1.0 §3.6.2 leaves it open")
-        .fix("serve version 0.3 beside 1.0, and declare it on the card: many callers speak nothing else"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("version-unknown", Run::Interface(|interface| Box::pin(unknown(interface)))),
+    ("version-minor", Run::Interface(|interface| Box::pin(minor(interface)))),
+    ("version-malformed", Run::Interface(|interface| Box::pin(malformed(interface)))),
+    ("version-patch", Run::Interface(|interface| Box::pin(patch(interface)))),
+    ("version-absent", Run::Interface(|interface| Box::pin(absent(interface)))),
+    ("version-old-callers", Run::Interface(|interface| Box::pin(old_callers(interface)))),
 ];
 
 /// Sends the harmless request with another version than the interface's.

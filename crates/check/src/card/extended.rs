@@ -3,25 +3,16 @@
 use serde_json::Value;
 use switchboard_a2a::{ErrorKind, Operation, Request};
 
-use crate::checks::{Check, Group, Must, Should};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
 use crate::request::Caller;
 use crate::verdict::{CheckResult, applies_if, no_problems, skip};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Card, Should, "card-extended", |interface| Box::pin(given(interface)))
-        .title("an extended card that is declared is given to callers with credentials")
-        .rule("A2A 1.0 §3.1.11; 0.3 §7.10")
-        .fix("answer GetExtendedAgentCard with a whole card, or do not declare capabilities.extendedAgentCard"),
-    Check::of_interface(Group::Card, Must, "card-extended-guarded", |interface| Box::pin(guarded(interface)))
-        .title("callers without credentials do not get the extended card")
-        .rule("A2A 1.0 §3.1.11, §13.3")
-        .fix("check credentials before GetExtendedAgentCard, and answer 401"),
-    Check::of_interface(Group::Card, Must, "card-extended-undeclared", |interface| Box::pin(undeclared(interface)))
-        .title("an extended card that is not declared is refused with -32004")
-        .rule("A2A 1.0 §3.1.11, §3.3.4")
-        .fix("answer UnsupportedOperationError, or declare capabilities.extendedAgentCard"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("card-extended", Run::Interface(|interface| Box::pin(given(interface)))),
+    ("card-extended-guarded", Run::Interface(|interface| Box::pin(guarded(interface)))),
+    ("card-extended-undeclared", Run::Interface(|interface| Box::pin(undeclared(interface)))),
 ];
 
 const UNDECLARED: &str = "the card declares no extended card";

@@ -3,24 +3,15 @@
 use serde_json::Value;
 
 use crate::agent::TestedAgent;
-use crate::checks::{Check, Group, Must, Should};
+use crate::checks::{CheckFunction, Run};
 use crate::security::is_loopback;
 use crate::verdict::{CheckResult, applies_if, no_problems};
 use crate::wire::short;
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_agent(Group::Card, Must, "card-security", |agent| Box::pin(declared(agent)))
-        .title("what the card demands of callers is declared on it")
-        .rule("A2A 1.0 §4.5.1")
-        .fix("declare in securitySchemes every scheme that securityRequirements names"),
-    Check::of_agent(Group::Card, Must, "card-schemes", |agent| Box::pin(schemes(agent)))
-        .title("every security scheme is of a known kind and has what that kind needs")
-        .rule("A2A 1.0 §4.5; 0.3 §5.5.3")
-        .fix("give an API key its location and name, HTTP its scheme, OAuth its flows with their addresses and scopes"),
-    Check::of_agent(Group::Card, Should, "card-schemes-https", |agent| Box::pin(https(agent)))
-        .title("credentials are fetched over encrypted connections")
-        .rule("A2A 1.0 §7.1; RFC 6749 §3.1, §3.2")
-        .fix("put https addresses into OAuth flows, oauth2MetadataUrl and openIdConnectUrl"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("card-security", Run::Agent(|agent| Box::pin(declared(agent)))),
+    ("card-schemes", Run::Agent(|agent| Box::pin(schemes(agent)))),
+    ("card-schemes-https", Run::Agent(|agent| Box::pin(https(agent)))),
 ];
 
 /// The kinds of schemes, as 1.0 and 0.3 call them, and their required members.

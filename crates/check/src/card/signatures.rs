@@ -5,14 +5,10 @@ use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use crate::agent::TestedAgent;
-use crate::checks::{Check, Group, Must};
+use crate::checks::{CheckFunction, Run};
 use crate::verdict::{CheckResult, OrSkip, no_problems};
 
-pub(crate) const CHECKS: &[Check] =
-    &[Check::of_agent(Group::Card, Must, "card-signatures", |agent| Box::pin(signatures(agent)))
-        .title("every signature of the card says which key and which algorithm made it")
-        .rule("A2A 1.0 §8.4.2, RFC 7515 §4.1")
-        .fix("write protected and signature in base64url, with alg and kid in the protected header")];
+pub(crate) const CHECKS: &[CheckFunction] = &[("card-signatures", Run::Agent(|agent| Box::pin(signatures(agent))))];
 
 async fn signatures(agent: &TestedAgent) -> CheckResult {
     let signatures = agent.card["signatures"].as_array().filter(|signatures| !signatures.is_empty());

@@ -4,39 +4,19 @@ use serde_json::Value;
 use switchboard_a2a::ErrorKind;
 
 use super::NOT_RPC;
-use crate::checks::{Check, Group, Must, Quality, Should};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
 use crate::verdict::{CheckResult, applies_if, fail, no_problems, skip};
 use crate::wire::short;
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Errors, Must, "error-form", |interface| Box::pin(form(interface)))
-        .title("errors have a code, a message and the form of the binding")
-        .rule("A2A 1.0 §3.3.2, §9.5, §11.6")
-        .fix(
-            "write a JSON-RPC error with integer code and message, over REST {\"error\":{code,status,message,details}}",
-        ),
-    Check::of_interface(Group::Errors, Should, "error-info", |interface| Box::pin(info_rpc(interface)))
-        .title("over JSON-RPC, errors of A2A say their reason in an ErrorInfo")
-        .rule("A2A 1.0 §9.5")
-        .fix("add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to data"),
-    Check::of_interface(Group::Errors, Must, "error-info-rest", |interface| Box::pin(info_rest(interface)))
-        .title("over REST, errors of A2A say their reason in an ErrorInfo: many have the same status")
-        .rule("A2A 1.0 §11.6")
-        .fix("add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to details"),
-    Check::of_interface(Group::Errors, Must, "error-media-type", |interface| Box::pin(media_type(interface)))
-        .title("errors are served as JSON")
-        .rule("A2A 1.0 §9.1, §11.6; 0.3 §3.2")
-        .fix("send Content-Type: application/json, over REST application/a2a+json"),
-    Check::of_interface(Group::Errors, Must, "error-status", |interface| Box::pin(status(interface)))
-        .title("over REST, errors come with the status that the specification has for them")
-        .rule("A2A 1.0 §5.4, §11.6")
-        .fix("answer 404 for TaskNotFoundError and 400 for the other errors of callers"),
-    Check::of_interface(Group::Errors, Quality, "error-status-rpc", |interface| Box::pin(status_rpc(interface)))
-        .title("over JSON-RPC, errors come with status 200")
-        .rule("A2A 1.0 §9.5 leaves it open")
-        .fix("answer 200: the error is in the body, and many callers read no body with another status"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("error-form", Run::Interface(|interface| Box::pin(form(interface)))),
+    ("error-info", Run::Interface(|interface| Box::pin(info_rpc(interface)))),
+    ("error-info-rest", Run::Interface(|interface| Box::pin(info_rest(interface)))),
+    ("error-media-type", Run::Interface(|interface| Box::pin(media_type(interface)))),
+    ("error-status", Run::Interface(|interface| Box::pin(status(interface)))),
+    ("error-status-rpc", Run::Interface(|interface| Box::pin(status_rpc(interface)))),
 ];
 
 const NOT_REFUSED: &str = "a task that does not exist was not refused";

@@ -2,25 +2,16 @@
 
 use switchboard_a2a::ErrorKind;
 
-use crate::checks::{Check, Group, Must};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::{Cancellation, StreamEnd, TestedInterface};
 use crate::operations::ENDED;
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, skip};
 use crate::wire::{self, Event, short};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Operations, Must, "cancel-open", |interface| Box::pin(open(interface)))
-        .title("a task that has not ended can be canceled, or the refusal is -32002")
-        .rule("A2A 1.0 §3.1.5; 0.3 §7.4")
-        .fix("end the work and answer with the task, or refuse with TaskNotCancelableError"),
-    Check::of_interface(Group::Operations, Must, "cancel-final", |interface| Box::pin(is_final(interface)))
-        .title("a task that was canceled does not change any more")
-        .rule("A2A 1.0 §3.1.5, §4.1.3")
-        .fix("end the work when its task is canceled, and take nothing from it after that"),
-    Check::of_interface(Group::Operations, Must, "cancel-ends-streams", |interface| Box::pin(ends_streams(interface)))
-        .title("whoever listens to a task hears that it was canceled, and nothing after that")
-        .rule("A2A 1.0 §3.1.6, §3.5.2")
-        .fix("send the canceled status to every stream of the task, and close them"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("cancel-open", Run::Interface(|interface| Box::pin(open(interface)))),
+    ("cancel-final", Run::Interface(|interface| Box::pin(is_final(interface)))),
+    ("cancel-ends-streams", Run::Interface(|interface| Box::pin(ends_streams(interface)))),
 ];
 
 const NONE_OPEN: &str = "no task was left open";

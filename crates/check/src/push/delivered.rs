@@ -3,21 +3,15 @@
 use serde_json::Value;
 
 use super::{NAME, applies, delete, refused, send_with_webhook, start_receiver};
-use crate::checks::{Check, Group, Must, Quality};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::ReplyContent;
 use crate::verdict::{CheckResult, OrSkip, applies_if, fail, skip};
 use crate::wire::{self, SendResult, short};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Push, Quality, "push-delivered", |interface| Box::pin(delivered(interface)))
-        .title("a webhook that was taken is called")
-        .rule("A2A 1.0 §3.5.1; §13.2 has agents call nobody on their own machine")
-        .fix("call webhooks for every change, at least once; refuse those that you will not call when they are set"),
-    Check::of_interface(Group::Push, Must, "push-payload", |interface| Box::pin(payload(interface)))
-        .title("a webhook is told what happened to the task")
-        .rule("A2A 1.0 §4.3.3; 0.3 §9.5")
-        .fix("POST a StreamResponse with exactly one member, in 0.3 the task"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("push-delivered", Run::Interface(|interface| Box::pin(delivered(interface)))),
+    ("push-payload", Run::Interface(|interface| Box::pin(payload(interface)))),
 ];
 
 /// The request that was sent with a webhook, and the body the webhook got, if it was called.

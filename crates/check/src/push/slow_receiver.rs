@@ -3,18 +3,14 @@
 use std::time::Duration;
 
 use super::{NAME, applies, delete, refused, send_with_webhook, start_receiver};
-use crate::checks::{Check, Group, Quality};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::ReplyContent;
 use crate::verdict::{CheckResult, applies_if, fail};
 use crate::wire::{self, SendResult};
 
-pub(crate) const CHECKS: &[Check] = &[Check::of_interface(Group::Push, Quality, "push-not-waited-for", |interface| {
-    Box::pin(not_waited_for(interface))
-})
-.title("a webhook whose receiver never answers does not hold up the answer to its message")
-.rule("A2A 1.0 §13.2 leaves it open")
-.fix("call webhooks from a queue of their own, not before the event is told to the caller")];
+pub(crate) const CHECKS: &[CheckFunction] =
+    &[("push-not-waited-for", Run::Interface(|interface| Box::pin(not_waited_for(interface))))];
 
 /// How much longer it may take: within the noise of a machine, and less than any timeout for a receiver.
 const MORE: Duration = Duration::from_secs(2);

@@ -2,24 +2,15 @@
 
 use switchboard_a2a::{ErrorKind, Operation, PushRequest, Request, TaskId};
 
-use crate::checks::{Check, Group, Must};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::push::delete;
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Push, Must, "push-unknown-task", |interface| Box::pin(unknown_task(interface)))
-        .title("the webhooks of a task that does not exist are refused with -32001")
-        .rule("A2A 1.0 §3.1.8, §3.1.9")
-        .fix("answer TaskNotFoundError"),
-    Check::of_interface(Group::Push, Must, "push-unknown-config", |interface| Box::pin(unknown_config(interface)))
-        .title("a webhook that does not exist is refused with -32001")
-        .rule("A2A 1.0 §3.1.8")
-        .fix("answer TaskNotFoundError"),
-    Check::of_interface(Group::Push, Must, "push-delete-again", |interface| Box::pin(delete_again(interface)))
-        .title("deleting a webhook that is gone already does no harm")
-        .rule("A2A 1.0 §3.1.10")
-        .fix("answer as if it had been there, or with TaskNotFoundError"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("push-unknown-task", Run::Interface(|interface| Box::pin(unknown_task(interface)))),
+    ("push-unknown-config", Run::Interface(|interface| Box::pin(unknown_config(interface)))),
+    ("push-delete-again", Run::Interface(|interface| Box::pin(delete_again(interface)))),
 ];
 
 /// The id of a webhook that does not exist.

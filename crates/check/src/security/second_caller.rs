@@ -3,37 +3,19 @@
 
 use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, TaskId};
 
-use crate::checks::{Check, Group, Must};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
 use crate::request::{Caller, TestRequest};
 use crate::verdict::{CheckResult, OrSkip, applies_if, fail, skip};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Security, Must, "security-other-read", |interface| Box::pin(read(interface)))
-        .title("a second caller cannot read the tasks of the first")
-        .rule("A2A 1.0 §13.1, §3.3.2")
-        .fix("look for tasks among those of the caller only, and answer TaskNotFoundError for all others"),
-    Check::of_interface(Group::Security, Must, "security-other-list", |interface| Box::pin(list(interface)))
-        .title("the tasks of the first caller are not in the list of a second")
-        .rule("A2A 1.0 §3.1.4, §13.1")
-        .fix("list the tasks of the caller only, whatever the filter"),
-    Check::of_interface(Group::Security, Must, "security-other-cancel", |interface| Box::pin(cancel(interface)))
-        .title("a second caller cannot cancel the tasks of the first")
-        .rule("A2A 1.0 §13.1, §3.3.2")
-        .fix("look for tasks among those of the caller only, and answer TaskNotFoundError for all others"),
-    Check::of_interface(Group::Security, Must, "security-other-subscribe", |interface| Box::pin(subscribe(interface)))
-        .title("a second caller cannot listen to the tasks of the first")
-        .rule("A2A 1.0 §13.1, §3.3.2")
-        .fix("look for tasks among those of the caller only, and answer TaskNotFoundError for all others"),
-    Check::of_interface(Group::Security, Must, "security-other-answer", |interface| Box::pin(answer(interface)))
-        .title("a second caller cannot send messages to the tasks of the first")
-        .rule("A2A 1.0 §13.1, §3.4.2")
-        .fix("look for tasks among those of the caller only, and answer TaskNotFoundError for all others"),
-    Check::of_interface(Group::Security, Must, "security-other-webhooks", |interface| Box::pin(webhooks(interface)))
-        .title("a second caller cannot see the webhooks of the first")
-        .rule("A2A 1.0 §13.1, §3.1.9")
-        .fix("look for tasks among those of the caller only, and answer TaskNotFoundError for all others"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("security-other-read", Run::Interface(|interface| Box::pin(read(interface)))),
+    ("security-other-list", Run::Interface(|interface| Box::pin(list(interface)))),
+    ("security-other-cancel", Run::Interface(|interface| Box::pin(cancel(interface)))),
+    ("security-other-subscribe", Run::Interface(|interface| Box::pin(subscribe(interface)))),
+    ("security-other-answer", Run::Interface(|interface| Box::pin(answer(interface)))),
+    ("security-other-webhooks", Run::Interface(|interface| Box::pin(webhooks(interface)))),
 ];
 
 /// A task of the first caller, if a second caller is configured and accepted.

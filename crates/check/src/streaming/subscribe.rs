@@ -5,41 +5,20 @@ use switchboard_a2a::extension::RESUMPTION;
 use switchboard_a2a::{ErrorKind, TaskId};
 
 use crate::artifacts::Artifacts;
-use crate::checks::{Check, Group, Must, Quality};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::{ReadUntil, Reconnection, RecordedStream, StreamEnd, TestedInterface};
 use crate::operations::ENDED;
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, skip};
 use crate::wire::{self, Event, short};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Streaming, Must, "stream-left", |interface| Box::pin(goes_on(interface)))
-        .title("a task goes on when the connection to its caller is lost")
-        .rule("A2A 1.0 §3.5.2; 0.3 §7.9")
-        .fix("do not tie the work to the connection that began it"),
-    Check::of_interface(Group::Streaming, Must, "subscribe-unknown", |interface| Box::pin(unknown(interface)))
-        .title("subscribing to a task that does not exist is refused with -32001")
-        .rule("A2A 1.0 §3.1.6")
-        .fix("answer TaskNotFoundError"),
-    Check::of_interface(Group::Streaming, Must, "subscribe-ended", |interface| Box::pin(ended(interface)))
-        .title("subscribing to a task that has ended is refused with -32004")
-        .rule("A2A 1.0 §3.1.6")
-        .fix("answer UnsupportedOperationError"),
-    Check::of_interface(Group::Streaming, Must, "subscribe-open", |interface| Box::pin(open(interface)))
-        .title("any task that has not ended can be subscribed to, and the stream begins with it")
-        .rule("A2A 1.0 §3.1.6")
-        .fix("let SubscribeToTask find tasks in the store, not only those at work in this process"),
-    Check::of_interface(Group::Streaming, Must, "subscribe-follows", |interface| Box::pin(follows(interface)))
-        .title("a subscriber hears everything from then on to the end of the task")
-        .rule("A2A 1.0 §3.1.6, §3.5.2; 0.3 §7.9")
-        .fix("send subscribers the task as it is and every update after that, and close when it has ended"),
-    Check::of_interface(Group::Streaming, Quality, "subscribe-twice", |interface| Box::pin(twice(interface)))
-        .title("a task can be subscribed to more than once at the same time, and all hear the same")
-        .rule("A2A 1.0 §3.5.2 allows it")
-        .fix("send events to every stream of the task, in the same order"),
-    Check::of_interface(Group::Streaming, Quality, "subscribe-resumes", |interface| Box::pin(resumes(interface)))
-        .title("where events have ids, Last-Event-ID goes on after that event")
-        .rule("A2A leaves it open; WHATWG HTML §9.2.4")
-        .fix("number the events of a task, not those of a stream, and read Last-Event-ID; or send no ids"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("stream-left", Run::Interface(|interface| Box::pin(goes_on(interface)))),
+    ("subscribe-unknown", Run::Interface(|interface| Box::pin(unknown(interface)))),
+    ("subscribe-ended", Run::Interface(|interface| Box::pin(ended(interface)))),
+    ("subscribe-open", Run::Interface(|interface| Box::pin(open(interface)))),
+    ("subscribe-follows", Run::Interface(|interface| Box::pin(follows(interface)))),
+    ("subscribe-twice", Run::Interface(|interface| Box::pin(twice(interface)))),
+    ("subscribe-resumes", Run::Interface(|interface| Box::pin(resumes(interface)))),
 ];
 
 const NOT_RECONNECTED: &str = "no stream with a task could be begun and left";

@@ -2,20 +2,14 @@
 
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH};
 
-use crate::checks::{Check, Group, Quality};
+use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::streaming::stream;
 use crate::verdict::{CheckResult, fail, no_problems, skip};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::of_interface(Group::Streaming, Quality, "stream-unbuffered", |interface| Box::pin(unbuffered(interface)))
-        .title("proxies are told not to hold the stream back")
-        .rule("A2A leaves it open; RFC 9111 §5.2.2")
-        .fix("send Cache-Control: no-cache and X-Accel-Buffering: no, neither a Content-Length nor a Content-Encoding"),
-    Check::of_interface(Group::Streaming, Quality, "stream-keep-alive", |interface| Box::pin(keep_alive(interface)))
-        .title("a stream with nothing to say gives a sign of life every quarter of a minute or so")
-        .rule("A2A leaves it open; WHATWG HTML §9.2.7")
-        .fix("send a comment line every 15 s while no event comes"),
+pub(crate) const CHECKS: &[CheckFunction] = &[
+    ("stream-unbuffered", Run::Interface(|interface| Box::pin(unbuffered(interface)))),
+    ("stream-keep-alive", Run::Interface(|interface| Box::pin(keep_alive(interface)))),
 ];
 
 async fn unbuffered(interface: &TestedInterface) -> CheckResult {
