@@ -20,6 +20,7 @@ use crate::request::{Caller, TestRequest};
 use crate::retry::RetryPolicy;
 use crate::run::CheckOptions;
 use crate::verdict::{CheckResult, OrSkip, applies_if};
+use crate::wire::entries;
 
 const USER_AGENT_VALUE: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
 /// The largest response body that is read.
@@ -131,7 +132,7 @@ impl TestedAgent {
         };
         let answer = agent.fetch(&TestRequest::get(&found.url, Some("1.0"))).await;
         agent.card = answer.json.clone().unwrap_or_default();
-        let extensions = agent.card["capabilities"]["extensions"].as_array().into_iter().flatten();
+        let extensions = entries(&agent.card["capabilities"]["extensions"]);
         let required = extensions.filter(|extension| extension["required"] == true);
         agent.required = required.filter_map(|extension| extension["uri"].as_str().map(str::to_owned)).collect();
         agent.card_reply = answer;

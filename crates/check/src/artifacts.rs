@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use switchboard_a2a::Dialect;
 
-use crate::wire::{self, Event, short};
+use crate::wire::{self, Event, entries, short};
 
 #[derive(Clone, Debug, PartialEq)]
 enum ArtifactContent {
@@ -21,7 +21,7 @@ pub(crate) struct Artifacts(BTreeMap<String, Vec<ArtifactContent>>);
 impl Artifacts {
     pub(crate) fn of_task(task: &Value) -> Self {
         let mut artifacts = Self::default();
-        for artifact in task["artifacts"].as_array().into_iter().flatten() {
+        for artifact in entries(&task["artifacts"]) {
             artifacts.add(artifact, false);
         }
         artifacts
@@ -44,7 +44,7 @@ impl Artifacts {
         if !append {
             pieces.clear();
         }
-        for part in artifact["parts"].as_array().into_iter().flatten() {
+        for part in entries(&artifact["parts"]) {
             match (part["text"].as_str(), pieces.last_mut()) {
                 (Some(text), Some(ArtifactContent::Text(before))) => before.push_str(text),
                 (Some(text), _) => pieces.push(ArtifactContent::Text(text.to_owned())),

@@ -8,28 +8,13 @@ use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
 use serde_json::Value;
 
 use crate::agent::TestedAgent;
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::ReplyContent;
 use crate::request::TestRequest;
 use crate::verdict::{CheckResult, OrSkip, applies_if, fail, no_problems, skip};
-use crate::wire::short;
+use crate::wire::{entries, short, without_text};
 
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("card-media-type", Run::Agent(|agent| Box::pin(media_type(agent)))),
-    ("card-members", Run::Agent(|agent| Box::pin(members(agent)))),
-    ("card-lists", Run::Agent(|agent| Box::pin(lists(agent)))),
-    ("card-members-v03", Run::Agent(|agent| Box::pin(members_v03(agent)))),
-    ("card-interfaces", Run::Agent(|agent| Box::pin(interfaces(agent)))),
-    ("card-versions", Run::Agent(|agent| Box::pin(versions(agent)))),
-    ("card-skills", Run::Agent(|agent| Box::pin(skills(agent)))),
-    ("card-v03-agrees", Run::Agent(|agent| Box::pin(v03_agrees(agent)))),
-    ("card-reachable", Run::Interface(|interface| Box::pin(reachable(interface)))),
-    ("card-caching", Run::Agent(|agent| Box::pin(caching(agent)))),
-    ("card-unchanged", Run::Agent(|agent| Box::pin(unchanged(agent)))),
-];
-
-async fn media_type(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn media_type(agent: &TestedAgent) -> CheckResult {
     let found = agent.card_reply.media_type();
     match found == "application/json" || found.ends_with("+json") {
         true => Ok(()),
@@ -37,90 +22,77 @@ async fn media_type(agent: &TestedAgent) -> CheckResult {
     }
 }
 
-async fn members(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn members(agent: &TestedAgent) -> CheckResult {
     let card = &agent.card;
     applies_if(speaks(card, "1.") || !speaks(card, "0.3"), "the agent speaks version 0.3 only")?;
     let mut problems = usual_problems(card);
     if card["supportedInterfaces"].as_array().is_none_or(Vec::is_empty) {
         problems.push("supportedInterfaces is missing or empty".to_owned());
     }
-    no_problems(&problems, &agent.card_reply.sent)
+    no_problems(problems, &agent.card_reply.sent)
 }
 
-async fn members_v03(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn members_v03(agent: &TestedAgent) -> CheckResult {
     applies_if(speaks(&agent.card, "0.3"), "the card declares no interface of version 0.3")?;
     let reply = agent.v03_card().await;
     let Some(card) = reply.json.as_ref().filter(|card| card.is_object()) else {
         return reply.failure();
     };
     let mut problems = usual_problems(card);
-    for member in ["url", "protocolVersion", "preferredTransport"] {
-        if card[member].as_str().is_none_or(str::is_empty) {
-            problems.push(format!("{member} is missing"));
-        }
-    }
-    no_problems(&problems, &reply.sent)
+    let missing = without_text(card, &["url", "protocolVersion", "preferredTransport"]);
+    problems.extend(missing.map(|member| format!("{member} is missing")));
+    no_problems(problems, &reply.sent)
 }
 
 /// The specification contradicts itself about empty lists; absent ones have their own check.
-async fn lists(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn lists(agent: &TestedAgent) -> CheckResult {
     let card = &agent.card;
     applies_if(speaks(card, "1.") || !speaks(card, "0.3"), "the agent speaks version 0.3 only")?;
     let is_empty = |list: &Value| list.as_array().is_some_and(Vec::is_empty);
     let members = ["defaultInputModes", "defaultOutputModes", "skills"].into_iter();
     let mut problems: Vec<String> =
         members.filter(|member| is_empty(&card[*member])).map(|member| format!("{member} is empty")).collect();
-    for skill in card["skills"].as_array().into_iter().flatten().filter(|skill| is_empty(&skill["tags"])) {
+    for skill in entries(&card["skills"]).filter(|skill| is_empty(&skill["tags"])) {
         problems.push(format!("the tags of {} are empty", short(&skill["id"])));
     }
-    no_problems(&problems, &agent.card_reply.sent)
+    no_problems(problems, &agent.card_reply.sent)
 }
 
 /// Problems of the members that both versions demand.
 fn usual_problems(card: &Value) -> Vec<String> {
-    let mut problems = Vec::new();
-    for member in ["name", "description", "version"] {
-        if card[member].as_str().is_none_or(str::is_empty) {
-            problems.push(format!("{member} is missing or empty"));
-        }
-    }
-    for member in ["defaultInputModes", "defaultOutputModes", "skills"] {
-        if !card[member].is_array() {
-            problems.push(format!("{member} is no array"));
-        }
-    }
+    let missing = without_text(card, &["name", "description", "version"]);
+    let mut problems: Vec<String> = missing.map(|member| format!("{member} is missing or empty")).collect();
+    let lists = ["defaultInputModes", "defaultOutputModes", "skills"].into_iter();
+    problems.extend(lists.filter(|member| !card[*member].is_array()).map(|member| format!("{member} is no array")));
     if !card["capabilities"].is_object() {
         problems.push("capabilities is no object".to_owned());
     }
     problems
 }
 
-async fn interfaces(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn interfaces(agent: &TestedAgent) -> CheckResult {
     let interfaces = agent.card["supportedInterfaces"].as_array().or_skip("the card has no supportedInterfaces")?;
     let mut problems = Vec::new();
     for interface in interfaces {
-        for member in ["url", "protocolBinding", "protocolVersion"] {
-            if interface[member].as_str().is_none_or(str::is_empty) {
-                problems.push(format!("{} has no {member}", short(interface)));
-            }
-        }
+        let missing = without_text(interface, &["url", "protocolBinding", "protocolVersion"]);
+        problems.extend(missing.map(|member| format!("{} has no {member}", short(interface))));
         let url = interface["url"].as_str().unwrap_or_default();
         // gRPC addresses are host and port.
         if !url.is_empty() && interface["protocolBinding"] != "GRPC" && url::Url::parse(url).is_err() {
             problems.push(format!("{url} is not absolute"));
         }
     }
-    no_problems(&problems, &agent.card_reply.sent)
+    no_problems(problems, &agent.card_reply.sent)
 }
 
-async fn versions(agent: &TestedAgent) -> CheckResult {
-    let interfaces = agent.card["supportedInterfaces"].as_array().into_iter().flatten();
+pub(crate) async fn versions(agent: &TestedAgent) -> CheckResult {
+    let interfaces = entries(&agent.card["supportedInterfaces"]);
     let versions = interfaces.filter_map(|interface| interface["protocolVersion"].as_str());
     let long: Vec<String> = versions.filter(|version| version.split('.').count() != 2).map(str::to_owned).collect();
-    no_problems(&long, &agent.card_reply.sent)
+    no_problems(long, &agent.card_reply.sent)
 }
 
-async fn v03_agrees(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn v03_agrees(agent: &TestedAgent) -> CheckResult {
     applies_if(speaks(&agent.card, "0.3") && speaks(&agent.card, "1."), "the card declares one version only")?;
     let reply = agent.v03_card().await;
     let (new, Some(old)) = (&agent.card, &reply.json) else {
@@ -132,24 +104,22 @@ async fn v03_agrees(agent: &TestedAgent) -> CheckResult {
             problems.push(format!("{member} is {} and {}", short(&new[member]), short(&old[member])));
         }
     }
-    let ids = |card: &Value| -> Vec<Value> {
-        card["skills"].as_array().into_iter().flatten().map(|skill| skill["id"].clone()).collect()
-    };
+    let ids = |card: &Value| -> Vec<Value> { entries(&card["skills"]).map(|skill| skill["id"].clone()).collect() };
     if ids(old) != ids(new) {
         problems.push(format!("the skills are {} and {}", short(&ids(new).into()), short(&ids(old).into())));
     }
-    let mut places = new["supportedInterfaces"].as_array().into_iter().flatten();
+    let mut places = entries(&new["supportedInterfaces"]);
     let is_listed = places.any(|place| {
         place["url"] == old["url"] && place["protocolVersion"].as_str().is_some_and(|found| found.starts_with("0.3"))
     });
     if old["url"].is_string() && !is_listed {
         problems.push(format!("supportedInterfaces has no 0.3 at {}", short(&old["url"])));
     }
-    no_problems(&problems, &reply.sent)
+    no_problems(problems, &reply.sent)
 }
 
 /// A refusal for lack of credentials is an answer too.
-async fn reachable(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn reachable(interface: &TestedInterface) -> CheckResult {
     let test_request = match interface.harmless_request() {
         Ok(test_request) => test_request,
         Err(problem) => return skip(problem),
@@ -171,15 +141,12 @@ async fn reachable(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn skills(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn skills(agent: &TestedAgent) -> CheckResult {
     let mut problems = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for skill in agent.card["skills"].as_array().into_iter().flatten() {
-        for member in ["id", "name", "description"] {
-            if skill[member].as_str().is_none_or(str::is_empty) {
-                problems.push(format!("{} has no {member}", short(skill)));
-            }
-        }
+    for skill in entries(&agent.card["skills"]) {
+        let missing = without_text(skill, &["id", "name", "description"]);
+        problems.extend(missing.map(|member| format!("{} has no {member}", short(skill))));
         if !skill["tags"].is_array() {
             problems.push(format!("{} has no tags", short(skill)));
         }
@@ -189,10 +156,10 @@ async fn skills(agent: &TestedAgent) -> CheckResult {
             problems.push(format!("the id {id:?} occurs more than once"));
         }
     }
-    no_problems(&problems, &agent.card_reply.sent)
+    no_problems(problems, &agent.card_reply.sent)
 }
 
-async fn caching(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn caching(agent: &TestedAgent) -> CheckResult {
     applies_if(speaks(&agent.card, "1."), "version 0.3 leaves it open")?;
     let headers = &agent.card_reply.headers;
     let mut problems = Vec::new();
@@ -203,10 +170,10 @@ async fn caching(agent: &TestedAgent) -> CheckResult {
     if !headers.contains_key(ETAG) {
         problems.push("there is no ETag".to_owned());
     }
-    no_problems(&problems, &agent.card_reply.sent)
+    no_problems(problems, &agent.card_reply.sent)
 }
 
-async fn unchanged(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn unchanged(agent: &TestedAgent) -> CheckResult {
     let tag = agent.card_reply.headers.get(ETAG).or_skip("the card has no ETag")?;
     let mut test_request = TestRequest::get(&agent.card_url, Some("1.0"));
     test_request.headers.push((IF_NONE_MATCH, tag.clone()));
@@ -216,7 +183,7 @@ async fn unchanged(agent: &TestedAgent) -> CheckResult {
 
 /// Whether an interface on the card has a version with this prefix.
 pub(crate) fn speaks(card: &Value, version: &str) -> bool {
-    let interfaces = card["supportedInterfaces"].as_array().into_iter().flatten();
+    let interfaces = entries(&card["supportedInterfaces"]);
     let mut versions = interfaces.map(|interface| &interface["protocolVersion"]).chain([&card["protocolVersion"]]);
     versions.any(|found| found.as_str().is_some_and(|found| found.starts_with(version)))
 }

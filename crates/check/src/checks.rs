@@ -1,6 +1,8 @@
 //! The table of checks: one row each in `docs/checking.md`, with the rule of the specification it enforces and what to do
 //! where it fails. The page is built in, so that those who read it and those who run the checks see the same words.
 
+mod table;
+
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
@@ -9,7 +11,7 @@ use serde::Serialize;
 use crate::agent::TestedAgent;
 use crate::interface::TestedInterface;
 use crate::verdict::CheckResult;
-use crate::{card, errors, extensions, list, operations, push, security, streaming, version};
+use table::TABLE;
 
 /// One check.
 #[derive(Debug)]
@@ -128,36 +130,11 @@ impl Group {
 /// All checks, in the order of the report.
 pub fn checks() -> impl Iterator<Item = &'static Check> {
     static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
-        let functions = FUNCTIONS.iter().flat_map(|(group, functions)| functions.iter().map(|of| (*group, *of)));
+        let functions = TABLE.iter().flat_map(|(group, functions)| functions.iter().map(|of| (*group, *of)));
         functions.map(|(group, (id, run))| Check::of_row(group, id, run)).collect()
     });
     CHECKS.iter()
 }
-
-const FUNCTIONS: [(Group, &[CheckFunction]); 22] = [
-    (Group::Card, card::CHECKS),
-    (Group::Card, card::security::CHECKS),
-    (Group::Card, card::signatures::CHECKS),
-    (Group::Card, card::extended::CHECKS),
-    (Group::Operations, operations::CHECKS),
-    (Group::Operations, operations::cancel::CHECKS),
-    (Group::Operations, operations::history::CHECKS),
-    (Group::Errors, errors::CHECKS),
-    (Group::Errors, errors::form::CHECKS),
-    (Group::List, list::CHECKS),
-    (Group::List, list::filters::CHECKS),
-    (Group::Streaming, streaming::CHECKS),
-    (Group::Streaming, streaming::transport::CHECKS),
-    (Group::Streaming, streaming::subscribe::CHECKS),
-    (Group::Version, version::CHECKS),
-    (Group::Extensions, extensions::CHECKS),
-    (Group::Push, push::CHECKS),
-    (Group::Push, push::delivered::CHECKS),
-    (Group::Push, push::unknown::CHECKS),
-    (Group::Push, push::slow_receiver::CHECKS),
-    (Group::Security, security::CHECKS),
-    (Group::Security, security::second_caller::CHECKS),
-];
 
 /// The page with a row for each check: name, title, severity, rule and fix.
 const PAGE: &str = include_str!("../../../docs/checking.md");

@@ -5,32 +5,20 @@ pub(crate) mod form;
 use serde_json::json;
 use switchboard_a2a::{ErrorKind, Operation, TaskId};
 
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::Reply;
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if};
 use crate::wire;
 
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("error-method-unknown", Run::Interface(|interface| Box::pin(method_unknown(interface)))),
-    ("error-params-invalid", Run::Interface(|interface| Box::pin(params_invalid(interface)))),
-    ("error-json-malformed", Run::Interface(|interface| Box::pin(json_malformed(interface)))),
-    ("error-request-invalid", Run::Interface(|interface| Box::pin(request_invalid(interface)))),
-    ("error-task-unknown", Run::Interface(|interface| Box::pin(task_unknown(interface)))),
-    ("error-cancel-unknown", Run::Interface(|interface| Box::pin(cancel_unknown(interface)))),
-    ("error-send-unknown", Run::Interface(|interface| Box::pin(send_unknown(interface)))),
-    ("error-cancel-ended", Run::Interface(|interface| Box::pin(cancel_ended(interface)))),
-];
-
 pub(crate) const NOT_RPC: &str = "only JSON-RPC has it";
 
-async fn method_unknown(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn method_unknown(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_rpc(), NOT_RPC)?;
     let method = if interface.is_v1() { "NoSuchMethod" } else { "no/such" };
     interface.ask(&interface.rpc(method, json!({}))).await.expect(&[ErrorKind::MethodNotFound])
 }
 
-async fn params_invalid(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn params_invalid(interface: &TestedInterface) -> CheckResult {
     let test_request = if interface.is_rpc() {
         interface.rpc(Operation::SendMessage.method(interface.endpoint.version), json!({}))
     } else {
@@ -44,20 +32,20 @@ async fn params_invalid(interface: &TestedInterface) -> CheckResult {
     reply.expect_or_bad_request(interface.endpoint.binding, &[ErrorKind::InvalidParams])
 }
 
-async fn json_malformed(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn json_malformed(interface: &TestedInterface) -> CheckResult {
     let bytes = b"{\"jsonrpc\": \"2.0\", ".to_vec();
     let test_request =
         if interface.is_rpc() { interface.bytes(bytes) } else { interface.rest("POST", "/message:send", Some(bytes)) };
     interface.ask(&test_request).await.expect_or_bad_request(interface.endpoint.binding, &[ErrorKind::Parse])
 }
 
-async fn request_invalid(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn request_invalid(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_rpc(), NOT_RPC)?;
     let reply = interface.ask(&interface.bytes(json!({ "id": 1, "hello": "there" }).to_string().into_bytes())).await;
     reply.expect(&[ErrorKind::InvalidRequest])
 }
 
-async fn task_unknown(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn task_unknown(interface: &TestedInterface) -> CheckResult {
     let reply = interface.get_unknown_task().await;
     if !interface.is_rpc() && reply.status != 404 {
         return reply.failure();
@@ -65,11 +53,11 @@ async fn task_unknown(interface: &TestedInterface) -> CheckResult {
     reply.expect(&[ErrorKind::TaskNotFound])
 }
 
-async fn cancel_unknown(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn cancel_unknown(interface: &TestedInterface) -> CheckResult {
     interface.cancel(TaskId::generate().as_str()).await.expect(&[ErrorKind::TaskNotFound])
 }
 
-async fn send_unknown(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn send_unknown(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 leaves it open")?;
     interface
         .call(Operation::SendMessage, interface.message_to(TaskId::generate()))
@@ -77,7 +65,7 @@ async fn send_unknown(interface: &TestedInterface) -> CheckResult {
         .expect(&[ErrorKind::TaskNotFound])
 }
 
-async fn cancel_ended(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn cancel_ended(interface: &TestedInterface) -> CheckResult {
     let id = interface.ended().await.or_skip("no task has ended")?;
     let reply = interface.cancel(id).await;
     let state = |reply: &Reply| reply.result().and_then(|task| wire::state(interface.dialect(), task));

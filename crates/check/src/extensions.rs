@@ -2,21 +2,14 @@
 
 use switchboard_a2a::{ErrorKind, Operation, Request};
 
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::DECLINED;
 use crate::request::TestRequest;
-use crate::verdict::{CheckResult, applies_if, fail, skip};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("extension-required", Run::Interface(|interface| Box::pin(required(interface)))),
-    ("extension-declared", Run::Interface(|interface| Box::pin(declared(interface)))),
-    ("extension-echoed", Run::Interface(|interface| Box::pin(echoed(interface)))),
-];
+use crate::verdict::{CheckResult, applies_if, no_problems, skip};
 
 const NONE: &str = "the card requires no extension";
 
-async fn required(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn required(interface: &TestedInterface) -> CheckResult {
     applies_if(!interface.agent.required.is_empty(), NONE)?;
     applies_if(interface.is_v1(), "version 0.3 names no error for it")?;
     let request = Request::Send(interface.message(true));
@@ -27,7 +20,7 @@ async fn required(interface: &TestedInterface) -> CheckResult {
     reply.await.expect(&[ErrorKind::ExtensionRequired])
 }
 
-async fn declared(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn declared(interface: &TestedInterface) -> CheckResult {
     applies_if(!interface.agent.required.is_empty(), NONE)?;
     let reply = &interface.first().await.reply;
     match () {
@@ -37,17 +30,13 @@ async fn declared(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn echoed(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn echoed(interface: &TestedInterface) -> CheckResult {
     applies_if(!interface.agent.required.is_empty(), NONE)?;
     let reply = &interface.first().await.reply;
     applies_if(reply.result().is_some(), DECLINED)?;
     let names: &[&str] = if interface.is_v1() { &["a2a-extensions"] } else { &["x-a2a-extensions", "a2a-extensions"] };
     let values = names.iter().flat_map(|name| reply.headers.get_all(*name)).filter_map(|value| value.to_str().ok());
     let active: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
-    let missing: Vec<String> =
-        interface.agent.required.iter().filter(|uri| !active.contains(&uri.as_str())).cloned().collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => fail(&reply.sent, format!("{} is not named as active", missing.join(", "))),
-    }
+    let missing = interface.agent.required.iter().filter(|uri| !active.contains(&uri.as_str()));
+    no_problems(missing.map(|uri| format!("{uri} is not named as active")), &reply.sent)
 }

@@ -173,8 +173,7 @@ impl TestedInterface {
 
     /// The stream of a message, read to its end.
     pub(crate) async fn recorded_stream(&self) -> &RecordedStream {
-        let request = || Request::Send(self.message(false));
-        self.recorded.get(|| self.record(Operation::SendStreamingMessage, request(), ReadUntil::End)).await
+        self.recorded.get(|| self.record_message()).await
     }
 
     pub(crate) async fn delivery(&self) -> &Delivery {

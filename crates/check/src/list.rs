@@ -5,22 +5,10 @@ pub(crate) mod filters;
 use serde_json::{Value, json};
 use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, Timestamp};
 
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::Reply;
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems, skip};
 use crate::wire::short;
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("list-members", Run::Interface(|interface| Box::pin(members(interface)))),
-    ("list-order", Run::Interface(|interface| Box::pin(order(interface)))),
-    ("list-artifacts-absent", Run::Interface(|interface| Box::pin(artifacts_absent(interface)))),
-    ("list-artifacts-asked", Run::Interface(|interface| Box::pin(artifacts_asked(interface)))),
-    ("list-page-size", Run::Interface(|interface| Box::pin(page_size(interface)))),
-    ("list-pages", Run::Interface(|interface| Box::pin(pages(interface)))),
-    ("list-cursor", Run::Interface(|interface| Box::pin(cursor(interface)))),
-    ("list-context", Run::Interface(|interface| Box::pin(context(interface)))),
-];
 
 pub(crate) const FAR_FUTURE: &str = "2999-01-01T00:00:00.000Z";
 
@@ -37,7 +25,7 @@ pub(crate) async fn listed(interface: &TestedInterface, request: ListRequest) ->
     }
 }
 
-async fn members(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn members(interface: &TestedInterface) -> CheckResult {
     let future = ListRequest { status_timestamp_after: Timestamp::parse(FAR_FUTURE), ..ListRequest::default() };
     for request in [ListRequest::default(), future] {
         let (reply, tasks) = listed(interface, request).await?;
@@ -58,40 +46,32 @@ async fn members(interface: &TestedInterface) -> CheckResult {
                 Some(_) => {}
             }
         }
-        if !problems.is_empty() {
-            return no_problems(&problems, &reply.sent);
-        }
+        no_problems(problems, &reply.sent)?;
     }
     Ok(())
 }
 
-async fn order(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn order(interface: &TestedInterface) -> CheckResult {
     // An order needs two tasks.
     interface.non_blocking_reply().await;
     let (reply, tasks) = listed(interface, ListRequest::default()).await?;
-    let times: Vec<_> = tasks
-        .iter()
-        .filter_map(|task| switchboard_a2a::Timestamp::parse(task["status"]["timestamp"].as_str()?))
-        .collect();
+    let times = tasks.iter().filter_map(|task| Timestamp::parse(task["status"]["timestamp"].as_str()?));
+    let times: Vec<Timestamp> = times.collect();
     applies_if(times.len() >= 2, "the list has fewer than two tasks with a time")?;
-    match times.windows(2).find(|pair| pair[0] < pair[1]) {
-        None => Ok(()),
-        Some(pair) => fail(&reply.sent, format!("a task of {} before one of {}", pair[0], pair[1])),
-    }
+    let wrong = times.windows(2).find(|pair| pair[0] < pair[1]);
+    no_problems(wrong.map(|pair| format!("a task of {} before one of {}", pair[0], pair[1])), &reply.sent)
 }
 
-async fn artifacts_absent(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn artifacts_absent(interface: &TestedInterface) -> CheckResult {
     let (reply, tasks) = listed(interface, ListRequest::default()).await?;
-    match tasks.iter().find(|task| task.get("artifacts").is_some()) {
-        None => Ok(()),
-        Some(task) => fail(&reply.sent, format!("a task with \"artifacts\":{}", short(&task["artifacts"]))),
-    }
+    let found = tasks.iter().find_map(|task| task.get("artifacts"));
+    no_problems(found.map(|artifacts| format!("a task with \"artifacts\":{}", short(artifacts))), &reply.sent)
 }
 
 /// How many pages are read to find a task without artifacts.
 const PAGES: usize = 5;
 
-async fn artifacts_asked(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn artifacts_asked(interface: &TestedInterface) -> CheckResult {
     let mut page_token = None;
     for _ in 0..PAGES {
         // Artifacts may be large.
@@ -110,7 +90,7 @@ async fn artifacts_asked(interface: &TestedInterface) -> CheckResult {
     Ok(())
 }
 
-async fn page_size(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn page_size(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 has no lists")?;
     for size in [0, 101] {
         let test_request = match interface.is_rpc() {
@@ -148,7 +128,7 @@ async fn first_page(interface: &TestedInterface, size: u32) -> CheckResult<(Repl
     }
 }
 
-async fn pages(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn pages(interface: &TestedInterface) -> CheckResult {
     let (_, first, token) = first_page(interface, 1).await?;
     let (reply, tasks) = page(interface, 1, Some(token)).await?;
     match tasks.first() {
@@ -160,7 +140,7 @@ async fn pages(interface: &TestedInterface) -> CheckResult {
 
 /// A new task between two pages shifts offsets, but not cursors. In a list that begins with the oldest task nothing
 /// shifts; there a token that equals the number of tasks before it counts as an offset.
-async fn cursor(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn cursor(interface: &TestedInterface) -> CheckResult {
     let page_of_one = first_page(interface, 1).await;
     applies_if(!page_of_one.is_failure(), "the list has no pages")?;
     let (_, first, token) = page_of_one?;
@@ -181,7 +161,7 @@ async fn cursor(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn context(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn context(interface: &TestedInterface) -> CheckResult {
     let id = interface.first_task().await.and_then(|task| task["contextId"].as_str()).map(str::to_owned);
     let id = id.or_skip("the agent has made no task in a context")?;
     let request = ListRequest { context_id: Some(id.as_str().into()), ..ListRequest::default() };
@@ -191,8 +171,6 @@ async fn context(interface: &TestedInterface) -> CheckResult {
             .failure_because("its own task is not listed")
             .about_task(interface.first_id().await.unwrap_or_default());
     }
-    match tasks.iter().find(|task| task["contextId"] != id.as_str()) {
-        None => Ok(()),
-        Some(task) => fail(&reply.sent, format!("a task of another context: {}", short(task))),
-    }
+    let other = tasks.iter().find(|task| task["contextId"] != id.as_str());
+    no_problems(other.map(|task| format!("a task of another context: {}", short(task))), &reply.sent)
 }

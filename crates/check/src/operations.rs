@@ -7,29 +7,13 @@ use std::time::Duration;
 
 use switchboard_a2a::{ErrorKind, Operation, TaskId};
 
-use crate::checks::{CheckFunction, Run};
 use crate::errors::NOT_RPC;
 use crate::interface::{ReadUntil, TestedInterface};
 use crate::reply::{DECLINED, ReplyContent};
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems, skip};
 use crate::wire::{self, SendResult};
 
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("send-answered", Run::Interface(|interface| Box::pin(answered(interface)))),
-    ("send-media-type", Run::Interface(|interface| Box::pin(media_type(interface)))),
-    ("send-envelope", Run::Interface(|interface| Box::pin(envelope(interface)))),
-    ("send-in-time", Run::Interface(|interface| Box::pin(in_time(interface)))),
-    ("send-waits", Run::Interface(|interface| Box::pin(waits(interface)))),
-    ("send-returns-immediately", Run::Interface(|interface| Box::pin(is_non_blocking(interface)))),
-    ("task-members", Run::Interface(|interface| Box::pin(task_members(interface)))),
-    ("message-members", Run::Interface(|interface| Box::pin(message_members(interface)))),
-    ("get-task", Run::Interface(|interface| Box::pin(get_task(interface)))),
-    ("task-kept", Run::Interface(|interface| Box::pin(kept(interface)))),
-    ("send-to-ended", Run::Interface(|interface| Box::pin(send_to_ended(interface)))),
-    ("failed-task-ends", Run::Interface(|interface| Box::pin(failed_task(interface)))),
-];
-
-async fn answered(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn answered(interface: &TestedInterface) -> CheckResult {
     let first = interface.first().await;
     match (&first.reply.content, &first.sent) {
         (_, Some(Ok(_))) => Ok(()),
@@ -45,7 +29,7 @@ async fn answered(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn media_type(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn media_type(interface: &TestedInterface) -> CheckResult {
     let reply = &interface.first().await.reply;
     applies_if(reply.result().is_some(), "the message was not answered with a result")?;
     match reply.media_type().as_str() {
@@ -59,7 +43,7 @@ async fn media_type(interface: &TestedInterface) -> CheckResult {
 const LOOK: Duration = Duration::from_secs(1);
 
 /// A slow agent and one that hangs are told apart by whether the task changes meanwhile.
-async fn in_time(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn in_time(interface: &TestedInterface) -> CheckResult {
     let first = &interface.first().await.reply;
     if !first.is_late(interface.agent.patience) {
         return match first.content {
@@ -96,13 +80,13 @@ async fn in_time(interface: &TestedInterface) -> CheckResult {
     fail(&first.sent, format!("{waited}; its task is {state}{since}{subscribed}"))
 }
 
-async fn waits(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn waits(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 leaves it open")?;
     let task = interface.first_task().await.or_skip("the message was not answered with a task")?;
     if interface.is_settled(task) { Ok(()) } else { interface.first().await.reply.failure() }
 }
 
-async fn is_non_blocking(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn is_non_blocking(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.first_task().await.is_some(), "the message was not answered with a task")?;
     let reply = interface.non_blocking_reply().await;
     let result = reply.result().map(|result| wire::sent(interface.dialect(), result));
@@ -123,22 +107,22 @@ async fn is_non_blocking(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn task_members(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn task_members(interface: &TestedInterface) -> CheckResult {
     let task = interface.first_task().await.or_skip("the message was not answered with a task")?;
-    no_problems(&wire::task_problems(interface.dialect(), task), &interface.first().await.reply.sent)
+    no_problems(wire::task_problems(interface.dialect(), task), &interface.first().await.reply.sent)
 }
 
-async fn get_task(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn get_task(interface: &TestedInterface) -> CheckResult {
     let id = interface.first_id().await.or_skip("the message was not answered with a task")?;
     let reply = interface.get(id).await;
     let Some(task) = reply.result() else { return reply.failure().about_task(id) };
     if task["id"] != id {
         return reply.failure_because("this is not the task that was asked for");
     }
-    no_problems(&wire::task_problems(interface.dialect(), task), &reply.sent)
+    no_problems(wire::task_problems(interface.dialect(), task), &reply.sent)
 }
 
-async fn kept(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn kept(interface: &TestedInterface) -> CheckResult {
     let task = interface
         .first_task()
         .await
@@ -148,17 +132,17 @@ async fn kept(interface: &TestedInterface) -> CheckResult {
     if reply.is_refused_with(ErrorKind::TaskNotFound) { reply.failure() } else { Ok(()) }
 }
 
-async fn message_members(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn message_members(interface: &TestedInterface) -> CheckResult {
     let first = interface.first().await;
     match &first.sent {
         Some(Ok(SendResult::Message(message))) => {
-            no_problems(&wire::message_problems(interface.dialect(), message), &first.reply.sent)
+            no_problems(wire::message_problems(interface.dialect(), message), &first.reply.sent)
         }
         _ => skip("the message was not answered with a message"),
     }
 }
 
-async fn envelope(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn envelope(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_rpc(), NOT_RPC)?;
     let reply = &interface.first().await.reply;
     match reply.json.as_ref().filter(|_| matches!(reply.content, ReplyContent::Result(_) | ReplyContent::Error(_))) {
@@ -168,7 +152,7 @@ async fn envelope(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn send_to_ended(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn send_to_ended(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 names no error for it")?;
     let id = interface.ended().await.or_skip("no task has ended")?;
     let reply = interface.call(Operation::SendMessage, interface.message_to(TaskId::from(id))).await;
@@ -178,7 +162,7 @@ async fn send_to_ended(interface: &TestedInterface) -> CheckResult {
 /// Why no running task could be observed.
 pub(crate) const ENDED: &str = "the task had ended already; a --text that takes a few seconds shows more";
 
-async fn failed_task(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn failed_task(interface: &TestedInterface) -> CheckResult {
     let first = &interface.first().await.reply;
     match interface.unanswered_task().await {
         _ if matches!(first.content, ReplyContent::Missing) => skip("no message was answered with an error"),

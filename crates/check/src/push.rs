@@ -7,7 +7,6 @@ pub(crate) mod unknown;
 use serde_json::Value;
 use switchboard_a2a::{Dialect, ErrorKind, Operation, PushConfig, PushRequest, Request, SendConfiguration, TaskId};
 
-use crate::checks::{CheckFunction, Run};
 use crate::errors::NOT_RPC;
 use crate::interface::TestedInterface;
 use crate::operations::ENDED;
@@ -19,13 +18,7 @@ use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, skip};
 /// The id of our webhooks.
 const NAME: &str = "a2a-check";
 
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("push-undeclared", Run::Interface(|interface| Box::pin(undeclared(interface)))),
-    ("push-round-trip", Run::Interface(|interface| Box::pin(round_trip(interface)))),
-    ("push-delete-result", Run::Interface(|interface| Box::pin(delete_result(interface)))),
-];
-
-async fn undeclared(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn undeclared(interface: &TestedInterface) -> CheckResult {
     applies_if(!interface.agent.has_capability("pushNotifications"), "the card declares webhooks")?;
     let task_id = interface.first_id().await.map_or_else(TaskId::generate, TaskId::from);
     let reply = interface.call(Operation::ListPushConfigs, interface.list_webhooks_request(task_id)).await;
@@ -91,7 +84,7 @@ fn applies(interface: &TestedInterface) -> CheckResult {
     applies_if(is_loopback(&interface.endpoint.url), "the agent is elsewhere and cannot call this machine")
 }
 
-async fn round_trip(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn round_trip(interface: &TestedInterface) -> CheckResult {
     applies(interface)?;
     let task = task(interface).await?;
     let receiver = start_receiver(true).await?;
@@ -139,7 +132,7 @@ async fn set_read_list_delete(interface: &TestedInterface, task: &(String, bool)
 }
 
 /// JSON-RPC clients take a response with neither result nor error for none.
-async fn delete_result(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn delete_result(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_rpc(), NOT_RPC)?;
     applies(interface)?;
     let (id, _) = task(interface).await?;

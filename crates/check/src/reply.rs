@@ -14,6 +14,7 @@ use crate::request::TestRequest;
 use crate::retry::is_overloaded;
 use crate::run_once::TOO_LONG;
 use crate::verdict::{CheckResult, fail, skip};
+use crate::wire::entries;
 
 /// The HTTP response.
 pub(crate) struct RawResponse {
@@ -155,17 +156,18 @@ impl Reply {
 
     /// A failure with what was sent and seen; the check does not apply where the content is not known.
     pub(crate) fn failure<T>(&self) -> CheckResult<T> {
-        match &self.content {
-            ReplyContent::Unknown(why) => skip(why),
-            _ => fail(&self.sent, &self.seen),
-        }
+        self.failure_with(self.seen.clone())
     }
 
     /// The same with what is wrong about it.
     pub(crate) fn failure_because<T>(&self, problem: &str) -> CheckResult<T> {
+        self.failure_with(format!("{problem}: {}", self.seen))
+    }
+
+    fn failure_with<T>(&self, seen: String) -> CheckResult<T> {
         match &self.content {
             ReplyContent::Unknown(why) => skip(why),
-            _ => fail(&self.sent, format!("{problem}: {}", self.seen)),
+            _ => fail(&self.sent, seen),
         }
     }
 }
@@ -181,7 +183,7 @@ fn rpc_kind(error: &Value) -> Option<ErrorKind> {
 
 /// By its reason, else by the status of the errors that every web server has.
 fn rest_kind(error: &Value, status: u16) -> Option<ErrorKind> {
-    let details = error["details"].as_array().into_iter().flatten();
+    let details = entries(&error["details"]);
     let reason = details.filter_map(|detail| detail["reason"].as_str()).find_map(ErrorKind::from_reason);
     reason.or(match status {
         400 | 422 => Some(ErrorKind::InvalidParams),

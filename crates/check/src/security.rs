@@ -6,19 +6,10 @@ use http::header::WWW_AUTHENTICATE;
 use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, TaskId};
 
 use crate::card::security::is_demanded;
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
-use crate::request::{Caller, TestRequest};
+use crate::request::Caller;
 use crate::verdict::{CheckResult, OrSkip, applies_if, fail, skip};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("security-tls", Run::Interface(|interface| Box::pin(tls(interface)))),
-    ("security-enforced", Run::Interface(|interface| Box::pin(enforced(interface)))),
-    ("security-wrong", Run::Interface(|interface| Box::pin(wrong(interface)))),
-    ("security-challenge", Run::Interface(|interface| Box::pin(challenge(interface)))),
-    ("security-foreign-task", Run::Interface(|interface| Box::pin(foreign_task(interface)))),
-];
 
 pub(crate) fn is_loopback(url: &str) -> bool {
     match url::Url::parse(url).ok().as_ref().and_then(url::Url::host) {
@@ -29,7 +20,7 @@ pub(crate) fn is_loopback(url: &str) -> bool {
     }
 }
 
-async fn tls(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn tls(interface: &TestedInterface) -> CheckResult {
     let url = &interface.endpoint.url;
     match () {
         () if url.starts_with("https://") => Ok(()),
@@ -40,24 +31,16 @@ async fn tls(interface: &TestedInterface) -> CheckResult {
 
 const OPEN: &str = "the card does not demand credentials of everybody";
 
-/// The harmless request, sent without credentials.
-async fn anonymous(interface: &TestedInterface) -> Reply {
-    match interface.harmless_request() {
-        Ok(test_request) => interface.ask(&TestRequest { caller: Caller::Anonymous, ..test_request }).await,
-        Err(problem) => Reply { seen: problem, ..Reply::default() },
-    }
-}
-
 /// Requests that do no harm even if they are let in: all of them name tasks that do not exist.
 fn operations(interface: &TestedInterface) -> Vec<(Operation, Request)> {
-    let (unknown, tenant) = (TaskId::generate, || interface.tenant());
+    let unknown = TaskId::generate;
     let mut operations = vec![
-        (Operation::GetTask, Request::Get { id: unknown(), history_length: None, tenant: tenant() }),
+        (Operation::GetTask, interface.get_request(unknown())),
         (Operation::SendMessage, interface.message_to(unknown())),
-        (Operation::CancelTask, Request::Cancel { id: unknown(), metadata: None, tenant: tenant() }),
+        (Operation::CancelTask, interface.cancel_request(unknown())),
     ];
     if interface.is_v1() {
-        let list = ListRequest { page_size: Some(1), tenant: tenant(), ..ListRequest::default() };
+        let list = ListRequest { page_size: Some(1), tenant: interface.tenant(), ..ListRequest::default() };
         operations.push((Operation::ListTasks, Request::List(list)));
     }
     if interface.agent.has_capability("pushNotifications") {
@@ -90,19 +73,20 @@ async fn all_refused(
     Ok(())
 }
 
-async fn enforced(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn enforced(interface: &TestedInterface) -> CheckResult {
     all_refused(interface, Caller::Anonymous, operations(interface)).await
 }
 
-async fn wrong(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn wrong(interface: &TestedInterface) -> CheckResult {
     // Few attempts: agents may block clients that try many keys.
     let operations = operations(interface).into_iter().take(2).collect();
     all_refused(interface, Caller::WrongCredentials, operations).await
 }
 
-async fn challenge(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn challenge(interface: &TestedInterface) -> CheckResult {
     applies_if(is_demanded(&interface.agent.card), OPEN)?;
-    let reply = anonymous(interface).await;
+    let request = interface.get_request(TaskId::generate());
+    let reply = interface.call_as(Caller::Anonymous, Operation::GetTask, request).await;
     match reply.status {
         401 if reply.headers.contains_key(WWW_AUTHENTICATE) => Ok(()),
         401 => reply.failure_because("there is no WWW-Authenticate"),
@@ -110,12 +94,11 @@ async fn challenge(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn foreign_task(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn foreign_task(interface: &TestedInterface) -> CheckResult {
     applies_if(is_demanded(&interface.agent.card), OPEN)?;
     applies_if(interface.agent.has_credentials, "the agent was called without credentials")?;
     let id = interface.first_id().await.or_skip("the agent has made no task")?;
-    let request = Request::Get { id: TaskId::from(id), history_length: None, tenant: interface.tenant() };
-    let reply = interface.call_as(Caller::Anonymous, Operation::GetTask, request).await;
+    let reply = interface.call_as(Caller::Anonymous, Operation::GetTask, interface.get_request(id)).await;
     match &reply.content {
         ReplyContent::Result(task) if task["id"] == id => reply.failure_because("a caller without credentials got it"),
         _ => Ok(()),

@@ -7,25 +7,11 @@ use serde_json::Value;
 use switchboard_a2a::ErrorKind;
 
 use crate::artifacts::Artifacts;
-use crate::checks::{CheckFunction, Run};
 use crate::errors::NOT_RPC;
 use crate::interface::{RecordedStream, StreamEnd, TestedInterface};
 use crate::reply::{DECLINED, ReplyContent};
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems, skip};
 use crate::wire::{self, Event, short};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("stream-media-type", Run::Interface(|interface| Box::pin(media_type(interface)))),
-    ("stream-undeclared", Run::Interface(|interface| Box::pin(undeclared(interface)))),
-    ("stream-first", Run::Interface(|interface| Box::pin(first(interface)))),
-    ("stream-events", Run::Interface(|interface| Box::pin(events(interface)))),
-    ("stream-envelope", Run::Interface(|interface| Box::pin(envelope(interface)))),
-    ("stream-end-last", Run::Interface(|interface| Box::pin(end_last(interface)))),
-    ("stream-closes", Run::Interface(|interface| Box::pin(closes(interface)))),
-    ("stream-final", Run::Interface(|interface| Box::pin(is_final(interface)))),
-    ("stream-whole", Run::Interface(|interface| Box::pin(whole(interface)))),
-    ("stream-matches-task", Run::Interface(|interface| Box::pin(matches_task(interface)))),
-];
 
 /// The recorded stream, if the card declares streaming.
 async fn stream(interface: &TestedInterface) -> CheckResult<&RecordedStream> {
@@ -37,7 +23,7 @@ async fn stream(interface: &TestedInterface) -> CheckResult<&RecordedStream> {
     }
 }
 
-async fn media_type(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn media_type(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.agent.has_capability("streaming"), "the card does not declare streaming")?;
     let recorded = interface.recorded_stream().await;
     match &recorded.reply.content {
@@ -50,14 +36,14 @@ async fn media_type(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn undeclared(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn undeclared(interface: &TestedInterface) -> CheckResult {
     applies_if(!interface.agent.has_capability("streaming"), "the card declares streaming")?;
     let recorded = interface.recorded_stream().await;
     let is_refused = !interface.is_v1() && matches!(recorded.reply.content, ReplyContent::Error(_));
     if is_refused { Ok(()) } else { recorded.reply.expect(&[ErrorKind::UnsupportedOperation]) }
 }
 
-async fn first(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn first(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 leaves it open")?;
     let recorded = stream(interface).await?;
     match wire::event(interface.dialect(), &recorded.events[0]) {
@@ -68,7 +54,7 @@ async fn first(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn events(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn events(interface: &TestedInterface) -> CheckResult {
     let recorded = stream(interface).await?;
     let mut problems = Vec::new();
     let (mut task, mut context) = (None, None);
@@ -112,29 +98,27 @@ async fn events(interface: &TestedInterface) -> CheckResult {
         }
         (task, context) = (task.or(id), context.or(place));
     }
-    no_problems(&problems, &recorded.reply.sent)
+    no_problems(problems, &recorded.reply.sent)
 }
 
-async fn envelope(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn envelope(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_rpc(), NOT_RPC)?;
     let recorded = stream(interface).await?;
-    no_problems(&recorded.envelopes, &recorded.reply.sent)
+    no_problems(recorded.envelopes.clone(), &recorded.reply.sent)
 }
 
-async fn end_last(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn end_last(interface: &TestedInterface) -> CheckResult {
     let recorded = stream(interface).await?;
     let end = recorded.terminal_at.or_skip("the task did not end while it was listened to")?;
     let is_last_word = |frame| match wire::event(interface.dialect(), frame) {
         Event::Task(held) | Event::Status(held) => interface.has_ended(held),
         _ => false,
     };
-    match recorded.events[end..].iter().find(|frame| !is_last_word(frame)) {
-        None => Ok(()),
-        Some(frame) => fail(&recorded.reply.sent, format!("after the end came {}", short(frame))),
-    }
+    let later = recorded.events[end..].iter().find(|frame| !is_last_word(frame));
+    no_problems(later.map(|frame| format!("after the end came {}", short(frame))), &recorded.reply.sent)
 }
 
-async fn closes(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn closes(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 leaves it open")?;
     let recorded = stream(interface).await?;
     let has_ended = recorded.terminal_at.is_some();
@@ -150,7 +134,7 @@ async fn closes(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn is_final(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn is_final(interface: &TestedInterface) -> CheckResult {
     applies_if(!interface.is_v1(), "version 1.0 does not have it")?;
     let recorded = stream(interface).await?;
     let last = match recorded.terminal_at {
@@ -170,7 +154,7 @@ async fn is_final(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn whole(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn whole(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.agent.has_capability("streaming"), "the card does not declare streaming")?;
     let recorded = interface.recorded_stream().await;
     match &recorded.reply.content {
@@ -200,15 +184,12 @@ async fn whole(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn matches_task(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn matches_task(interface: &TestedInterface) -> CheckResult {
     let recorded = stream(interface).await?;
     applies_if(recorded.terminal_at.is_some(), "the task did not end while it was listened to")?;
     let id = recorded.task_id(interface.dialect()).or_skip("the events have no task id")?;
     let reply = interface.get(&id).await;
     let Some(task) = reply.result() else { return reply.failure().about_task(&id) };
     let streamed = Artifacts::of_stream(interface.dialect(), &recorded.events);
-    match streamed.difference(&Artifacts::of_task(task)) {
-        None => Ok(()),
-        Some(difference) => fail(&recorded.reply.sent, difference),
-    }
+    no_problems(streamed.difference(&Artifacts::of_task(task)), &recorded.reply.sent)
 }

@@ -60,13 +60,15 @@ impl<T> Verdict for CheckResult<T> {
 }
 
 /// Passes if there are no problems.
-pub(crate) fn no_problems(problems: &[String], sent: impl Into<String>) -> CheckResult {
-    if problems.is_empty() {
+pub(crate) fn no_problems(problems: impl IntoIterator<Item = String>, sent: impl Into<String>) -> CheckResult {
+    let mut problems = problems.into_iter();
+    let mut seen = problems.by_ref().take(MAX_REPORTED).collect::<Vec<_>>().join("; ");
+    if seen.is_empty() {
         return Ok(());
     }
-    let mut seen = problems.iter().take(MAX_REPORTED).cloned().collect::<Vec<_>>().join("; ");
-    if problems.len() > MAX_REPORTED {
-        seen.push_str(&format!("; and {} more like these", problems.len() - MAX_REPORTED));
+    match problems.count() {
+        0 => {}
+        more => seen.push_str(&format!("; and {more} more like these")),
     }
     fail(sent, seen)
 }

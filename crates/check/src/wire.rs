@@ -66,14 +66,20 @@ pub(crate) fn is_interrupted(dialect: Dialect, holder: &Value) -> bool {
     matches!(state(dialect, holder), Some("input-required" | "auth-required"))
 }
 
+/// Those of the members that are no text, or an empty one.
+pub(crate) fn without_text<'a>(object: &'a Value, members: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    members.iter().copied().filter(|member| object[*member].as_str().is_none_or(str::is_empty))
+}
+
+/// The entries of a list; none where it is no list.
+pub(crate) fn entries(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
 pub(crate) fn task_problems(dialect: Dialect, task: &Value) -> Vec<String> {
-    let mut problems = Vec::new();
-    let mut missing = vec!["id"];
-    if dialect == Dialect::V03Rpc {
-        missing.push("contextId");
-    }
-    missing.retain(|member| task[*member].as_str().is_none_or(str::is_empty));
-    problems.extend(missing.iter().map(|member| format!("the task has no {member}")));
+    let required: &[&str] = if dialect == Dialect::V03Rpc { &["id", "contextId"] } else { &["id"] };
+    let mut problems: Vec<String> =
+        without_text(task, required).map(|member| format!("the task has no {member}")).collect();
     if state(dialect, task).is_none() {
         problems.push(format!("the task's state is {}", short(&task["status"]["state"])));
     }
@@ -81,10 +87,8 @@ pub(crate) fn task_problems(dialect: Dialect, task: &Value) -> Vec<String> {
     if dialect == Dialect::V1 && !timestamp.is_null() && !timestamp.as_str().is_some_and(is_utc) {
         problems.push(format!("the status has the timestamp {}", short(timestamp)));
     }
-    for artifact in task["artifacts"].as_array().into_iter().flatten() {
-        if artifact["artifactId"].as_str().is_none_or(str::is_empty) {
-            problems.push("an artifact has no artifactId".to_owned());
-        }
+    for artifact in entries(&task["artifacts"]) {
+        problems.extend(without_text(artifact, &["artifactId"]).map(|member| format!("an artifact has no {member}")));
         if artifact["parts"].as_array().is_none_or(Vec::is_empty) {
             problems.push("an artifact has no parts".to_owned());
         }
@@ -93,10 +97,8 @@ pub(crate) fn task_problems(dialect: Dialect, task: &Value) -> Vec<String> {
 }
 
 pub(crate) fn message_problems(dialect: Dialect, message: &Value) -> Vec<String> {
-    let mut problems = Vec::new();
-    if message["messageId"].as_str().is_none_or(str::is_empty) {
-        problems.push("the message has no messageId".to_owned());
-    }
+    let mut problems: Vec<String> =
+        without_text(message, &["messageId"]).map(|member| format!("the message has no {member}")).collect();
     let roles: &[&str] = match dialect {
         Dialect::V1 => &["ROLE_AGENT"],
         Dialect::V03Rpc => &["agent"],

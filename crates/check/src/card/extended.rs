@@ -3,17 +3,11 @@
 use serde_json::Value;
 use switchboard_a2a::{ErrorKind, Operation, Request};
 
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
 use crate::request::Caller;
 use crate::verdict::{CheckResult, applies_if, no_problems, skip};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("card-extended", Run::Interface(|interface| Box::pin(given(interface)))),
-    ("card-extended-guarded", Run::Interface(|interface| Box::pin(guarded(interface)))),
-    ("card-extended-undeclared", Run::Interface(|interface| Box::pin(undeclared(interface)))),
-];
+use crate::wire::without_text;
 
 const UNDECLARED: &str = "the card declares no extended card";
 
@@ -29,25 +23,18 @@ async fn get_extended_card(interface: &TestedInterface, caller: Caller) -> Reply
     interface.call_as(caller, Operation::GetExtendedCard, Request::ExtendedCard { tenant: interface.tenant() }).await
 }
 
-async fn given(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn given(interface: &TestedInterface) -> CheckResult {
     applies_if(is_declared(interface).await, UNDECLARED)?;
     applies_if(interface.agent.has_credentials, "the agent was called without credentials")?;
     let reply = get_extended_card(interface, Caller::First).await;
     let Some(card) = reply.result() else { return reply.failure() };
-    let mut problems = Vec::new();
-    if card["name"].as_str().is_none_or(str::is_empty) {
-        problems.push("it has no name".to_owned());
-    }
-    let mut lists = vec!["skills"];
-    if interface.is_v1() {
-        lists.push("supportedInterfaces");
-    }
-    lists.retain(|member| !card[*member].is_array());
-    problems.extend(lists.iter().map(|member| format!("{member} is no array")));
-    no_problems(&problems, &reply.sent)
+    let name = without_text(card, &["name"]).map(|member| format!("it has no {member}"));
+    let lists = ["skills", "supportedInterfaces"].into_iter().filter(|member| interface.is_v1() || *member == "skills");
+    let lists = lists.filter(|member| !card[*member].is_array()).map(|member| format!("{member} is no array"));
+    no_problems(name.chain(lists), &reply.sent)
 }
 
-async fn guarded(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn guarded(interface: &TestedInterface) -> CheckResult {
     applies_if(is_declared(interface).await, UNDECLARED)?;
     let reply = get_extended_card(interface, Caller::Anonymous).await;
     match reply.result() {
@@ -56,7 +43,7 @@ async fn guarded(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn undeclared(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn undeclared(interface: &TestedInterface) -> CheckResult {
     applies_if(!is_declared(interface).await, "the card declares an extended card")?;
     let reply = get_extended_card(interface, Caller::First).await;
     match reply.content {

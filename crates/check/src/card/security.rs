@@ -3,16 +3,9 @@
 use serde_json::Value;
 
 use crate::agent::TestedAgent;
-use crate::checks::{CheckFunction, Run};
 use crate::security::is_loopback;
 use crate::verdict::{CheckResult, applies_if, no_problems};
-use crate::wire::short;
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("card-security", Run::Agent(|agent| Box::pin(declared(agent)))),
-    ("card-schemes", Run::Agent(|agent| Box::pin(schemes(agent)))),
-    ("card-schemes-https", Run::Agent(|agent| Box::pin(https(agent)))),
-];
+use crate::wire::{entries, short, without_text};
 
 /// The kinds of schemes, as 1.0 and 0.3 call them, and their required members.
 const KINDS: [(&str, &str, &[&str]); 5] = [
@@ -32,28 +25,25 @@ const FLOWS: [(&str, &[&str]); 5] = [
     ("password", &["tokenUrl"]),
 ];
 
-/// The names of the schemes the card requires.
-pub(crate) fn demanded(card: &Value) -> Vec<String> {
-    let new = card["securityRequirements"].as_array().into_iter().flatten();
-    let new = new.map(|requirement| &requirement["schemes"]);
-    let old = card["security"].as_array().into_iter().flatten();
-    new.chain(old).filter_map(Value::as_object).flat_map(|schemes| schemes.keys().cloned()).collect()
+/// The alternatives of the card, each with the schemes it requires.
+fn alternatives(card: &Value) -> impl Iterator<Item = &Value> {
+    let new = entries(&card["securityRequirements"]).map(|requirement| &requirement["schemes"]);
+    new.chain(entries(&card["security"]))
 }
 
 /// Whether every caller needs credentials: one alternative without a scheme lets all callers in.
 pub(crate) fn is_demanded(card: &Value) -> bool {
-    let new = card["securityRequirements"].as_array().into_iter().flatten();
-    let new = new.map(|requirement| &requirement["schemes"]);
-    let mut ways = new.chain(card["security"].as_array().into_iter().flatten()).peekable();
+    let mut ways = alternatives(card).peekable();
     ways.peek().is_some() && ways.all(|schemes| schemes.as_object().is_some_and(|schemes| !schemes.is_empty()))
 }
 
-async fn declared(agent: &TestedAgent) -> CheckResult {
-    let mut names = demanded(&agent.card);
+pub(crate) async fn declared(agent: &TestedAgent) -> CheckResult {
+    let schemes = alternatives(&agent.card).filter_map(Value::as_object);
+    let mut names: Vec<&String> = schemes.flat_map(|schemes| schemes.keys()).collect();
     applies_if(!names.is_empty(), "the card demands no credentials")?;
-    names.retain(|name| agent.card["securitySchemes"].get(name).is_none());
-    let problems: Vec<String> = names.iter().map(|name| format!("{name:?} is demanded and not declared")).collect();
-    no_problems(&problems, &agent.card_reply.sent)
+    names.retain(|name| agent.card["securitySchemes"].get(*name).is_none());
+    let problems = names.iter().map(|name| format!("{name:?} is demanded and not declared"));
+    no_problems(problems, &agent.card_reply.sent)
 }
 
 /// The schemes of the card, each with its kind and the object that holds its members.
@@ -69,7 +59,7 @@ fn declared_schemes(agent: &TestedAgent) -> Vec<(&String, Option<usize>, &Value)
         .collect()
 }
 
-async fn schemes(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn schemes(agent: &TestedAgent) -> CheckResult {
     let declared = declared_schemes(agent);
     applies_if(!declared.is_empty(), "the card declares no security schemes")?;
     let mut problems = Vec::new();
@@ -79,9 +69,7 @@ async fn schemes(agent: &TestedAgent) -> CheckResult {
             continue;
         };
         let (_, old, needed) = KINDS[kind];
-        for member in needed.iter().filter(|member| members[**member].as_str().is_none_or(str::is_empty)) {
-            problems.push(format!("{name:?} has no {member}"));
-        }
+        problems.extend(without_text(members, needed).map(|member| format!("{name:?} has no {member}")));
         let place = members["location"].as_str().or(members["in"].as_str());
         if old == "apiKey" && !matches!(place, Some("query" | "header" | "cookie")) {
             problems.push(format!("{name:?} says neither query nor header nor cookie"));
@@ -90,7 +78,7 @@ async fn schemes(agent: &TestedAgent) -> CheckResult {
             problems.extend(flow_problems(name, &members["flows"]));
         }
     }
-    no_problems(&problems, &agent.card_reply.sent)
+    no_problems(problems, &agent.card_reply.sent)
 }
 
 fn flow_problems(name: &str, flows: &Value) -> Vec<String> {
@@ -113,7 +101,7 @@ fn flow_problems(name: &str, flows: &Value) -> Vec<String> {
     problems
 }
 
-async fn https(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn https(agent: &TestedAgent) -> CheckResult {
     let mut addresses = Vec::new();
     for (_, _, members) in declared_schemes(agent) {
         addresses.extend(["openIdConnectUrl", "oauth2MetadataUrl"].map(|member| &members[member]));
@@ -124,6 +112,6 @@ async fn https(agent: &TestedAgent) -> CheckResult {
     let mut addresses: Vec<&str> = addresses.into_iter().filter_map(Value::as_str).collect();
     applies_if(!addresses.is_empty(), "the card names nobody who gives out credentials")?;
     addresses.retain(|address| !address.starts_with("https://") && !is_loopback(address));
-    let problems: Vec<String> = addresses.iter().map(|address| format!("{address} is not encrypted")).collect();
-    no_problems(&problems, &agent.card_reply.sent)
+    let problems = addresses.iter().map(|address| format!("{address} is not encrypted"));
+    no_problems(problems, &agent.card_reply.sent)
 }

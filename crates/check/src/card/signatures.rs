@@ -5,16 +5,12 @@ use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use crate::agent::TestedAgent;
-use crate::checks::{CheckFunction, Run};
 use crate::verdict::{CheckResult, OrSkip, no_problems};
 
-pub(crate) const CHECKS: &[CheckFunction] = &[("card-signatures", Run::Agent(|agent| Box::pin(signatures(agent))))];
-
-async fn signatures(agent: &TestedAgent) -> CheckResult {
+pub(crate) async fn signatures(agent: &TestedAgent) -> CheckResult {
     let signatures = agent.card["signatures"].as_array().filter(|signatures| !signatures.is_empty());
     let signatures = signatures.or_skip("the card is not signed")?;
-    let problems: Vec<String> = signatures.iter().enumerate().filter_map(problem).collect();
-    no_problems(&problems, &agent.card_reply.sent)
+    no_problems(signatures.iter().enumerate().filter_map(problem), &agent.card_reply.sent)
 }
 
 fn problem((number, signature): (usize, &Value)) -> Option<String> {

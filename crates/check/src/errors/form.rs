@@ -4,24 +4,14 @@ use serde_json::Value;
 use switchboard_a2a::ErrorKind;
 
 use super::NOT_RPC;
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
 use crate::verdict::{CheckResult, applies_if, fail, no_problems, skip};
 use crate::wire::short;
 
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("error-form", Run::Interface(|interface| Box::pin(form(interface)))),
-    ("error-info", Run::Interface(|interface| Box::pin(info_rpc(interface)))),
-    ("error-info-rest", Run::Interface(|interface| Box::pin(info_rest(interface)))),
-    ("error-media-type", Run::Interface(|interface| Box::pin(media_type(interface)))),
-    ("error-status", Run::Interface(|interface| Box::pin(status(interface)))),
-    ("error-status-rpc", Run::Interface(|interface| Box::pin(status_rpc(interface)))),
-];
-
 const NOT_REFUSED: &str = "a task that does not exist was not refused";
 
-async fn form(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn form(interface: &TestedInterface) -> CheckResult {
     let reply = interface.get_unknown_task().await;
     applies_if(reply.result().is_none(), NOT_REFUSED)?;
     let Some(json) = reply.json.as_ref().filter(|_| !matches!(reply.content, ReplyContent::Unknown(_))) else {
@@ -62,14 +52,14 @@ async fn form(interface: &TestedInterface) -> CheckResult {
             other => problems.push(format!("{name} is no array: {}", short(other))),
         }
     }
-    no_problems(&problems, &reply.sent)
+    no_problems(problems, &reply.sent)
 }
 
-async fn info_rpc(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn info_rpc(interface: &TestedInterface) -> CheckResult {
     if interface.is_rpc() { info(interface).await } else { skip(NOT_RPC) }
 }
 
-async fn info_rest(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn info_rest(interface: &TestedInterface) -> CheckResult {
     if interface.is_rpc() { skip("only REST has it") } else { info(interface).await }
 }
 
@@ -87,7 +77,7 @@ async fn info(interface: &TestedInterface) -> CheckResult {
     if is_there { Ok(()) } else { reply.failure() }
 }
 
-async fn media_type(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn media_type(interface: &TestedInterface) -> CheckResult {
     let reply = interface.get_unknown_task().await;
     applies_if(matches!(reply.content, ReplyContent::Error(_)), NOT_REFUSED)?;
     match reply.media_type().as_str() {
@@ -98,7 +88,7 @@ async fn media_type(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn status(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn status(interface: &TestedInterface) -> CheckResult {
     applies_if(!interface.is_rpc(), "JSON-RPC says it in the body")?;
     applies_if(interface.is_v1(), "version 0.3 leaves it open")?;
     let mut asked: Vec<(Reply, ErrorKind, &[u16])> =
@@ -119,7 +109,7 @@ async fn status(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn status_rpc(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn status_rpc(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_rpc(), NOT_RPC)?;
     let reply = interface.get_unknown_task().await;
     match reply.content {

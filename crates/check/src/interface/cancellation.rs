@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use switchboard_a2a::{Operation, Request, TaskId};
+use switchboard_a2a::Operation;
 use tokio::time::{Instant, sleep};
 
 use super::stream::ReadUntil;
@@ -48,7 +48,7 @@ impl TestedInterface {
         };
         let mut stream = None;
         if self.is_v1() && self.agent.has_capability("streaming") {
-            let request = Request::Subscribe { id: TaskId::from(id.as_str()), tenant: self.tenant() };
+            let request = self.subscribe_request(id.as_str());
             stream = self.open_stream(Operation::SubscribeToTask, request, &[]).await.ok();
         }
         if let Some(stream) = &mut stream {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use switchboard_a2a::{Operation, Request, TaskId};
+use switchboard_a2a::{Operation, Request};
 use tokio::time::Instant;
 
 use super::stream::ReadUntil;
@@ -53,7 +53,7 @@ impl TestedInterface {
     async fn reconnect(&self, id: &str, last: Option<HeaderValue>) -> ([RecordedStream; 2], Option<RecordedStream>) {
         let mut resuming = None;
         if let Some(last) = last {
-            let request = Request::Subscribe { id: TaskId::from(id), tenant: self.tenant() };
+            let request = self.subscribe_request(id);
             resuming = Some(self.open_stream(Operation::SubscribeToTask, request, &[(LAST_EVENT_ID, last)]).await);
         }
         let subscribed = async { tokio::join!(self.subscribe(id, ReadUntil::End), self.subscribe(id, ReadUntil::End)) };
@@ -75,9 +75,8 @@ impl TestedInterface {
     }
 
     pub(crate) async fn subscribe(&self, id: &str, until: ReadUntil) -> RecordedStream {
-        let request = Request::Subscribe { id: TaskId::from(id), tenant: self.tenant() };
         let began = Instant::now();
-        match self.open_stream(Operation::SubscribeToTask, request, &[]).await {
+        match self.open_stream(Operation::SubscribeToTask, self.subscribe_request(id), &[]).await {
             Ok(mut stream) => {
                 let left = self.agent.patience.saturating_sub(began.elapsed());
                 match until {

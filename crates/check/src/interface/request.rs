@@ -12,24 +12,32 @@ use crate::request::{Caller, TestRequest};
 
 impl TestedInterface {
     pub(crate) async fn get(&self, id: &str) -> Reply {
-        let request = Request::Get { id: TaskId::from(id), history_length: None, tenant: self.tenant() };
-        let reply = self.call(Operation::GetTask, request).await;
-        self.note(&reply);
-        reply
+        self.call_and_note(Operation::GetTask, self.get_request(id)).await
     }
 
     pub(crate) async fn cancel(&self, id: &str) -> Reply {
-        let request = Request::Cancel { id: TaskId::from(id), metadata: None, tenant: self.tenant() };
-        let reply = self.call(Operation::CancelTask, request).await;
-        self.note(&reply);
-        reply
+        self.call_and_note(Operation::CancelTask, self.cancel_request(id)).await
     }
 
-    /// Notes that a task of ours has ended.
-    fn note(&self, reply: &Reply) {
+    /// Notes when a task of ours has ended.
+    async fn call_and_note(&self, operation: Operation, request: Request) -> Reply {
+        let reply = self.call(operation, request).await;
         if let Some(task) = reply.result().filter(|task| self.has_ended(task)) {
             self.sent_messages.ends(task["id"].as_str().unwrap_or_default());
         }
+        reply
+    }
+
+    pub(crate) fn get_request(&self, id: impl Into<TaskId>) -> Request {
+        Request::Get { id: id.into(), history_length: None, tenant: self.tenant() }
+    }
+
+    pub(crate) fn cancel_request(&self, id: impl Into<TaskId>) -> Request {
+        Request::Cancel { id: id.into(), metadata: None, tenant: self.tenant() }
+    }
+
+    pub(crate) fn subscribe_request(&self, id: impl Into<TaskId>) -> Request {
+        Request::Subscribe { id: id.into(), tenant: self.tenant() }
     }
 
     pub(crate) fn list_webhooks_request(&self, task_id: TaskId) -> Request {
@@ -87,14 +95,11 @@ impl TestedInterface {
         if self.is_rpc() {
             let params = encode_params(dialect, operation, request).map_err(|problem| problem.to_string())?;
             let method = operation.method(self.endpoint.version);
+            let mut body = json!({ "jsonrpc": "2.0", "id": 1, "method": method });
             // Without parameters the member is absent, not empty.
-            let body = match params.is_empty() {
-                true => json!({ "jsonrpc": "2.0", "id": 1, "method": method }),
-                false => {
-                    let params: Value = serde_json::from_slice(&params).map_err(|error| error.to_string())?;
-                    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
-                }
-            };
+            if !params.is_empty() {
+                body["params"] = serde_json::from_slice(&params).map_err(|error| error.to_string())?;
+            }
             let mut test_request = self.bytes(body.to_string().into_bytes());
             if operation.is_streaming() {
                 accept_events(&mut test_request);
@@ -161,7 +166,7 @@ impl TestedInterface {
 
     /// GetTask for a task that does not exist: no side effects, and every agent answers it.
     pub(crate) fn harmless_request(&self) -> Result<TestRequest, String> {
-        let request = Request::Get { id: TaskId::generate(), history_length: None, tenant: self.tenant() };
+        let request = self.get_request(TaskId::generate());
         self.encode(Operation::GetTask, &request).map(|(test_request, _)| test_request)
     }
 }

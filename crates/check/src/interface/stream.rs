@@ -118,11 +118,12 @@ pub(crate) struct OpenStream<'a> {
 }
 
 impl TestedInterface {
-    pub(crate) async fn record(&self, operation: Operation, request: Request, until: ReadUntil) -> RecordedStream {
+    /// Reads the stream of a message to its end.
+    pub(super) async fn record_message(&self) -> RecordedStream {
         let began = Instant::now();
-        match self.open_stream(operation, request, &[]).await {
+        match self.open_stream(Operation::SendStreamingMessage, Request::Send(self.message(false)), &[]).await {
             Ok(mut stream) => {
-                stream.read(until, self.agent.patience.saturating_sub(began.elapsed())).await;
+                stream.read(ReadUntil::End, self.agent.patience.saturating_sub(began.elapsed())).await;
                 stream.close()
             }
             Err(recorded) => recorded,

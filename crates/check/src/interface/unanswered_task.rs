@@ -7,6 +7,7 @@ use switchboard_a2a::{ListRequest, Operation, Request};
 
 use super::TestedInterface;
 use crate::reply::ReplyContent;
+use crate::wire::entries;
 
 /// How many pages are read: some agents list the oldest tasks first.
 const PAGES: usize = 10;
@@ -47,9 +48,9 @@ impl TestedInterface {
             };
             let reply = self.call(Operation::ListTasks, Request::List(list)).await;
             let result = reply.result().ok_or("the agent lists no tasks")?;
-            let mut tasks = result["tasks"].as_array().into_iter().flatten();
+            let mut tasks = entries(&result["tasks"]);
             let is_ours = |task: &&Value| {
-                let mut history = task["history"].as_array().into_iter().flatten();
+                let mut history = entries(&task["history"]);
                 history.any(|message| message["messageId"] == message_id)
             };
             if let Some(task) = tasks.find(is_ours) {

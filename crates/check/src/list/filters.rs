@@ -4,17 +4,9 @@ use serde_json::Value;
 use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, TaskState, Timestamp};
 
 use super::{FAR_FUTURE, listed};
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
-use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail};
-use crate::wire::short;
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("list-status", Run::Interface(|interface| Box::pin(status(interface)))),
-    ("list-after", Run::Interface(|interface| Box::pin(after(interface)))),
-    ("list-no-history", Run::Interface(|interface| Box::pin(no_history(interface)))),
-    ("list-token-unknown", Run::Interface(|interface| Box::pin(token_unknown(interface)))),
-];
+use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems};
+use crate::wire::{entries, short};
 
 const STATES: [TaskState; 8] = [
     TaskState::Submitted,
@@ -36,7 +28,7 @@ async fn first(interface: &TestedInterface) -> CheckResult<Value> {
     reply.result().cloned().map_or_else(|| reply.failure().about_task(id), Ok)
 }
 
-async fn status(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn status(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 has no lists")?;
     let task = first(interface).await?;
     let state = &task["status"]["state"];
@@ -59,7 +51,7 @@ async fn status(interface: &TestedInterface) -> CheckResult {
     Ok(())
 }
 
-async fn after(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn after(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 has no lists")?;
     let task = first(interface).await?;
     let at = task["status"]["timestamp"].as_str().and_then(Timestamp::parse).or_skip("the task has no time")?;
@@ -80,16 +72,14 @@ async fn after(interface: &TestedInterface) -> CheckResult {
     if tasks.is_empty() { Ok(()) } else { reply.failure_because("there are tasks of the future") }
 }
 
-async fn no_history(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn no_history(interface: &TestedInterface) -> CheckResult {
     let request = ListRequest { history_length: Some(0), ..ListRequest::default() };
     let (reply, tasks) = listed(interface, request).await?;
-    match tasks.iter().find(|task| task["history"].as_array().is_some_and(|history| !history.is_empty())) {
-        None => Ok(()),
-        Some(task) => fail(&reply.sent, format!("a task with \"history\":{}", short(&task["history"]))),
-    }
+    let found = tasks.iter().map(|task| &task["history"]).find(|history| entries(history).next().is_some());
+    no_problems(found.map(|history| format!("a task with \"history\":{}", short(history))), &reply.sent)
 }
 
-async fn token_unknown(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn token_unknown(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 has no lists")?;
     let page_token = Some("never-given-out".to_owned());
     let request = ListRequest { page_token, tenant: interface.tenant(), ..ListRequest::default() };

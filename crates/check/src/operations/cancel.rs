@@ -2,21 +2,14 @@
 
 use switchboard_a2a::ErrorKind;
 
-use crate::checks::{CheckFunction, Run};
 use crate::interface::{Cancellation, StreamEnd, TestedInterface};
 use crate::operations::ENDED;
-use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, skip};
+use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems, skip};
 use crate::wire::{self, Event, short};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("cancel-open", Run::Interface(|interface| Box::pin(open(interface)))),
-    ("cancel-final", Run::Interface(|interface| Box::pin(is_final(interface)))),
-    ("cancel-ends-streams", Run::Interface(|interface| Box::pin(ends_streams(interface)))),
-];
 
 const NONE_OPEN: &str = "no task was left open";
 
-async fn open(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn open(interface: &TestedInterface) -> CheckResult {
     let canceled = interface.canceled().await.or_skip(NONE_OPEN)?;
     let reply = &canceled.reply;
     match reply.result() {
@@ -34,20 +27,16 @@ async fn canceled(interface: &TestedInterface) -> CheckResult<&Cancellation> {
     Ok(canceled)
 }
 
-async fn is_final(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn is_final(interface: &TestedInterface) -> CheckResult {
     let canceled = canceled(interface).await?;
-    match &canceled.changed {
-        None => Ok(()),
-        Some((before, now)) => {
-            let now_task = now.result().cloned().unwrap_or_default();
-            let (before, after) = (short(&before["status"]), short(&now_task["status"]));
-            let seen = if before == after { "its artifacts changed".to_owned() } else { format!("then {after}") };
-            fail(&canceled.reply.sent, format!("it was {before}, {seen}"))
-        }
-    }
+    let Some((before, now)) = &canceled.changed else { return Ok(()) };
+    let now_task = now.result().cloned().unwrap_or_default();
+    let (before, after) = (short(&before["status"]), short(&now_task["status"]));
+    let seen = if before == after { "its artifacts changed".to_owned() } else { format!("then {after}") };
+    fail(&canceled.reply.sent, format!("it was {before}, {seen}"))
 }
 
-async fn ends_streams(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn ends_streams(interface: &TestedInterface) -> CheckResult {
     let canceled = canceled(interface).await?;
     let recorded = match &canceled.recorded {
         Some(recorded) if recorded.is_stream() && !recorded.events.is_empty() => recorded,
@@ -65,8 +54,6 @@ async fn ends_streams(interface: &TestedInterface) -> CheckResult {
         Event::Task(held) | Event::Status(held) => wire::state(interface.dialect(), held) == Some("canceled"),
         _ => false,
     };
-    match recorded.events[end..].iter().find(|frame| !is_last_word(frame)) {
-        None => Ok(()),
-        Some(frame) => fail(&recorded.reply.sent, format!("after the end came {}", short(frame))),
-    }
+    let later = recorded.events[end..].iter().find(|frame| !is_last_word(frame));
+    no_problems(later.map(|frame| format!("after the end came {}", short(frame))), &recorded.reply.sent)
 }

@@ -3,16 +3,9 @@
 use serde_json::{Value, json};
 use switchboard_a2a::{ErrorKind, Operation, Request, TaskId};
 
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::Reply;
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("get-no-history", Run::Interface(|interface| Box::pin(none(interface)))),
-    ("get-history-length", Run::Interface(|interface| Box::pin(last(interface)))),
-    ("get-history-negative", Run::Interface(|interface| Box::pin(negative(interface)))),
-];
 
 const NO_TASK: &str = "the message was not answered with a task";
 
@@ -26,7 +19,7 @@ fn history(reply: &Reply) -> Option<Vec<Value>> {
     reply.result().map(|task| task["history"].as_array().cloned().unwrap_or_default())
 }
 
-async fn none(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn none(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 does not tell 0 from absent")?;
     let reply = get_with_history(interface, Some(0)).await.or_skip(NO_TASK)?;
     match history(&reply) {
@@ -36,7 +29,7 @@ async fn none(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn last(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn last(interface: &TestedInterface) -> CheckResult {
     let whole = get_with_history(interface, None).await.or_skip(NO_TASK)?;
     let whole = history(&whole)
         .filter(|history| history.len() > 1)
@@ -54,7 +47,7 @@ async fn last(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn negative(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn negative(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 leaves it open")?;
     let id = interface.first_id().await.or_skip(NO_TASK)?;
     let test_request = match interface.is_rpc() {

@@ -3,16 +3,10 @@
 use serde_json::Value;
 
 use super::{NAME, applies, delete, refused, send_with_webhook, start_receiver};
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::ReplyContent;
 use crate::verdict::{CheckResult, OrSkip, applies_if, fail, skip};
 use crate::wire::{self, SendResult, short};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("push-delivered", Run::Interface(|interface| Box::pin(delivered(interface)))),
-    ("push-payload", Run::Interface(|interface| Box::pin(payload(interface)))),
-];
 
 /// The request that was sent with a webhook, and the body the webhook got, if it was called.
 pub(crate) type Delivery = CheckResult<(String, Option<Value>)>;
@@ -41,7 +35,7 @@ pub(crate) async fn deliver(interface: &TestedInterface) -> Delivery {
     Ok((reply.sent, body))
 }
 
-async fn delivered(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn delivered(interface: &TestedInterface) -> CheckResult {
     match interface.delivery().await {
         Ok((_, Some(_))) => Ok(()),
         Ok((sent, None)) => {
@@ -54,7 +48,7 @@ async fn delivered(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn payload(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn payload(interface: &TestedInterface) -> CheckResult {
     let (sent, body) = interface.delivery().await.as_ref().map_err(Clone::clone)?;
     let body = body.as_ref().or_skip("no webhook was called")?;
     let members = ["task", "message", "statusUpdate", "artifactUpdate"];

@@ -3,19 +3,15 @@
 use std::time::Duration;
 
 use super::{NAME, applies, delete, refused, send_with_webhook, start_receiver};
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::reply::ReplyContent;
 use crate::verdict::{CheckResult, applies_if, fail};
 use crate::wire::{self, SendResult};
 
-pub(crate) const CHECKS: &[CheckFunction] =
-    &[("push-not-waited-for", Run::Interface(|interface| Box::pin(not_waited_for(interface))))];
-
 /// How much longer it may take: within the noise of a machine, and less than any timeout for a receiver.
 const MORE: Duration = Duration::from_secs(2);
 
-async fn not_waited_for(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn not_waited_for(interface: &TestedInterface) -> CheckResult {
     applies(interface)?;
     let usual = interface.first().await.reply.took;
     let is_quick = interface.first_task().await.is_some() && usual + MORE <= interface.agent.patience;

@@ -2,16 +2,9 @@
 
 use switchboard_a2a::{ErrorKind, Operation, PushRequest, Request, TaskId};
 
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::push::delete;
 use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("push-unknown-task", Run::Interface(|interface| Box::pin(unknown_task(interface)))),
-    ("push-unknown-config", Run::Interface(|interface| Box::pin(unknown_config(interface)))),
-    ("push-delete-again", Run::Interface(|interface| Box::pin(delete_again(interface)))),
-];
 
 /// The id of a webhook that does not exist.
 const NONE: &str = "a2a-check-none";
@@ -22,13 +15,13 @@ fn applies(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 leaves it open")
 }
 
-async fn unknown_task(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn unknown_task(interface: &TestedInterface) -> CheckResult {
     applies(interface)?;
     let list = interface.list_webhooks_request(TaskId::generate());
     interface.call(Operation::ListPushConfigs, list).await.expect(&[ErrorKind::TaskNotFound])
 }
 
-async fn unknown_config(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn unknown_config(interface: &TestedInterface) -> CheckResult {
     applies(interface)?;
     let id = interface.first_id().await.or_skip("the agent has made no task")?;
     let get = PushRequest::Get { task_id: TaskId::from(id), id: Some(NONE.to_owned()), tenant: interface.tenant() };
@@ -36,7 +29,7 @@ async fn unknown_config(interface: &TestedInterface) -> CheckResult {
     reply.expect(&[ErrorKind::TaskNotFound]).about_task(id)
 }
 
-async fn delete_again(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn delete_again(interface: &TestedInterface) -> CheckResult {
     applies(interface)?;
     let id = interface.first_id().await.or_skip("the agent has made no task")?;
     let reply = delete(interface, id, NONE).await;

@@ -3,20 +3,11 @@
 
 use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, TaskId};
 
-use crate::checks::{CheckFunction, Run};
-use crate::interface::TestedInterface;
+use crate::interface::{ReadUntil, TestedInterface};
 use crate::reply::{Reply, ReplyContent};
 use crate::request::{Caller, TestRequest};
 use crate::verdict::{CheckResult, OrSkip, applies_if, fail, skip};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("security-other-read", Run::Interface(|interface| Box::pin(read(interface)))),
-    ("security-other-list", Run::Interface(|interface| Box::pin(list(interface)))),
-    ("security-other-cancel", Run::Interface(|interface| Box::pin(cancel(interface)))),
-    ("security-other-subscribe", Run::Interface(|interface| Box::pin(subscribe(interface)))),
-    ("security-other-answer", Run::Interface(|interface| Box::pin(answer(interface)))),
-    ("security-other-webhooks", Run::Interface(|interface| Box::pin(webhooks(interface)))),
-];
+use crate::wire::{entries, short};
 
 /// A task of the first caller, if a second caller is configured and accepted.
 async fn task(interface: &TestedInterface) -> CheckResult<&str> {
@@ -27,8 +18,14 @@ async fn task(interface: &TestedInterface) -> CheckResult<&str> {
     interface.first_id().await.or_skip("the agent has made no task")
 }
 
-async fn call(interface: &TestedInterface, operation: Operation, request: Request) -> Reply {
-    interface.call_as(Caller::Second, operation, request).await
+/// Passes if the operation on the task is refused to the second caller.
+async fn is_refused(
+    interface: &TestedInterface,
+    operation: Operation,
+    request: impl FnOnce(TaskId) -> Request,
+) -> CheckResult {
+    let id = task(interface).await?;
+    refused_as_unknown(&interface.call_as(Caller::Second, operation, request(TaskId::from(id))).await)
 }
 
 /// Passes if the refusal is that for a task that does not exist.
@@ -43,59 +40,50 @@ fn refused_as_unknown(reply: &Reply) -> CheckResult {
     }
 }
 
-async fn read(interface: &TestedInterface) -> CheckResult {
-    let id = task(interface).await?;
-    let request = Request::Get { id: TaskId::from(id), history_length: None, tenant: interface.tenant() };
-    refused_as_unknown(&call(interface, Operation::GetTask, request).await)
+pub(crate) async fn read(interface: &TestedInterface) -> CheckResult {
+    is_refused(interface, Operation::GetTask, |id| interface.get_request(id)).await
 }
 
-async fn list(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn list(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 has no lists")?;
     let id = task(interface).await?;
     let request = ListRequest { tenant: interface.tenant(), ..ListRequest::default() };
-    let reply = call(interface, Operation::ListTasks, Request::List(request)).await;
-    let mut tasks = reply.result().and_then(|result| result["tasks"].as_array()).into_iter().flatten();
-    match tasks.any(|task| task["id"] == id) {
+    let reply = interface.call_as(Caller::Second, Operation::ListTasks, Request::List(request)).await;
+    match reply.result().is_some_and(|result| entries(&result["tasks"]).any(|task| task["id"] == id)) {
         true => reply.failure_because("the second caller is shown it"),
         false => Ok(()),
     }
 }
 
-async fn cancel(interface: &TestedInterface) -> CheckResult {
-    let id = task(interface).await?;
-    let request = Request::Cancel { id: TaskId::from(id), metadata: None, tenant: interface.tenant() };
-    refused_as_unknown(&call(interface, Operation::CancelTask, request).await)
+pub(crate) async fn cancel(interface: &TestedInterface) -> CheckResult {
+    is_refused(interface, Operation::CancelTask, |id| interface.cancel_request(id)).await
 }
 
-async fn subscribe(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn subscribe(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.agent.has_capability("streaming"), "the card does not declare streaming")?;
     let id = task(interface).await?;
-    let request = Request::Subscribe { id: TaskId::from(id), tenant: interface.tenant() };
-    let Ok((test_request, _)) = interface.encode(Operation::SubscribeToTask, &request) else {
+    let Ok((test_request, _)) = interface.encode(Operation::SubscribeToTask, &interface.subscribe_request(id)) else {
         return skip("the task cannot be asked for");
     };
     let test_request = TestRequest { caller: Caller::Second, ..test_request };
     let recorded = match interface.request_stream(&test_request).await {
         Err(recorded) => recorded,
         Ok(mut stream) => {
-            stream.read(crate::interface::ReadUntil::First, interface.agent.patience).await;
+            stream.read(ReadUntil::First, interface.agent.patience).await;
             stream.close()
         }
     };
     match recorded.events.first() {
-        Some(frame) => fail(&recorded.reply.sent, format!("the second caller hears {}", crate::wire::short(frame))),
+        Some(frame) => fail(&recorded.reply.sent, format!("the second caller hears {}", short(frame))),
         None => refused_as_unknown(&recorded.reply),
     }
 }
 
-async fn answer(interface: &TestedInterface) -> CheckResult {
-    let id = task(interface).await?;
-    refused_as_unknown(&call(interface, Operation::SendMessage, interface.message_to(TaskId::from(id))).await)
+pub(crate) async fn answer(interface: &TestedInterface) -> CheckResult {
+    is_refused(interface, Operation::SendMessage, |id| interface.message_to(id)).await
 }
 
-async fn webhooks(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn webhooks(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.agent.has_capability("pushNotifications"), "the card does not declare webhooks")?;
-    let id = task(interface).await?;
-    let list = interface.list_webhooks_request(TaskId::from(id));
-    refused_as_unknown(&call(interface, Operation::ListPushConfigs, list).await)
+    is_refused(interface, Operation::ListPushConfigs, |id| interface.list_webhooks_request(id)).await
 }

@@ -5,21 +5,10 @@ use switchboard_a2a::extension::RESUMPTION;
 use switchboard_a2a::{ErrorKind, TaskId};
 
 use crate::artifacts::Artifacts;
-use crate::checks::{CheckFunction, Run};
 use crate::interface::{ReadUntil, Reconnection, RecordedStream, StreamEnd, TestedInterface};
 use crate::operations::ENDED;
-use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, skip};
+use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems, skip};
 use crate::wire::{self, Event, short};
-
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("stream-left", Run::Interface(|interface| Box::pin(goes_on(interface)))),
-    ("subscribe-unknown", Run::Interface(|interface| Box::pin(unknown(interface)))),
-    ("subscribe-ended", Run::Interface(|interface| Box::pin(ended(interface)))),
-    ("subscribe-open", Run::Interface(|interface| Box::pin(open(interface)))),
-    ("subscribe-follows", Run::Interface(|interface| Box::pin(follows(interface)))),
-    ("subscribe-twice", Run::Interface(|interface| Box::pin(twice(interface)))),
-    ("subscribe-resumes", Run::Interface(|interface| Box::pin(resumes(interface)))),
-];
 
 const NOT_RECONNECTED: &str = "no stream with a task could be begun and left";
 
@@ -29,7 +18,7 @@ fn applies(interface: &TestedInterface) -> CheckResult {
     applies_if(interface.is_v1(), "version 0.3 leaves it open")
 }
 
-async fn goes_on(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn goes_on(interface: &TestedInterface) -> CheckResult {
     let reconnection = interface.reconnection().await.or_skip(NOT_RECONNECTED)?;
     let state = |task: &Value| wire::state(interface.dialect(), task);
     let Some(now) = reconnection.task.result() else {
@@ -55,12 +44,12 @@ async fn goes_on(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-async fn unknown(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn unknown(interface: &TestedInterface) -> CheckResult {
     applies(interface)?;
     interface.subscribe(TaskId::generate().as_str(), ReadUntil::First).await.reply.expect(&[ErrorKind::TaskNotFound])
 }
 
-async fn ended(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn ended(interface: &TestedInterface) -> CheckResult {
     applies(interface)?;
     let id = interface.ended().await.or_skip("no task has ended")?;
     let recorded = interface.subscribe(id, ReadUntil::First).await;
@@ -86,7 +75,7 @@ async fn open_task(interface: &TestedInterface) -> CheckResult<String> {
     unanswered.map(str::to_owned).or_skip("the agent has made no task")
 }
 
-async fn open(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn open(interface: &TestedInterface) -> CheckResult {
     applies(interface)?;
     if before_end(interface, interface.reconnection().await).is_some() {
         return Ok(());
@@ -96,7 +85,7 @@ async fn open(interface: &TestedInterface) -> CheckResult {
     if begins_with(interface, &recorded, &id) { Ok(()) } else { not_begun_with_task(interface, &recorded, &id).await }
 }
 
-async fn follows(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn follows(interface: &TestedInterface) -> CheckResult {
     let reconnection = interface.reconnection().await.or_skip(NOT_RECONNECTED)?;
     let recorded = &reconnection.subscribed[0];
     applies_if(
@@ -130,13 +119,11 @@ async fn follows(interface: &TestedInterface) -> CheckResult {
     if !begins_with(interface, recorded, &reconnection.id) || !interface.has_ended(task) {
         return Ok(());
     }
-    match Artifacts::of_stream(interface.dialect(), &recorded.events).difference(&Artifacts::of_task(task)) {
-        None => Ok(()),
-        Some(difference) => fail(&recorded.reply.sent, difference),
-    }
+    let streamed = Artifacts::of_stream(interface.dialect(), &recorded.events);
+    no_problems(streamed.difference(&Artifacts::of_task(task)), &recorded.reply.sent)
 }
 
-async fn twice(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn twice(interface: &TestedInterface) -> CheckResult {
     applies(interface)?;
     if let Some(reconnection) = before_end(interface, interface.reconnection().await) {
         let [one, other] = &reconnection.subscribed;
@@ -163,11 +150,11 @@ async fn twice(interface: &TestedInterface) -> CheckResult {
     Ok(())
 }
 
-async fn resumes(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn resumes(interface: &TestedInterface) -> CheckResult {
     let reconnection = interface.reconnection().await.or_skip(NOT_RECONNECTED)?;
     let resumed = reconnection.resumed.as_ref().or_skip("the events have no ids")?;
-    let mut extensions = interface.agent.card["capabilities"]["extensions"].as_array().into_iter().flatten();
-    let is_promised = extensions.any(|extension| extension["uri"] == RESUMPTION);
+    let is_promised = wire::entries(&interface.agent.card["capabilities"]["extensions"])
+        .any(|extension| extension["uri"] == RESUMPTION);
     if !resumed.is_stream() {
         return match is_promised {
             true => resumed.reply.failure_because("the card promises to go on at any time"),

@@ -2,17 +2,11 @@
 
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH};
 
-use crate::checks::{CheckFunction, Run};
 use crate::interface::TestedInterface;
 use crate::streaming::stream;
 use crate::verdict::{CheckResult, fail, no_problems, skip};
 
-pub(crate) const CHECKS: &[CheckFunction] = &[
-    ("stream-unbuffered", Run::Interface(|interface| Box::pin(unbuffered(interface)))),
-    ("stream-keep-alive", Run::Interface(|interface| Box::pin(keep_alive(interface)))),
-];
-
-async fn unbuffered(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn unbuffered(interface: &TestedInterface) -> CheckResult {
     let recorded = stream(interface).await?;
     let text = |name: &str| {
         let value = recorded.reply.headers.get(name).and_then(|value| value.to_str().ok());
@@ -32,10 +26,10 @@ async fn unbuffered(interface: &TestedInterface) -> CheckResult {
             problems.push(format!("{name}: {value}"));
         }
     }
-    no_problems(&problems, &recorded.reply.sent)
+    no_problems(problems, &recorded.reply.sent)
 }
 
-async fn keep_alive(interface: &TestedInterface) -> CheckResult {
+pub(crate) async fn keep_alive(interface: &TestedInterface) -> CheckResult {
     let recorded = stream(interface).await?;
     let most = interface.agent.silence;
     if recorded.silence >= most {
