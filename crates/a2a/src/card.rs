@@ -11,7 +11,7 @@ mod write_security;
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{flag, non_empty, optional_flag, or_default};
+use crate::lenient::{flag, non_empty, object_or_default, optional_flag, optional_object, or_default};
 use crate::{Json, Metadata};
 
 pub use security::{OAuthFlow, OAuthFlows, SecurityRequirement, SecurityScheme};
@@ -19,35 +19,49 @@ pub use write::CardFormat;
 
 /// A whole card.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(from = "read::CardWire")]
+#[serde(rename_all = "camelCase", default)]
 pub struct AgentCard {
     /// For people.
+    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// What it does.
+    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// Where it listens, best first.
+    #[serde(alias = "supported_interfaces", deserialize_with = "or_default")]
     pub supported_interfaces: Vec<AgentInterface>,
     /// The organization that offers it.
+    #[serde(deserialize_with = "optional_object")]
     pub provider: Option<AgentProvider>,
     /// The agent's own version.
+    #[serde(deserialize_with = "or_default")]
     pub version: String,
     /// Where to read more.
+    #[serde(alias = "documentation_url", deserialize_with = "non_empty")]
     pub documentation_url: Option<String>,
     /// What it can do beyond answering.
+    #[serde(deserialize_with = "object_or_default")]
     pub capabilities: AgentCapabilities,
     /// The ways to authenticate, by name, in order.
+    #[serde(alias = "security_schemes", deserialize_with = "read_security::schemes")]
     pub security_schemes: Vec<(String, SecurityScheme)>,
     /// Any one of these must be met.
+    #[serde(alias = "security_requirements", deserialize_with = "or_default")]
     pub security_requirements: Vec<SecurityRequirement>,
     /// Media types it reads.
+    #[serde(alias = "default_input_modes", deserialize_with = "or_default")]
     pub default_input_modes: Vec<String>,
     /// Media types it writes.
+    #[serde(alias = "default_output_modes", deserialize_with = "or_default")]
     pub default_output_modes: Vec<String>,
     /// What it is good at.
+    #[serde(deserialize_with = "or_default")]
     pub skills: Vec<AgentSkill>,
     /// Signatures over the v1.0 form.
+    #[serde(deserialize_with = "or_default")]
     pub signatures: Vec<AgentCardSignature>,
     /// A picture.
+    #[serde(alias = "icon_url", deserialize_with = "non_empty")]
     pub icon_url: Option<String>,
 }
 
@@ -121,23 +135,31 @@ pub struct AgentExtension {
 
 /// Something an agent is good at.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(from = "read::SkillWire")]
+#[serde(rename_all = "camelCase", default)]
 pub struct AgentSkill {
     /// Unique on the card.
+    #[serde(deserialize_with = "or_default")]
     pub id: String,
     /// For people.
+    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// What it does.
+    #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// Words to find it by.
+    #[serde(deserialize_with = "or_default")]
     pub tags: Vec<String>,
     /// Things to say to it.
+    #[serde(deserialize_with = "or_default")]
     pub examples: Vec<String>,
     /// Media types it reads, if not the card's.
+    #[serde(alias = "input_modes", deserialize_with = "or_default")]
     pub input_modes: Vec<String>,
     /// Media types it writes, if not the card's.
+    #[serde(alias = "output_modes", deserialize_with = "or_default")]
     pub output_modes: Vec<String>,
     /// What it needs beyond the card's requirements.
+    #[serde(alias = "security_requirements", deserialize_with = "or_default")]
     pub security_requirements: Vec<SecurityRequirement>,
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::v03::{ListedTask, StatusUpdate, view};
-use crate::write_json::{append, to_bytes};
+use crate::write_json::{Object, append, to_bytes};
 use crate::{Artifact, Dialect, ListResponse, Message, PushConfig, StreamResponse, Task, TaskStatusUpdate};
 
 /// A bare task, the answer to getting and cancelling one.
@@ -144,33 +144,17 @@ pub fn encode_push_config(dialect: Dialect, config: &PushConfig) -> Vec<u8> {
 
 /// A task's webhooks: a bare array on v0.3 JSON-RPC, an object elsewhere.
 pub fn encode_push_list(dialect: Dialect, configs: &[PushConfig], next_page_token: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    bytes.extend_from_slice(if dialect == Dialect::V03Rpc { b"[" } else { b"{\"configs\":[" });
-    for (index, config) in configs.iter().enumerate() {
-        if index > 0 {
-            bytes.push(b',');
-        }
-        bytes.extend_from_slice(&encode_push_config(dialect, config));
+    let configs = view(dialect, configs);
+    match dialect {
+        Dialect::V03Rpc => to_bytes(&configs),
+        _ => Object::default().member("configs", &configs).member("nextPageToken", next_page_token).end(),
     }
-    bytes.push(b']');
-    if dialect != Dialect::V03Rpc {
-        bytes.extend_from_slice(b",\"nextPageToken\":");
-        append(&mut bytes, next_page_token);
-        bytes.push(b'}');
-    }
-    bytes
 }
 
 /// Puts a value under its name, unless v0.3 JSON-RPC tells it by its `kind`.
-fn in_member(dialect: Dialect, member: &str, inner: Vec<u8>) -> Vec<u8> {
-    if dialect == Dialect::V03Rpc {
-        return inner;
+fn in_member(dialect: Dialect, member: &'static str, inner: Vec<u8>) -> Vec<u8> {
+    match dialect {
+        Dialect::V03Rpc => inner,
+        _ => Object::with_capacity(inner.len() + member.len() + 5).encoded(member, &inner).end(),
     }
-    let mut bytes = Vec::with_capacity(inner.len() + member.len() + 5);
-    bytes.extend_from_slice(b"{\"");
-    bytes.extend_from_slice(member.as_bytes());
-    bytes.extend_from_slice(b"\":");
-    bytes.extend_from_slice(&inner);
-    bytes.push(b'}');
-    bytes
 }

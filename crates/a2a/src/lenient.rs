@@ -118,6 +118,15 @@ where
     Ok(Option::<ObjectValue<T>>::deserialize(deserializer)?.map(|ObjectValue(value)| value))
 }
 
+/// An object, or `null` for the default value.
+pub(crate) fn object_or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(optional_object(deserializer)?.unwrap_or_default())
+}
+
 /// The original protocol buffer name of a camelCase member.
 pub(crate) fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);

@@ -45,6 +45,10 @@ impl<V: Serialize> Serialize for OrderedMap<'_, V> {
 pub(crate) struct Object(Vec<u8>);
 
 impl Object {
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     /// Adds a member.
     pub(crate) fn member<T: Serialize + ?Sized>(mut self, name: &'static str, value: &T) -> Self {
         self.name(name);

@@ -2,26 +2,37 @@
 
 use serde::Deserialize;
 
-use super::security::{SchemeMap, SecurityRequirement};
-use super::{AgentCapabilities, AgentCard, AgentCardSignature, AgentInterface, AgentProvider, AgentSkill};
-use crate::lenient::{non_empty, object_from_slice, optional_flag, optional_object, or_default};
+use super::security::SecurityRequirement;
+use super::{AgentCard, AgentInterface};
+use crate::lenient::{non_empty, object_from_slice, optional_flag, or_default};
 
 impl AgentCard {
-    /// Reads a card leniently.
+    /// Reads a card leniently: the members of v1.0 first, and where one is absent what older versions have instead.
     pub fn decode(json: &[u8]) -> Result<Self, serde_json::Error> {
-        object_from_slice(json)
+        let mut card: Self = object_from_slice(json)?;
+        let mut old: OldMembers = object_from_slice(json)?;
+        let extended_card = &mut card.capabilities.extended_agent_card;
+        *extended_card = extended_card.or(old.supports_authenticated_extended_card);
+        if card.security_requirements.is_empty() {
+            card.security_requirements = std::mem::take(&mut old.security);
+        }
+        for (skill, old) in card.skills.iter_mut().zip(std::mem::take(&mut old.skills)) {
+            if skill.security_requirements.is_empty() {
+                skill.security_requirements = old.security;
+            }
+        }
+        card.supported_interfaces = match card.supported_interfaces {
+            none if none.is_empty() => old.take_interfaces(),
+            listed => listed.into_iter().map(|interface| normalized(interface, "1.0")).collect(),
+        };
+        Ok(card)
     }
 }
 
+/// The members of a card that v1.0 does not have. Hybrid cards say the same under both names.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct CardWire {
-    #[serde(deserialize_with = "or_default")]
-    name: String,
-    #[serde(deserialize_with = "or_default")]
-    description: String,
-    #[serde(alias = "supported_interfaces", deserialize_with = "or_default")]
-    supported_interfaces: Vec<AgentInterface>,
+struct OldMembers {
     /// Seen on cards older than v0.3.
     #[serde(deserialize_with = "or_default")]
     interfaces: Vec<AgentInterface>,
@@ -33,66 +44,24 @@ pub(super) struct CardWire {
     additional_interfaces: Vec<AgentInterface>,
     #[serde(alias = "protocol_version", deserialize_with = "non_empty")]
     protocol_version: Option<String>,
-    #[serde(deserialize_with = "optional_object")]
-    provider: Option<AgentProvider>,
-    #[serde(deserialize_with = "or_default")]
-    version: String,
-    #[serde(alias = "documentation_url", deserialize_with = "non_empty")]
-    documentation_url: Option<String>,
-    #[serde(deserialize_with = "optional_object")]
-    capabilities: Option<AgentCapabilities>,
-    #[serde(alias = "security_schemes", deserialize_with = "or_default")]
-    security_schemes: SchemeMap,
-    #[serde(alias = "security_requirements", deserialize_with = "or_default")]
-    security_requirements: Vec<SecurityRequirement>,
     #[serde(deserialize_with = "or_default")]
     security: Vec<SecurityRequirement>,
-    #[serde(alias = "default_input_modes", deserialize_with = "or_default")]
-    default_input_modes: Vec<String>,
-    #[serde(alias = "default_output_modes", deserialize_with = "or_default")]
-    default_output_modes: Vec<String>,
     #[serde(deserialize_with = "or_default")]
-    skills: Vec<AgentSkill>,
-    #[serde(deserialize_with = "or_default")]
-    signatures: Vec<AgentCardSignature>,
-    #[serde(alias = "icon_url", deserialize_with = "non_empty")]
-    icon_url: Option<String>,
+    skills: Vec<OldSkill>,
     #[serde(alias = "supports_authenticated_extended_card", deserialize_with = "optional_flag")]
     supports_authenticated_extended_card: Option<bool>,
 }
 
-impl From<CardWire> for AgentCard {
-    fn from(mut wire: CardWire) -> Self {
-        let mut capabilities = wire.capabilities.take().unwrap_or_default();
-        capabilities.extended_agent_card =
-            capabilities.extended_agent_card.or(wire.supports_authenticated_extended_card);
-        Self {
-            supported_interfaces: wire.take_interfaces(),
-            name: wire.name,
-            description: wire.description,
-            provider: wire.provider,
-            version: wire.version,
-            documentation_url: wire.documentation_url,
-            capabilities,
-            security_schemes: wire.security_schemes.0,
-            security_requirements: either(wire.security_requirements, wire.security),
-            default_input_modes: wire.default_input_modes,
-            default_output_modes: wire.default_output_modes,
-            skills: wire.skills,
-            signatures: wire.signatures,
-            icon_url: wire.icon_url,
-        }
-    }
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OldSkill {
+    #[serde(deserialize_with = "or_default")]
+    security: Vec<SecurityRequirement>,
 }
 
-impl CardWire {
-    /// The interfaces of `supportedInterfaces`; the v0.3 members count only where that is absent. An interface without
-    /// a version has the default version of its form: 1.0, or the card's own v0.3 version.
+impl OldMembers {
+    /// The interfaces. One without a version has the card's own.
     fn take_interfaces(&mut self) -> Vec<AgentInterface> {
-        let listed = std::mem::take(&mut self.supported_interfaces);
-        if !listed.is_empty() {
-            return listed.into_iter().map(|interface| normalized(interface, "1.0")).collect();
-        }
         let default_version = self.protocol_version.as_deref().unwrap_or("0.3");
         let first = self.url.take().map(|url| {
             let protocol_binding = std::mem::take(&mut self.preferred_transport);
@@ -125,47 +94,4 @@ fn normalized(mut interface: AgentInterface, default_version: &str) -> AgentInte
         interface.protocol_version = default_version.to_owned();
     }
     interface
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SkillWire {
-    #[serde(deserialize_with = "or_default")]
-    id: String,
-    #[serde(deserialize_with = "or_default")]
-    name: String,
-    #[serde(deserialize_with = "or_default")]
-    description: String,
-    #[serde(deserialize_with = "or_default")]
-    tags: Vec<String>,
-    #[serde(deserialize_with = "or_default")]
-    examples: Vec<String>,
-    #[serde(alias = "input_modes", deserialize_with = "or_default")]
-    input_modes: Vec<String>,
-    #[serde(alias = "output_modes", deserialize_with = "or_default")]
-    output_modes: Vec<String>,
-    #[serde(alias = "security_requirements", deserialize_with = "or_default")]
-    security_requirements: Vec<SecurityRequirement>,
-    #[serde(deserialize_with = "or_default")]
-    security: Vec<SecurityRequirement>,
-}
-
-impl From<SkillWire> for AgentSkill {
-    fn from(wire: SkillWire) -> Self {
-        Self {
-            id: wire.id,
-            name: wire.name,
-            description: wire.description,
-            tags: wire.tags,
-            examples: wire.examples,
-            input_modes: wire.input_modes,
-            output_modes: wire.output_modes,
-            security_requirements: either(wire.security_requirements, wire.security),
-        }
-    }
-}
-
-/// Hybrid cards hold the same requirements under both names.
-fn either(v1: Vec<SecurityRequirement>, v03: Vec<SecurityRequirement>) -> Vec<SecurityRequirement> {
-    if v1.is_empty() { v03 } else { v1 }
 }

@@ -2,16 +2,15 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::security::{OAuthFlow, OAuthFlows, SchemeMap, SecurityRequirement, SecurityScheme};
+use super::security::{OAuthFlow, OAuthFlows, SecurityRequirement, SecurityScheme};
 use crate::lenient::{non_empty, optional_object, or_default, snake_case};
 use crate::{Json, Metadata};
 
-impl<'de> Deserialize<'de> for SchemeMap {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let named = Metadata::deserialize(deserializer)?;
-        let scheme = |value: &Json| known_scheme(value).unwrap_or_else(|| SecurityScheme::Unknown(value.clone()));
-        Ok(Self(named.iter().map(|(name, value)| (name.to_owned(), scheme(value))).collect()))
-    }
+/// The `securitySchemes` object.
+pub(super) fn schemes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, SecurityScheme)>, D::Error> {
+    let named: Metadata = or_default(deserializer)?;
+    let scheme = |value: &Json| known_scheme(value).unwrap_or_else(|| SecurityScheme::Unknown(value.clone()));
+    Ok(named.iter().map(|(name, value)| (name.to_owned(), scheme(value))).collect())
 }
 
 fn known_scheme(value: &Json) -> Option<SecurityScheme> {
@@ -130,7 +129,7 @@ impl From<FlowsWire> for OAuthFlows {
 }
 
 pub(super) fn scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, String)>, D::Error> {
-    let scopes = Option::<Metadata>::deserialize(deserializer)?.unwrap_or_default();
+    let scopes: Metadata = or_default(deserializer)?;
     Ok(scopes.iter().map(|(name, what)| (name.to_owned(), what.as_text().unwrap_or_default())).collect())
 }
 

@@ -7,10 +7,6 @@ use crate::Json;
 use crate::lenient::{flag, non_empty};
 use crate::write_json::OrderedMap;
 
-/// The `securitySchemes` object.
-#[derive(Default)]
-pub(super) struct SchemeMap(pub(super) Vec<(String, SecurityScheme)>);
-
 /// One way to authenticate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SecurityScheme {

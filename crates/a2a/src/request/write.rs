@@ -7,8 +7,9 @@ mod send;
 
 use super::unsupported::EncodeError;
 use super::{ListRequest, PushRequest, Request};
+use crate::encode::encode_push_config;
 use crate::write_json::Object;
-use crate::{Dialect, Operation, PushConfig, TaskId, TaskState, Version, v03};
+use crate::{Dialect, Operation, TaskId, TaskState, v03};
 
 pub use rest::{RestCall, RestFallback, encode_rest};
 
@@ -23,7 +24,7 @@ pub fn encode_params(dialect: Dialect, operation: Operation, request: &Request) 
     let object = Object::default().optional("tenant", request.tenant());
     let object = match request {
         Request::Send(request) => return Ok(send::body(dialect, request)),
-        Request::Push(PushRequest::Create(config)) => return Ok(config_body(dialect, config)),
+        Request::Push(PushRequest::Create(config)) => return Ok(encode_push_config(dialect, config)),
         Request::ExtendedCard { .. } if dialect == Dialect::V03Rpc => return Ok(Vec::new()),
         Request::ExtendedCard { .. } => object,
         Request::Get { id, history_length, .. } => {
@@ -53,11 +54,6 @@ fn task_name(dialect: Dialect) -> &'static str {
 
 fn config_name(dialect: Dialect) -> &'static str {
     if dialect == Dialect::V1 { "id" } else { "pushNotificationConfigId" }
-}
-
-/// A webhook as the parameters or the body that registers it.
-fn config_body(dialect: Dialect, config: &PushConfig) -> Vec<u8> {
-    crate::encode::encode_push_config(dialect, config)
 }
 
 /// No v0.3 schema has this request. The peers that serve it read the names of v1.0.
@@ -131,12 +127,4 @@ fn is_for_operation(operation: Operation, request: &Request) -> bool {
 /// The history length as it is written: v0.3 REST has no presence for numbers, so zero is left out there.
 fn written_history_length(dialect: Dialect, history_length: Option<u32>) -> Option<u32> {
     history_length.filter(|length| *length != 0 || dialect != Dialect::V03Rest)
-}
-
-/// The prefix of every path of a version.
-fn path_prefix(version: Version) -> &'static str {
-    match version {
-        Version::V1 => "",
-        Version::V03 => "/v1",
-    }
 }

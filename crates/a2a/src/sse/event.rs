@@ -21,14 +21,11 @@ pub struct Event {
     pub retry: Option<Duration>,
 }
 
-/// The lines since the last blank one.
+/// The event of the lines since the last blank one.
 #[derive(Debug, Default)]
 pub(super) struct Block {
-    name: Option<String>,
-    data: Option<String>,
-    id: Option<String>,
-    after: Option<u64>,
-    retry: Option<Duration>,
+    event: Event,
+    has_data: bool,
 }
 
 impl Block {
@@ -38,12 +35,12 @@ impl Block {
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "data" => self.data(value),
-            "event" => self.name = Some(value.to_owned()).filter(|name| !name.is_empty()),
+            "event" => self.event.name = Some(value.to_owned()).filter(|name| !name.is_empty()),
             // A header could not carry it back.
-            "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
-            "after" => self.after = value.parse().ok(),
+            "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
+            "after" => self.event.after = value.parse().ok(),
             "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
-                self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry);
+                self.event.retry = value.parse().ok().map(Duration::from_millis).or(self.event.retry);
             }
             _ if line.trim() == DONE => self.data(DONE),
             _ => {}
@@ -51,24 +48,15 @@ impl Block {
     }
 
     fn data(&mut self, value: &str) {
-        match &mut self.data {
-            None => self.data = Some(value.to_owned()),
-            Some(data) => {
-                data.push('\n');
-                data.push_str(value);
-            }
+        if std::mem::replace(&mut self.has_data, true) {
+            self.event.data.push('\n');
         }
+        self.event.data.push_str(value);
     }
 
     /// The event, if it has any field. A browser would require data; resumption needs the id and the retry time too.
     pub(super) fn event(self) -> Option<Event> {
-        let says_something = self.data.is_some() || self.id.is_some() || self.retry.is_some();
-        says_something.then(|| Event {
-            name: self.name,
-            data: self.data.unwrap_or_default(),
-            id: self.id,
-            after: self.after,
-            retry: self.retry,
-        })
+        let says_something = self.has_data || self.event.id.is_some() || self.event.retry.is_some();
+        says_something.then_some(self.event)
     }
 }

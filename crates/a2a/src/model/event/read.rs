@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 
 use super::StreamResponse;
+use crate::{Json, Metadata};
 
 impl<'de> Deserialize<'de> for StreamResponse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -25,7 +25,7 @@ impl<'de> Visitor<'de> for FrameVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<StreamResponse, A::Error> {
-        let mut bare: Vec<(String, Box<RawValue>)> = Vec::new();
+        let mut bare = Metadata::default();
         while let Some(key) = access.next_key::<String>()? {
             let member = match FrameKind::of_member(&key) {
                 Some(FrameKind::Task) => access.next_value::<Option<_>>()?.map(StreamResponse::Task),
@@ -33,7 +33,7 @@ impl<'de> Visitor<'de> for FrameVisitor {
                 Some(FrameKind::Status) => access.next_value::<Option<_>>()?.map(StreamResponse::StatusUpdate),
                 Some(FrameKind::Artifact) => access.next_value::<Option<_>>()?.map(StreamResponse::ArtifactUpdate),
                 None => {
-                    bare.push((key, access.next_value()?));
+                    bare.insert(key, access.next_value()?);
                     None
                 }
             };
@@ -46,9 +46,10 @@ impl<'de> Visitor<'de> for FrameVisitor {
     }
 }
 
-fn read_bare(members: &[(String, Box<RawValue>)]) -> Result<StreamResponse, String> {
+fn read_bare(members: &Metadata) -> Result<StreamResponse, String> {
     let kind = bare_kind(members).ok_or("neither task, message, statusUpdate nor artifactUpdate")?;
-    kind.read(&object_text(members)).map_err(|error| error.to_string())
+    let object = serde_json::to_string(members).and_then(|text| kind.read(&text));
+    object.map_err(|error| error.to_string())
 }
 
 /// Which of the four a frame is.
@@ -94,8 +95,8 @@ impl FrameKind {
     }
 }
 
-fn bare_kind(members: &[(String, Box<RawValue>)]) -> Option<FrameKind> {
-    let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| value.get());
+fn bare_kind(members: &Metadata) -> Option<FrameKind> {
+    let member = |name: &str| members.get(name).map(Json::as_str);
     let tag = member("kind").or_else(|| member("type")).unwrap_or_default();
     if let Some(kind) = FrameKind::from_name(tag.trim_matches('"')) {
         return Some(kind);
@@ -113,18 +114,4 @@ fn bare_kind(members: &[(String, Box<RawValue>)]) -> Option<FrameKind> {
     } else {
         None
     }
-}
-
-fn object_text(members: &[(String, Box<RawValue>)]) -> String {
-    let mut text = String::from("{");
-    for (index, (key, value)) in members.iter().enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        text.push_str(&serde_json::Value::from(key.as_str()).to_string());
-        text.push(':');
-        text.push_str(value.get());
-    }
-    text.push('}');
-    text
 }

@@ -56,43 +56,36 @@ impl<'de> Visitor<'de> for PartVisitor {
         let mut filename: Option<String> = None;
         let mut media_type: Option<String> = None;
         while let Some(key) = access.next_key::<Key>()? {
-            match key {
-                Key::Text => {
-                    let text: Option<String> = access.next_value()?;
-                    set_content::<A::Error>(&mut found, text.map(PartContent::Text))?;
-                }
+            let content = match key {
+                Key::Text => access.next_value::<Option<String>>()?.map(PartContent::Text),
                 Key::Raw => {
                     let raw: Option<String> = access.next_value()?;
                     let bytes = raw.map(|text| decode_base64(&text)).transpose().map_err(A::Error::custom)?;
-                    set_content::<A::Error>(&mut found, bytes.map(PartContent::Raw))?;
+                    bytes.map(PartContent::Raw)
                 }
-                Key::Url => {
-                    let url: Option<String> = access.next_value()?;
-                    set_content::<A::Error>(&mut found, url.map(PartContent::Url))?;
-                }
-                Key::Data => set_content::<A::Error>(&mut found, Some(PartContent::Data(access.next_value()?)))?,
-                Key::File => {
-                    if let Some(file) = access.next_value::<Option<File>>()? {
-                        filename = file.name.or(filename);
-                        media_type = file.media_type.or(media_type);
-                        set_content::<A::Error>(&mut found, Some(file.content))?;
-                    }
-                }
+                Key::Url => access.next_value::<Option<String>>()?.map(PartContent::Url),
+                Key::Data => Some(PartContent::Data(access.next_value()?)),
+                Key::File => access.next_value::<Option<File>>()?.map(|file| {
+                    filename = file.name.or(filename.take());
+                    media_type = file.media_type.or(media_type.take());
+                    file.content
+                }),
                 Key::Content => {
                     let case: Option<Case> = access.next_value()?;
-                    set_content::<A::Error>(
-                        &mut found,
-                        case.map(Case::into_content).transpose().map_err(A::Error::custom)?,
-                    )?;
+                    case.map(Case::into_content).transpose().map_err(A::Error::custom)?
                 }
-                Key::Metadata => metadata = access.next_value()?,
-                Key::Filename => filename = none_if_empty(access.next_value()?).or(filename),
-                Key::MediaType => media_type = none_if_empty(access.next_value()?).or(media_type),
-                Key::Kind => kind = Some(access.next_value()?),
-                Key::Other => {
-                    access.next_value::<IgnoredAny>()?;
+                other => {
+                    match other {
+                        Key::Metadata => metadata = access.next_value()?,
+                        Key::Filename => filename = none_if_empty(access.next_value()?).or(filename),
+                        Key::MediaType => media_type = none_if_empty(access.next_value()?).or(media_type),
+                        Key::Kind => kind = Some(access.next_value()?),
+                        _ => drop(access.next_value::<IgnoredAny>()?),
+                    }
+                    None
                 }
-            }
+            };
+            set_content::<A::Error>(&mut found, content)?;
         }
         let content = found.ok_or_else(|| A::Error::custom("a part needs one of text, raw, url or data"))?;
         let mut part = Part { content, metadata, filename, media_type };

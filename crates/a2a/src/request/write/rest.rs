@@ -2,7 +2,8 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{check, config_body, list_status, path_prefix, send, written_history_length};
+use super::{check, list_status, send, written_history_length};
+use crate::encode::encode_push_config;
 use crate::request::{EncodeError, ListRequest, PushRequest, Request};
 use crate::write_json::Object;
 use crate::{Dialect, Operation, PushConfig};
@@ -107,7 +108,7 @@ fn create(
     post: impl Fn(String, Vec<u8>) -> RestCall,
 ) -> Result<RestCall, EncodeError> {
     let (task, id) = (config.task_id.as_deref().unwrap_or_default(), config.id.as_deref().unwrap_or_default());
-    let body = config_body(dialect, config);
+    let body = encode_push_config(dialect, config);
     if dialect == Dialect::V1 {
         return Ok(post(paths.configs(task)?, body));
     }
@@ -150,7 +151,7 @@ struct Paths<'a> {
 
 impl Paths<'_> {
     fn to(&self, rest: &str) -> Result<String, EncodeError> {
-        let mut path = path_prefix(self.dialect.version()).to_owned();
+        let mut path = if self.dialect == Dialect::V1 { String::new() } else { "/v1".to_owned() };
         if let Some(tenant) = self.tenant {
             push_segment(&mut path, self.dialect, "tenant", tenant)?;
         }
