@@ -11,15 +11,13 @@ use crate::agent::TestedAgent;
 use crate::interface::TestedInterface;
 use crate::reply::ReplyContent;
 use crate::request::TestRequest;
-use crate::verdict::{CheckResult, OrSkip, applies_if, fail, no_problems, skip};
+use crate::verdict::{CheckResult, OrSkip, applies_if, no_problems, skip};
 use crate::wire::{entries, short, without_text};
 
 pub(crate) async fn media_type(agent: &TestedAgent) -> CheckResult {
     let found = agent.card_reply.media_type();
-    match found == "application/json" || found.ends_with("+json") {
-        true => Ok(()),
-        false => fail(&agent.card_reply.sent, format!("Content-Type: {found}")),
-    }
+    let is_json = found == "application/json" || found.ends_with("+json");
+    no_problems((!is_json).then(|| format!("Content-Type: {found}")), &agent.card_reply.sent)
 }
 
 pub(crate) async fn members(agent: &TestedAgent) -> CheckResult {

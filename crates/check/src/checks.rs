@@ -94,31 +94,20 @@ pub enum Group {
 
 impl Group {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 9] = [
-        Self::Card,
-        Self::Operations,
-        Self::Errors,
-        Self::List,
-        Self::Streaming,
-        Self::Version,
-        Self::Extensions,
-        Self::Push,
-        Self::Security,
-    ];
+    pub const ALL: [Self; TABLE.len()] = {
+        let mut all = [Self::Card; TABLE.len()];
+        let mut index = 0;
+        while index < all.len() {
+            all[index] = TABLE[index].0;
+            assert!(all[index] as usize == index, "the table has the order of the enum");
+            index += 1;
+        }
+        all
+    };
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Card => "card",
-            Self::Operations => "operations",
-            Self::Errors => "errors",
-            Self::List => "list",
-            Self::Streaming => "streaming",
-            Self::Version => "version",
-            Self::Extensions => "extensions",
-            Self::Push => "push",
-            Self::Security => "security",
-        }
+        TABLE[self as usize].1
     }
 
     /// The group of a name.
@@ -130,7 +119,7 @@ impl Group {
 /// All checks, in the order of the report.
 pub fn checks() -> impl Iterator<Item = &'static Check> {
     static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
-        let functions = TABLE.iter().flat_map(|(group, functions)| functions.iter().map(|of| (*group, *of)));
+        let functions = TABLE.iter().flat_map(|(group, _, functions)| functions.iter().map(|of| (*group, *of)));
         functions.map(|(group, (id, run))| Check::of_row(group, id, run)).collect()
     });
     CHECKS.iter()

@@ -74,7 +74,7 @@ pub(crate) async fn in_time(interface: &TestedInterface) -> CheckResult {
     let subscribed = match recorded {
         None => "",
         Some(recorded) if recorded.is_stream() && !recorded.events.is_empty() => ", and can be subscribed to",
-        Some(_) => ", and cannot be subscribed to, as if nobody worked on it any more",
+        Some(_) => ", and cannot be subscribed to, as if no agent worked on it any more",
     };
     let since = task["status"]["timestamp"].as_str().map(|at| format!(" since {at}")).unwrap_or_default();
     fail(&first.sent, format!("{waited}; its task is {state}{since}{subscribed}"))

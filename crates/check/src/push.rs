@@ -96,7 +96,7 @@ async fn set_read_list_delete(interface: &TestedInterface, task: &(String, bool)
     // A webhook that is not there is right if its task has ended, maybe meanwhile.
     let lost = async |reply: &Reply, problem: &str| {
         let kinds = [ErrorKind::TaskNotFound, ErrorKind::UnsupportedOperation];
-        let is_gone = reply.result().is_some() || kinds.into_iter().any(|kind| reply.is_refused_with(kind));
+        let is_gone = reply.result().is_some() || reply.is_refused_with_any(&kinds);
         match is_gone && (*has_ended || interface.has_ended_now(id).await) {
             true => skip(ENDED),
             false => reply.failure_because(problem),
@@ -156,8 +156,7 @@ pub(crate) async fn delete_result(interface: &TestedInterface) -> CheckResult {
 fn refused<T>(reply: &Reply) -> CheckResult<T> {
     use ErrorKind::{InvalidParams, InvalidRequest, PermissionDenied, UnsupportedOperation};
     let kinds = [InvalidParams, InvalidRequest, PermissionDenied, UnsupportedOperation];
-    let is_address =
-        matches!(reply.content, ReplyContent::Error(None)) || kinds.into_iter().any(|kind| reply.is_refused_with(kind));
+    let is_address = matches!(reply.content, ReplyContent::Error(None)) || reply.is_refused_with_any(&kinds);
     applies_if(!is_address, "the agent takes no webhook on this machine, as it should be elsewhere")?;
     reply.failure()
 }

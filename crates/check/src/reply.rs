@@ -128,7 +128,11 @@ impl Reply {
     }
 
     pub(crate) fn is_refused_with(&self, kind: ErrorKind) -> bool {
-        matches!(self.content, ReplyContent::Error(Some(found)) if found == kind)
+        self.is_refused_with_any(&[kind])
+    }
+
+    pub(crate) fn is_refused_with_any(&self, kinds: &[ErrorKind]) -> bool {
+        matches!(self.content, ReplyContent::Error(Some(found)) if kinds.contains(&found))
     }
 
     /// Whether it timed out.
@@ -139,13 +143,12 @@ impl Reply {
     /// Whether the agent refuses the message for its content.
     pub(crate) fn is_declined(&self) -> bool {
         use ErrorKind::{ContentTypeNotSupported, ExtensionRequired, InvalidParams, UnsupportedOperation};
-        let reasons = [ContentTypeNotSupported, ExtensionRequired, InvalidParams, UnsupportedOperation];
-        reasons.into_iter().any(|kind| self.is_refused_with(kind))
+        self.is_refused_with_any(&[ContentTypeNotSupported, ExtensionRequired, InvalidParams, UnsupportedOperation])
     }
 
     /// Passes if it is one of these errors.
     pub(crate) fn expect(&self, kinds: &[ErrorKind]) -> CheckResult {
-        if kinds.iter().any(|kind| self.is_refused_with(*kind)) { Ok(()) } else { self.failure() }
+        if self.is_refused_with_any(kinds) { Ok(()) } else { self.failure() }
     }
 
     /// Passes if it is one of these errors; over REST, where the specification names none, any 4xx error will do.
@@ -185,24 +188,24 @@ fn rpc_kind(error: &Value) -> Option<ErrorKind> {
 fn rest_kind(error: &Value, status: u16) -> Option<ErrorKind> {
     let details = entries(&error["details"]);
     let reason = details.filter_map(|detail| detail["reason"].as_str()).find_map(ErrorKind::from_reason);
-    reason.or(match status {
-        400 | 422 => Some(ErrorKind::InvalidParams),
-        401 => Some(ErrorKind::Unauthenticated),
-        403 => Some(ErrorKind::PermissionDenied),
-        500 => Some(ErrorKind::Internal),
-        _ => None,
-    })
+    reason.or(if status == 403 { Some(ErrorKind::PermissionDenied) } else { web_server_kind(status) })
 }
 
 /// Version 0.3 leaves the body open, so the status counts where the body has no kind.
 fn old_rest_kind(body: &[u8], status: u16) -> Option<ErrorKind> {
     let said = AgentError::decode(body).ok().map(|error| error.kind).filter(|kind| *kind != ErrorKind::Internal);
     said.or(match status {
-        400 | 422 => Some(ErrorKind::InvalidParams),
-        401 => Some(ErrorKind::Unauthenticated),
         404 => Some(ErrorKind::TaskNotFound),
         409 => Some(ErrorKind::TaskNotCancelable),
+        _ => web_server_kind(status),
+    })
+}
+
+fn web_server_kind(status: u16) -> Option<ErrorKind> {
+    match status {
+        400 | 422 => Some(ErrorKind::InvalidParams),
+        401 => Some(ErrorKind::Unauthenticated),
         500 => Some(ErrorKind::Internal),
         _ => None,
-    })
+    }
 }

@@ -31,10 +31,9 @@ pub(crate) struct TestRequest {
 
 impl TestRequest {
     pub(crate) fn get(url: &str, version: Option<&'static str>) -> Self {
-        let url = url.to_owned();
         Self {
             method: "GET",
-            url,
+            url: url.to_owned(),
             version,
             headers: Vec::new(),
             body: None,
@@ -54,7 +53,7 @@ impl TestRequest {
         let caller = match self.caller {
             Caller::First => "",
             Caller::Anonymous => " (without credentials)",
-            Caller::WrongCredentials => " (with credentials that nobody has)",
+            Caller::WrongCredentials => " (with credentials that were never issued)",
             Caller::Second => " (as the second caller)",
         };
         let body = self.body.as_ref().map(|body| format!(" {}", String::from_utf8_lossy(body))).unwrap_or_default();

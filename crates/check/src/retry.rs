@@ -53,6 +53,6 @@ mod tests {
         assert_eq!(retry.wait(503, &HeaderMap::new(), 1, patience), None, "it has been asked often enough");
         assert_eq!(retry.wait(200, &HeaderMap::new(), 1, patience), None);
         assert_eq!(retry.wait(503, &HeaderMap::new(), 1, patience), Some(DEFAULT_WAIT));
-        assert_eq!(retry.wait(429, &after("3600"), 1, patience), None, "nobody waits for an hour");
+        assert_eq!(retry.wait(429, &after("3600"), 1, patience), None, "a client does not wait for an hour");
     }
 }

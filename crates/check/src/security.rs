@@ -54,7 +54,7 @@ fn is_refused(reply: &Reply) -> bool {
     let kinds = [ErrorKind::Unauthenticated, ErrorKind::PermissionDenied];
     matches!(reply.status, 401 | 403)
         || matches!(reply.content, ReplyContent::Error(None))
-        || kinds.into_iter().any(|kind| reply.is_refused_with(kind))
+        || reply.is_refused_with_any(&kinds)
 }
 
 /// Passes if every one of the operations is refused.

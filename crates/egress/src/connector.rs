@@ -134,7 +134,7 @@ fn redacted(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "the connection was refused",
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => "the connection was reset",
-        io::ErrorKind::TimedOut => "nobody answered",
+        io::ErrorKind::TimedOut => "the host did not answer",
         io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "the host cannot be reached",
         io::ErrorKind::PermissionDenied => "the system does not permit it",
         _ => "the system could not connect",

@@ -142,21 +142,11 @@ impl ErrorKind {
         }
     }
 
-    /// Whether v0.3 data must give the reason: the code is another error's too, and nothing else
-    /// tells them apart, as `retryAfterMs` does for an overload.
+    /// Whether v0.3 data must give the reason: the code is read as another error's, and nothing else tells them apart,
+    /// as `retryAfterMs` does for an overload.
     pub(crate) fn needs_reason_in_v03(self) -> bool {
-        matches!(
-            self,
-            Self::ExtensionRequired
-                | Self::VersionNotSupported
-                | Self::Unauthenticated
-                | Self::PermissionDenied
-                | Self::AgentNotFound
-                | Self::TooLarge
-                | Self::HeadersTooLarge
-                | Self::RequestTimeout
-                | Self::IdempotencyKeyReused
-        )
+        let code = i64::from(self.code(Dialect::V03Rpc));
+        self != Self::Overloaded && Self::from_code(code) != Some(self)
     }
 
     /// Finds the kind behind a peer's `ErrorInfo.reason`.

@@ -110,7 +110,7 @@ pub(crate) async fn https(agent: &TestedAgent) -> CheckResult {
         }
     }
     let mut addresses: Vec<&str> = addresses.into_iter().filter_map(Value::as_str).collect();
-    applies_if(!addresses.is_empty(), "the card names nobody who gives out credentials")?;
+    applies_if(!addresses.is_empty(), "the card has no address that gives out credentials")?;
     addresses.retain(|address| !address.starts_with("https://") && !is_loopback(address));
     let problems = addresses.iter().map(|address| format!("{address} is not encrypted"));
     no_problems(problems, &agent.card_reply.sent)

@@ -1,11 +1,12 @@
-//! Every check by its group and its name, in the order of the report, with the function that makes it.
+//! Every check by its group and its name, in the order of the report and of [`Group`], with the function that makes it.
 
 use super::{CheckFunction, Group, Run};
 use crate::{card, errors, extensions, list, operations, push, security, streaming, version};
 
-pub(super) const TABLE: [(Group, &[CheckFunction]); 9] = [
+pub(super) const TABLE: [(Group, &str, &[CheckFunction]); 9] = [
     (
         Group::Card,
+        "card",
         &[
             ("card-media-type", Run::Agent(|agent| Box::pin(card::media_type(agent)))),
             ("card-members", Run::Agent(|agent| Box::pin(card::members(agent)))),
@@ -29,6 +30,7 @@ pub(super) const TABLE: [(Group, &[CheckFunction]); 9] = [
     ),
     (
         Group::Operations,
+        "operations",
         &[
             ("send-answered", Run::Interface(|interface| Box::pin(operations::answered(interface)))),
             ("send-media-type", Run::Interface(|interface| Box::pin(operations::media_type(interface)))),
@@ -52,6 +54,7 @@ pub(super) const TABLE: [(Group, &[CheckFunction]); 9] = [
     ),
     (
         Group::Errors,
+        "errors",
         &[
             ("error-method-unknown", Run::Interface(|interface| Box::pin(errors::method_unknown(interface)))),
             ("error-params-invalid", Run::Interface(|interface| Box::pin(errors::params_invalid(interface)))),
@@ -71,6 +74,7 @@ pub(super) const TABLE: [(Group, &[CheckFunction]); 9] = [
     ),
     (
         Group::List,
+        "list",
         &[
             ("list-members", Run::Interface(|interface| Box::pin(list::members(interface)))),
             ("list-order", Run::Interface(|interface| Box::pin(list::order(interface)))),
@@ -88,6 +92,7 @@ pub(super) const TABLE: [(Group, &[CheckFunction]); 9] = [
     ),
     (
         Group::Streaming,
+        "streaming",
         &[
             ("stream-media-type", Run::Interface(|interface| Box::pin(streaming::media_type(interface)))),
             ("stream-undeclared", Run::Interface(|interface| Box::pin(streaming::undeclared(interface)))),
@@ -112,6 +117,7 @@ pub(super) const TABLE: [(Group, &[CheckFunction]); 9] = [
     ),
     (
         Group::Version,
+        "version",
         &[
             ("version-unknown", Run::Interface(|interface| Box::pin(version::unknown(interface)))),
             ("version-minor", Run::Interface(|interface| Box::pin(version::minor(interface)))),
@@ -123,6 +129,7 @@ pub(super) const TABLE: [(Group, &[CheckFunction]); 9] = [
     ),
     (
         Group::Extensions,
+        "extensions",
         &[
             ("extension-required", Run::Interface(|interface| Box::pin(extensions::required(interface)))),
             ("extension-declared", Run::Interface(|interface| Box::pin(extensions::declared(interface)))),
@@ -131,6 +138,7 @@ pub(super) const TABLE: [(Group, &[CheckFunction]); 9] = [
     ),
     (
         Group::Push,
+        "push",
         &[
             ("push-undeclared", Run::Interface(|interface| Box::pin(push::undeclared(interface)))),
             ("push-round-trip", Run::Interface(|interface| Box::pin(push::round_trip(interface)))),
@@ -148,6 +156,7 @@ pub(super) const TABLE: [(Group, &[CheckFunction]); 9] = [
     ),
     (
         Group::Security,
+        "security",
         &[
             ("security-tls", Run::Interface(|interface| Box::pin(security::tls(interface)))),
             ("security-enforced", Run::Interface(|interface| Box::pin(security::enforced(interface)))),

@@ -153,15 +153,8 @@ impl TestedInterface {
         if body.is_some() {
             headers.push((CONTENT_TYPE, HeaderValue::from_static(media_type)));
         }
-        TestRequest {
-            method,
-            url: format!("{}{target}", self.endpoint.url.trim_end_matches('/')),
-            version: Some(self.endpoint.version.as_str()),
-            headers,
-            body,
-            caller: Caller::First,
-            declares_extensions: true,
-        }
+        let url = format!("{}{target}", self.endpoint.url.trim_end_matches('/'));
+        TestRequest { method, headers, body, ..TestRequest::get(&url, Some(self.endpoint.version.as_str())) }
     }
 
     /// GetTask for a task that does not exist: no side effects, and every agent answers it.

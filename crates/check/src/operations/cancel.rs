@@ -40,7 +40,7 @@ pub(crate) async fn ends_streams(interface: &TestedInterface) -> CheckResult {
     let canceled = canceled(interface).await?;
     let recorded = match &canceled.recorded {
         Some(recorded) if recorded.is_stream() && !recorded.events.is_empty() => recorded,
-        _ => return skip("nobody could listen to it"),
+        _ => return skip("it could not be subscribed to"),
     };
     let Some(end) = recorded.terminal_at else {
         return match recorded.end {
