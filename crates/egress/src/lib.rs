@@ -5,6 +5,9 @@
 //! name that resolves differently between check and call (DNS rebinding) gains nothing. It follows no redirect and uses
 //! no proxy and no cookies. The operator names what may be reached inside the network in an [`Allowlist`]; where the
 //! URL is the operator's own, [`Options::anywhere`] leaves the address check out.
+//!
+//! With the feature `nameservers` names are looked up by asking nameservers, also those of [`Options::nameservers`];
+//! without it by the operating system, and where nameservers are configured every lookup fails.
 
 pub mod address;
 mod allowlist;

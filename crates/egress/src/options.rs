@@ -16,7 +16,7 @@ pub struct Options {
     /// Whether the address check is left out, for URLs that the operator or the user of a command line wrote. The text of
     /// a URL is still checked.
     pub anywhere: bool,
-    /// The nameservers to ask; empty for the system's.
+    /// The nameservers to ask, which needs the feature `nameservers`; empty for the system's.
     pub nameservers: Vec<SocketAddr>,
     /// How long a lookup may take altogether.
     pub dns_timeout: Duration,
