@@ -54,25 +54,3 @@ impl Drop for CounterPermit {
         self.set_held(false);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn permits_are_limited_and_given_back_once() {
-        let counter = Counter::default();
-        let mut first = counter.try_acquire(2).unwrap();
-        let second = counter.try_acquire(2).unwrap();
-        assert!(counter.try_acquire(2).is_none());
-        let third = counter.acquire();
-        first.set_held(false);
-        first.set_held(false);
-        assert_eq!(counter.held(), 2);
-        first.set_held(true);
-        assert_eq!(counter.held(), 3);
-        first.set_held(false);
-        drop((first, second, third));
-        assert_eq!(counter.held(), 0);
-    }
-}

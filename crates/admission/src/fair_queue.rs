@@ -69,29 +69,3 @@ impl<K: Key, T> FairQueue<K, T> {
         Some((key, item))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_have_their_turn_one_after_the_other() {
-        let mut queue = FairQueue::default();
-        for number in 1..=4 {
-            queue.push(&"ann", number);
-        }
-        queue.push(&"bob", 10);
-        queue.push(&"bob", 11);
-        queue.push(&"eve", 20);
-        assert_eq!(queue.remove(&"bob", |number| *number == 10), Some(10));
-        assert_eq!(queue.remove(&"bob", |number| *number == 10), None);
-
-        assert_eq!(queue.pop(|_, _| false), None);
-        assert_eq!(queue.pop(|_, _| true), Some(("ann", 1)));
-        assert_eq!(queue.pop(|key, _| *key != "bob"), Some(("eve", 20)));
-        queue.push_front(&"eve", 21);
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop(|_, _| true)).map(|(_, number)| number).collect();
-        assert_eq!(order, [21, 11, 2, 3, 4]);
-        assert!(queue.is_empty() && queue.items.is_empty());
-    }
-}

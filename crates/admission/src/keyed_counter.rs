@@ -73,22 +73,3 @@ impl<K: Key> Drop for KeyedPermit<K> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_limits_hold_and_a_key_without_permits_is_forgotten() {
-        let counter = KeyedCounter::new(3, 2);
-        let first = counter.try_acquire(&"ann").unwrap();
-        let _second = counter.try_acquire(&"ann").unwrap();
-        assert_eq!(counter.try_acquire(&"ann").unwrap_err(), LimitReached::Key(2));
-        let third = counter.try_acquire(&"bob").unwrap();
-        assert_eq!(counter.try_acquire(&"bob").unwrap_err(), LimitReached::Total(3));
-        drop(first);
-        let _again = counter.try_acquire(&"ann").unwrap();
-        drop(third);
-        assert_eq!(counter.held.lock().by_key.len(), 1);
-    }
-}
