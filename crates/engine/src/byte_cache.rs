@@ -58,10 +58,26 @@ impl<K: Clone + Eq + Hash, V> ByteCache<K, V> {
             self.bytes -= entry.bytes;
         }
     }
+}
 
-    #[cfg(test)]
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        assert_eq!(self.entries.len(), self.by_use.len());
-        (self.entries.len(), self.bytes)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_goes_first_and_the_bytes_stay_below_their_limit() {
+        let mut cache = ByteCache::default();
+        for key in ["a", "b"] {
+            cache.insert(key, key, 10, 2, 100);
+        }
+        assert_eq!(cache.touch(&"a"), Some(&"a"));
+        cache.insert("c", "c", 10, 2, 100);
+        assert_eq!((cache.peek(&"a"), cache.peek(&"b")), (Some(&"a"), None));
+        for number in 0..50 {
+            cache.insert("large", "x", 30, 100, 100);
+            cache.insert(["d", "e", "f"][number % 3], "y", 30, 100, 100);
+            assert!(cache.bytes <= 100 && cache.entries.len() == cache.by_use.len());
+        }
+        assert_eq!((cache.entries.len(), cache.bytes), (3, 90));
     }
 }

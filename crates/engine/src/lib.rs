@@ -45,7 +45,6 @@ mod submit;
 mod sweep;
 mod terminal_task_cache;
 mod tool_call;
-pub mod transition;
 mod turn;
 mod watch;
 mod webhook;

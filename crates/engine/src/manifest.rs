@@ -188,30 +188,3 @@ pub struct Extension {
     /// Whether a caller must know it.
     pub required: bool,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tool_is_a_skill_under_a_title() {
-        let tool = Tool {
-            name: "search_repo".to_owned(),
-            description: "Finds code".to_owned(),
-            capabilities: vec!["search".to_owned()],
-            examples: vec!["where is the log opened?".to_owned()],
-        };
-        let manifest = Manifest::new("Coder", "Codes").tools([tool]).tool_calls();
-        let skill = &manifest.skills[0];
-        assert_eq!((skill.id.as_str(), skill.name.as_str()), ("search_repo", "Search Repo"));
-        assert_eq!((skill.tags.as_slice(), skill.examples.len()), (["search".to_owned()].as_slice(), 1));
-        assert!(!skill.private && skill.description == "Finds code");
-        assert_eq!(manifest.extensions[0].uri, crate::TOOL_CALL_URI);
-        assert!(!manifest.extensions[0].required);
-        for (name, expected) in
-            [("a", "A"), ("öl-preis", "Öl Preis"), ("__x__y", "X Y"), ("readFile", "ReadFile"), ("", "")]
-        {
-            assert_eq!(title(name), expected);
-        }
-    }
-}

@@ -7,9 +7,9 @@ use crate::event::Event;
 use crate::fold::USAGE_KEY;
 use crate::handle::Stopped;
 use crate::live_task::{Core, LiveTask};
-use crate::transition;
 
-/// Adds a status to the turn's output if the transition is legal.
+/// Adds a status to the turn's output. WORKING may follow itself (progress), and so may a question another question;
+/// nothing follows a terminal state, which [`push`] sees to.
 pub(crate) fn push_status(
     engine: &EngineState,
     live: &LiveTask,
@@ -18,10 +18,6 @@ pub(crate) fn push_status(
     message: Option<Message>,
     metadata: Option<Metadata>,
 ) -> Result<u64, Stopped> {
-    if !transition::is_legal(core.output.state, state) {
-        engine.count_refused_write();
-        return Err(Stopped::Ended);
-    }
     let metadata = if state.is_terminal() { with_usage(core, metadata) } else { metadata };
     let at = core.next_status_at(engine.clock.now());
     let mark = push(engine, live, core, live.status_event(state, at, message, metadata))?;

@@ -78,24 +78,3 @@ impl TaskHandle {
         self.push_status(TaskState::Working, message, metadata).map(drop)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(progress: &Progress) -> String {
-        progress.metadata().unwrap().get(PROGRESS_KEY).unwrap().as_str().to_owned()
-    }
-
-    #[test]
-    fn numbers_stay_within_what_they_can_mean() {
-        let progress = Progress::text("diff").percent(40).step(2, 5);
-        assert_eq!(written(&progress), r#"{"text":"diff","percent":40,"step":{"current":2,"total":5}}"#);
-        assert_eq!(
-            written(&Progress::text("").percent(101).step(9, 5)),
-            r#"{"percent":100,"step":{"current":5,"total":5}}"#
-        );
-        assert_eq!(written(&Progress::text("").step(3, 0)), r#"{"step":{"current":3}}"#);
-        assert_eq!(written(&Progress::text("x").named_step("diff")), r#"{"text":"x","step":"diff"}"#);
-    }
-}

@@ -62,21 +62,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_are_kept_within_the_limit() {
-        let ended = TerminalTaskCache::default();
-        let json = Bytes::from(vec![b'x'; 50_000]);
-        let tasks: Vec<_> = (0..2_000)
-            .map(|_| NewTask { id: TaskId::generate(), owner: "ann".into(), agent: "a".into(), context: "c".into() })
-            .collect();
-        for task in &tasks {
-            ended.keep(task, json.clone(), 0);
-        }
-        assert!(ended.get(&tasks[0].id).is_none());
-        assert!(ended.get(&tasks[1_999].id).is_some());
-        let bytes: usize = ended.shards.iter().map(|shard| shard.read().counts().1).sum();
-        assert!(bytes <= MAX_BYTES && bytes > MAX_BYTES / 2, "{bytes}");
-        ended.clear();
-        ended.keep(&tasks[1_999], json, 0);
-        assert!(ended.get(&tasks[1_999].id).is_none(), "read before the deletion");
+    fn what_was_read_before_a_deletion_is_not_kept_after_it() {
+        let cache = TerminalTaskCache::default();
+        let task = NewTask { id: TaskId::generate(), owner: "ann".into(), agent: "a".into(), context: "c".into() };
+        let read_at = cache.deletions();
+        cache.keep(&task, Bytes::from_static(b"{}"), read_at);
+        assert!(cache.get(&task.id).is_some());
+        cache.clear();
+        cache.keep(&task, Bytes::from_static(b"{}"), read_at);
+        assert!(cache.get(&task.id).is_none());
+        cache.keep(&task, Bytes::from(vec![b'x'; MAX_BYTES / SHARDS]), cache.deletions());
+        assert!(cache.get(&task.id).is_none(), "one task may not take the place of many");
     }
 }

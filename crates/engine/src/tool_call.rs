@@ -159,37 +159,3 @@ impl Extension {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn every_generation_of_readers_finds_the_same_payload() {
-        let call = ToolCall::started("c1", "search_repo").args(&json!({"query": "log"}));
-        let message = serde_json::to_value(call.message().unwrap()).unwrap();
-        let payload = json!({"toolCallId": "c1", "name": "search_repo", "phase": "started", "args": {"query": "log"}});
-        assert_eq!(message["metadata"][TOOL_CALL_URI], payload);
-        assert_eq!(message["parts"][1]["data"], payload);
-        assert_eq!(message["parts"][1]["metadata"]["mimeType"], TOOL_CALL_MEDIA_TYPE);
-        assert_eq!(message["parts"][0]["text"], r#"search_repo calling: {"query":"log"}"#);
-        assert_eq!(message["extensions"], json!([TOOL_CALL_URI]));
-    }
-
-    #[test]
-    fn previews_are_cut_between_characters() {
-        let long = "ö".repeat(1_000);
-        let call = ToolCall::completed("c1", "read").args(&json!({ "path": long })).result(&long);
-        for (value, most) in [(&call.args, ARGUMENT_CHARACTERS), (&call.result, RESULT_CHARACTERS)] {
-            let text = value.as_ref().unwrap().as_text().unwrap();
-            assert_eq!(text.chars().count(), most);
-            assert!(text.ends_with("ö…"), "{text}");
-        }
-        let fits = "ö".repeat(RESULT_CHARACTERS);
-        assert_eq!(preview(&fits, RESULT_CHARACTERS).unwrap().as_text().unwrap(), fits);
-        let failed = serde_json::to_value(ToolCall::failed("c1", "read", "no such file")).unwrap();
-        assert_eq!(failed, json!({"toolCallId": "c1", "name": "read", "phase": "failed", "error": "no such file"}));
-        assert_eq!(ToolCall::completed("c", "read").text(), "read done");
-    }
-}

@@ -58,6 +58,10 @@ fn progress_is_in_the_event_and_in_the_task_while_it_works_and_gone_after() {
         assert_eq!(frames[2]["statusUpdate"]["metadata"][PROGRESS_KEY], json!({"percent": 100, "step": "diff"}));
         assert_eq!(frames[2]["statusUpdate"]["status"].get("message"), None, "no text, no message");
     });
+    let written = |progress: Progress| serde_json::to_string(&progress).unwrap();
+    let last = r#"{"percent":100,"step":{"current":5,"total":5}}"#;
+    assert_eq!(written(Progress::text("").percent(101).step(9, 5)), last);
+    assert_eq!(written(Progress::text("").step(3, 0)), r#"{"step":{"current":3}}"#);
 }
 
 #[test]
@@ -109,12 +113,30 @@ fn tool_calls_are_status_messages_that_every_reader_of_the_extension_finds() {
             );
             assert_eq!(message(index)["parts"][1]["data"], *call);
             assert_eq!(message(index)["extensions"][0], TOOL_CALL_URI);
+            let media_type = &message(index)["parts"][1]["metadata"]["mimeType"];
+            assert_eq!(media_type, "application/vnd.protolabs.tool-call-v1+json");
         }
+        assert_eq!(message(1)["parts"][0]["text"], "read failed: no such file");
         let preview = message(0)["metadata"][TOOL_CALL_URI]["args"].as_str().unwrap();
         assert!(preview.chars().count() == 200 && preview.starts_with(r#"{"path":"xxx"#), "{preview}");
         assert_eq!(message(1)["metadata"][TOOL_CALL_URI]["error"], "no such file");
         assert_eq!(frames.len(), 4, "two calls, the answer, the end");
     });
+}
+
+#[test]
+fn previews_of_tool_calls_are_cut_between_characters() {
+    let long = "ö".repeat(1_000);
+    let written = |call: ToolCall| serde_json::to_value(call).unwrap();
+    let call = written(ToolCall::completed("c1", "read").args(&json!({ "path": long })).result(&long));
+    for (field, most) in [("args", 200), ("result", 300)] {
+        let text = call[field].as_str().unwrap();
+        assert!(text.chars().count() == most && text.ends_with("ö…"), "{text}");
+    }
+    let fits = "ö".repeat(300);
+    assert_eq!(written(ToolCall::completed("c1", "read").result(&fits))["result"], fits);
+    let short = written(ToolCall::started("c1", "search").args(&json!({"query": "log"})));
+    assert_eq!(short, json!({"toolCallId": "c1", "name": "search", "phase": "started", "args": {"query": "log"}}));
 }
 
 #[test]
@@ -166,6 +188,59 @@ fn an_answer_is_both_an_artifact_and_the_final_message() {
         assert_eq!(task.artifacts[1].parts[0].as_text().unwrap().len(), 40_000, "a long answer is never lost");
         assert!(status_text(&task).ends_with("The whole answer is in the artifact \"answer\"."));
     });
+}
+
+/// The final message of a run that produces these artifacts and chunks, each with whether it is appended.
+fn final_message(produced: Vec<(Artifact, bool)>) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(move |_turn: Turn, task: TaskHandle| {
+        let produced = produced.clone();
+        async move {
+            for (artifact, append) in produced {
+                task.chunk(artifact, append, false).await?;
+            }
+            Ok(task.complete().await?)
+        }
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async { status_text(&answer_task(&kernel.send("go").await).await) })
+}
+
+#[test]
+fn a_final_message_repeats_text_and_names_what_is_none() {
+    const WHOLE: usize = 32 << 10;
+    let more =
+        |first: &Artifact, text: &str| Artifact { artifact_id: first.artifact_id.clone(), ..Artifact::text(text) };
+    let table = || Part::data(Json::parse("{}").unwrap());
+    let data = |name: &str| Artifact::new(vec![table()]).named(name);
+
+    let longest = "x".repeat(WHOLE);
+    assert_eq!(final_message(vec![(Artifact::text(&longest), false)]), longest);
+    let first = Artifact::text("ö".repeat(10)).named("book");
+    let rest = more(&first, &longest);
+    let words = final_message(vec![(first, false), (rest.clone(), true), (rest, true)]);
+    assert!(words.starts_with("öööööööööö") && words.contains("xxx…\n\n"), "{words}");
+    assert!(words.ends_with("The whole answer is in the artifact \"book\"."), "{words}");
+    assert_eq!(words.chars().filter(|letter| "öx".contains(*letter)).count(), 500);
+
+    let two = final_message(vec![(data("a"), false), (data("b"), false)]);
+    assert_eq!(two, "The answer is in the artifacts \"a\" and \"b\".");
+    let many = final_message((0..9).map(|number| (data(&number.to_string()), false)).collect());
+    assert_eq!(many, r#"The answer is in the artifacts "0", "1", "2", "3", "4" and others."#);
+    let unnamed = Artifact { name: None, ..data("") };
+    let id = unnamed.artifact_id.to_string();
+    assert!(final_message(vec![(unnamed, true)]).contains(&id), "also if only its end was produced here");
+
+    let whole = Artifact::new(vec![Part::text("short"), table()]).named("both");
+    let expected = "short\n\nThe whole answer is in the artifact \"both\".";
+    assert_eq!(final_message(vec![(whole.clone(), false)]), expected);
+    let first = Artifact { parts: vec![Part::text("short")], ..whole.clone() };
+    let data_later = Artifact { parts: vec![table()], ..whole.clone() };
+    assert_eq!(final_message(vec![(first, false), (data_later, true)]), expected, "also if it comes later");
+    assert_eq!(final_message(vec![(whole, false), (Artifact::text("last"), false)]), "last");
+    let (one, two) = (Artifact::text("one"), Artifact::text("two"));
+    let rest = more(&one, " and more");
+    assert_eq!(final_message(vec![(one, false), (two, false), (rest, true)]), "two", "chunks are not mixed");
 }
 
 #[test]

@@ -244,17 +244,26 @@ fn media_types_an_agent_cannot_read_or_write_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let kernel = Kernel::open(folder.path(), quick());
     kernel.run(async {
-        let mut picture = message("look");
-        picture.parts[0].media_type = Some("image/png".to_owned());
-        assert!(matches!(kernel.try_send(picture).await.err().unwrap(), Error::ContentType(_)));
+        for (media_type, is_read) in
+            [("image/png", false), ("text/markdown", false), ("Text/Plain; charset=utf-8", true)]
+        {
+            let mut part = message("look");
+            part.parts[0].media_type = Some(media_type.to_owned());
+            let sent = kernel.try_send(part).await;
+            assert_eq!(sent.is_ok(), is_read, "{media_type}");
+            assert!(sent.err().is_none_or(|error| matches!(error, Error::ContentType(_))));
+        }
         let mut picky = request(message("go"));
         picky.accepted_output_modes = vec!["image/png".to_owned()];
         assert!(matches!(
             kernel.engine.send(&Caller::local(), picky.clone()).await.err().unwrap(),
             Error::ContentType(_)
         ));
-        picky.accepted_output_modes.push("text/*".to_owned());
-        kernel.engine.send(&Caller::local(), picky).await.unwrap();
+        for pattern in ["text/*", "*/*", "*"] {
+            let accepted_output_modes = vec!["image/png".to_owned(), pattern.to_owned()];
+            let send = IncomingMessage { accepted_output_modes, ..picky.clone() };
+            kernel.engine.send(&Caller::local(), send).await.unwrap();
+        }
     });
 }
 

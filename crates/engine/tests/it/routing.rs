@@ -124,3 +124,66 @@ fn an_agent_learns_skill_and_profile_and_follow_ups_go_to_their_task() {
         }
     });
 }
+
+fn hints(address: &Address, of_message: &str, of_request: &str) -> Result<RoutingHints, Error> {
+    let read = |json: &str| serde_json::from_str::<Option<Metadata>>(json).unwrap();
+    let message = switchboard_a2a::Message { metadata: read(of_message), ..message("hi") };
+    RoutingHints::read(address, &message, read(of_request).as_ref())
+}
+
+#[test]
+fn hints_of_the_message_come_before_those_of_the_request_and_skill_before_skill_hint() {
+    let skill = |message: &str, request: &str| hints(&Address::Root, message, request).unwrap().skill;
+    assert_eq!(skill(r#"{"skillHint":"b","skill":"a"}"#, r#"{"skill":"c"}"#).as_deref(), Some("a"));
+    assert_eq!(skill(r#"{"skillHint":"b"}"#, r#"{"skill":"c"}"#).as_deref(), Some("b"));
+    assert_eq!(skill(r#"{"skill":""}"#, r#"{"skill":null,"skillHint":"d"}"#).as_deref(), Some("d"));
+    assert_eq!(skill("null", "null"), None);
+    let both = hints(&Address::Root, r#"{"profile":"fast"}"#, r#"{"profile":"slow","targets":"x"}"#).unwrap();
+    assert_eq!((both.profile.as_deref(), both.targets), (Some("fast"), vec!["x".into()]));
+    let targets = |json: &str| hints(&Address::Root, json, r#"{"targets":["z"]}"#).unwrap().targets;
+    assert_eq!(targets(r#"{"targets":"x"}"#), ["x".into()]);
+    assert_eq!(targets(r#"{"targets":["x","","y"]}"#), ["x".into(), "y".into()]);
+    assert_eq!(targets(r#"{"targets":[]}"#), ["z".into()]);
+    let own = hints(&Address::Agent("x".into()), r#"{"targets":["y"]}"#, r#"{"targets":"z"}"#).unwrap();
+    assert_eq!(own, RoutingHints::default(), "targets are of use at the root only");
+}
+
+#[test]
+fn a_hint_of_the_wrong_type_is_named_wherever_it_stands() {
+    for (message, request, expected) in [
+        (r#"{"skill":7}"#, "null", "message.metadata.skill: must be a string, not 7"),
+        (r#"{"skill":"a","skillHint":[]}"#, "null", "message.metadata.skillHint: must be a string, not []"),
+        (r#"{"profile":"a"}"#, r#"{"profile":true}"#, "metadata.profile: must be a string, not true"),
+        (
+            r#"{"targets":["a",1]}"#,
+            "null",
+            r#"message.metadata.targets: must be the name of an agent or a list of names, not ["a",1]"#,
+        ),
+    ] {
+        for address in [Address::Root, Address::Agent("x".into())] {
+            assert_eq!(hints(&address, message, request).unwrap_err().to_string(), expected);
+        }
+    }
+    let long = format!(r#"{{"skill":["{}"]}}"#, "ö".repeat(1_000));
+    assert!(hints(&Address::Root, "null", &long).unwrap_err().to_string().ends_with("öö…"));
+}
+
+#[test]
+fn a_tool_is_a_skill_under_a_title() {
+    let tool = Tool {
+        name: "search_repo".to_owned(),
+        description: "Finds code".to_owned(),
+        capabilities: vec!["search".to_owned()],
+        examples: vec!["where is the log opened?".to_owned()],
+    };
+    let manifest = Manifest::new("Coder", "Codes").tools([tool]).tool_calls();
+    let skill = &manifest.skills[0];
+    assert_eq!((skill.id.as_str(), skill.name.as_str()), ("search_repo", "Search Repo"));
+    assert_eq!((skill.tags.as_slice(), skill.examples.len()), (["search".to_owned()].as_slice(), 1));
+    assert!(!skill.private && skill.description == "Finds code");
+    assert_eq!((manifest.extensions[0].uri.as_str(), manifest.extensions[0].required), (TOOL_CALL_URI, false));
+    for (name, title) in [("a", "A"), ("öl-preis", "Öl Preis"), ("__x__y", "X Y"), ("readFile", "ReadFile"), ("", "")]
+    {
+        assert_eq!(Skill::from(Tool { name: name.to_owned(), ..Tool::default() }).name, title);
+    }
+}
