@@ -28,10 +28,8 @@ pub(crate) struct BodyBudget {
     reservations: Mutex<HashMap<WebhookKey, Option<BodyPermit>>>,
 }
 
-/// Held while a body is in flight; without a permit for a small one.
-pub(crate) struct BodyPermit {
-    _permit: Option<Permit<CallerId>>,
-}
+/// Held while a body is in flight; none is needed for a small one.
+pub(crate) type BodyPermit = Option<Permit<CallerId>>;
 
 pub(crate) enum Reservation {
     Waiting,
@@ -50,7 +48,7 @@ impl BodyBudget {
     /// A permit for a body of a caller, if there is one now.
     pub(crate) fn try_acquire(&self, caller: &CallerId, bytes: usize) -> Option<BodyPermit> {
         if bytes <= KEPT_BYTES {
-            return Some(BodyPermit { _permit: None });
+            return Some(None);
         }
         self.acquire(caller, bytes).now_or_never()
     }
@@ -68,7 +66,7 @@ impl BodyBudget {
     async fn acquire(&self, caller: &CallerId, bytes: usize) -> BodyPermit {
         let share = self.semaphore.share(caller);
         let kib = (bytes >> 10).clamp(1, CALLER_KIB);
-        BodyPermit { _permit: Some(self.semaphore.acquire(caller, &share, kib).await) }
+        Some(self.semaphore.acquire(caller, &share, kib).await)
     }
 }
 

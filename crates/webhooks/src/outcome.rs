@@ -76,22 +76,3 @@ impl AttemptOutcome {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_status_has_its_meaning() {
-        let outcome = |status| AttemptOutcome::of_status(StatusCode::from_u16(status).unwrap(), || None);
-        for status in 100..=999 {
-            let expected = match status {
-                200..=299 => AttemptOutcome::Delivered,
-                410 => AttemptOutcome::Disabled,
-                408 | 425 | 429 | 500..=999 => AttemptOutcome::Retry { after: None },
-                _ => AttemptOutcome::Dead,
-            };
-            assert_eq!(outcome(status), expected, "{status}");
-        }
-    }
-}

@@ -27,7 +27,7 @@ impl Webhooks {
         let config = Config::read(version, asked)?;
         let lookups = &self.outbox.lookups;
         let permit = lookups.acquire(&caller.id, &lookups.share(&caller.id), 1).await;
-        let checked = self.outbox.egress.check(&config.url).await;
+        let checked = self.outbox.egress.check(&config.push.url).await;
         drop(permit);
         let target = checked.map_err(|refusal| {
             metrics::counter!(metric::REFUSED).increment(1);

@@ -45,7 +45,7 @@ impl Form {
     /// The payload of the configuration, or else of the agent's settings, or else the default of the version.
     fn of(config: &Config, switches: &Switches) -> Self {
         let default = if config.v03 { PushPayload::Task } else { PushPayload::StreamResponse };
-        Self { version: config.version(), payload: config.payload.or(switches.webhook_payload).unwrap_or(default) }
+        Self { version: config.version(), payload: config.push.payload.or(switches.webhook_payload).unwrap_or(default) }
     }
 
     fn number(self) -> u8 {

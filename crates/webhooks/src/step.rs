@@ -21,8 +21,8 @@ use crate::endpoints::{Health, Started};
 use crate::metric_definitions as metric;
 use crate::outbox::{Outbox, StepResult};
 use crate::outcome::AttemptOutcome;
-use crate::render::{Form, Next, Renderer};
-use crate::request::DeliveryRequest;
+use crate::render::{Next, Renderer};
+use crate::request::signed_request;
 use crate::retention::DEAD_BYTES;
 use crate::retry_policy::{is_due, jitter, next_attempt};
 use crate::signature::secrets;
@@ -126,23 +126,23 @@ impl Outbox {
         let config = Config::stored(&head.webhook)?;
         let log = self.log_cache.take(key).unwrap_or_else(|| self.engine.log(task, *task_key));
         let mut renderer = Renderer::new(log, &**self.engine.directory(), &head.webhook, &config);
-        if let Some(replay) = head.replay.take() {
-            let health = self.replay(head.webhook, &config, replay, permit, &mut renderer).await?;
-            // The deliveries in order come after the replay.
-            return Ok(StepResult { health, next: Some(self.now()), moved: None });
-        }
-        if head.webhook.state != WebhookState::Active {
-            return Ok(StepResult::NOTHING);
-        }
-        let Some(prepared) = self.next_delivery(head, now, permit, &mut renderer).await? else {
-            return Ok(StepResult::NOTHING);
+        let replay = head.replay.take();
+        let is_replay = replay.is_some();
+        let prepared = match replay {
+            Some(replay) => self.replay(head.webhook, replay, permit, &mut renderer).await?,
+            None if head.webhook.state != WebhookState::Active => None,
+            None => self.next_delivery(head, now, permit, &mut renderer).await?,
+        };
+        let Some(prepared) = prepared else {
+            // The deliveries in order come after a replay.
+            return Ok(StepResult { next: is_replay.then(|| self.now()), ..StepResult::NOTHING });
         };
         renderer.release_if_large();
         let attempted = self.attempt(prepared, &config).await?;
         let health = attempted.health();
         let next = self.store_outcome(attempted, &mut renderer).await?;
-        // A finished webhook has no next step.
-        if next.is_some() {
+        // A finished webhook has no next step, and a replay may be of one.
+        if next.is_some() && !is_replay {
             self.log_cache.keep(key, renderer.into_log());
         }
         Ok(StepResult { health, next, moved: None })
@@ -231,13 +231,11 @@ impl Outbox {
         }
         let now = self.now();
         let secrets = secrets(self.secret, &self.signing.lock(), &webhook.owner, now);
-        let (last, began_at) = (delivery.last, delivery.began_at);
-        let version = Form::numbered(delivery.form).version;
-        let request = DeliveryRequest { webhook: &webhook, config, last, began_at, version, body: body.clone() };
         let began = Instant::now();
-        let response = match Target::parse(&config.url) {
+        let response = match Target::parse(&config.push.url) {
             Ok(target) => {
-                let request = request.request(&target, &secrets, now.0.div_euclid(1_000))?;
+                let (seconds, body) = (now.0.div_euclid(1_000), body.clone());
+                let request = signed_request((&webhook, config), &delivery, body, &target, &secrets, seconds)?;
                 tokio::select! {
                     response = self.egress.send(request, self.options.timeout, RESPONSE_BYTES) => response,
                     () = self.shutdown_grace_over() => return Err(StepError::Stopping),
@@ -281,7 +279,8 @@ impl Outbox {
         tokio::time::sleep(SHUTDOWN_GRACE).await;
     }
 
-    /// Stores the outcome of an attempt; returns when the next step is due, if that is known.
+    /// Stores the outcome of an attempt; returns when the next step is due, if that is known. There is no retry of a
+    /// replay: the operator sees the outcome and can send it again.
     async fn store_outcome(
         &self,
         attempted: AttemptedDelivery,
@@ -290,20 +289,23 @@ impl Outbox {
         let AttemptedDelivery { webhook, delivery, body_to_keep: body, outcome, mut attempt } = attempted;
         let now = self.now();
         let key = delivery.key;
-        let finished = is_terminal(&delivery.about);
+        let finished = is_terminal(&delivery.about) && !delivery.replay;
         let mut label = outcome.label();
         let mut next_at = None;
         if let AttemptOutcome::Retry { after } = outcome {
-            next_at = next_attempt(&self.options.retries, delivery.attempts + 1, after, now, jitter());
+            if !delivery.replay {
+                next_at = next_attempt(&self.options.retries, delivery.attempts + 1, after, now, jitter());
+                attempt.problem += if next_at.is_none() { ", and it was the last attempt" } else { "" };
+            }
             if next_at.is_none() {
                 label = AttemptOutcome::Dead.label();
-                attempt.problem += ", and it was the last attempt";
             }
         }
         self.log_attempt(&webhook, &delivery, &attempt, label);
         let write = match outcome {
             AttemptOutcome::Delivered => {
-                let next = if finished { None } else { self.render_next(&webhook, &delivery, renderer).await };
+                let has_next = !finished && !delivery.replay;
+                let next = if has_next { self.render_next(&webhook, &delivery, renderer).await } else { None };
                 OutboxWrite::Delivered { delivery: key, attempt, finished, next }
             }
             AttemptOutcome::Retry { after } if let Some(due_at) = next_at => {
@@ -352,43 +354,26 @@ impl Outbox {
         }
     }
 
-    /// Attempts a delivery that an operator sends once more, before the deliveries in order. There is no retry: the
-    /// operator sees the outcome and can send it again.
+    /// A delivery that an operator sends once more, before the deliveries in order. One whose log is gone is a dead letter
+    /// again.
     async fn replay(
         &self,
         webhook: WebhookRow,
-        config: &Config,
         delivery: DeliveryRow,
         permit: Option<BodyPermit>,
         renderer: &mut Renderer,
-    ) -> Result<Health, StepError> {
+    ) -> Result<Option<PreparedDelivery>, StepError> {
         let key = delivery.key;
-        let prepared = match self.with_body(webhook, delivery, permit, renderer).await {
-            Ok(prepared) => prepared,
+        match self.with_body(webhook, delivery, permit, renderer).await {
             Err(StepError::Log(error)) => {
                 let problem = format!("it could not be made again: {error}");
                 let attempt = Attempt { at: self.now(), duration_ms: 0, status: None, problem };
                 let dead = OutboxWrite::Dead { delivery: key, body: None, attempt, finished: false };
                 self.store.outbox(dead).await?;
-                return Ok(Health::Unknown);
+                Ok(None)
             }
-            Err(error) => return Err(error),
-        };
-        renderer.release_if_large();
-        let attempted = self.attempt(prepared, config).await?;
-        let health = attempted.health();
-        let AttemptedDelivery { webhook, delivery, body_to_keep: body, mut outcome, attempt } = attempted;
-        if let AttemptOutcome::Retry { .. } = outcome {
-            outcome = AttemptOutcome::Dead;
+            prepared => prepared.map(Some),
         }
-        self.log_attempt(&webhook, &delivery, &attempt, outcome.label());
-        let write = match outcome {
-            AttemptOutcome::Delivered => OutboxWrite::Delivered { delivery: key, attempt, finished: false, next: None },
-            AttemptOutcome::Disabled => OutboxWrite::Disabled { delivery: key, body, attempt },
-            _ => OutboxWrite::Dead { delivery: key, body, attempt, finished: false },
-        };
-        self.write_step(&webhook, write).await?;
-        Ok(health)
     }
 }
 

@@ -6,6 +6,7 @@ use super::endpoint::MOST_WAITING;
 use super::*;
 
 const NOW: Timestamp = Timestamp(1_000_000);
+const DEAD: &str = "http://dead.test";
 
 fn route(webhook: i64, owner: &str, endpoint: &str) -> WebhookRoute {
     WebhookRoute { webhook: WebhookKey(webhook), owner: owner.into(), endpoint: endpoint.to_owned() }
@@ -15,9 +16,53 @@ fn all_started(endpoints: &mut Endpoints, now: Timestamp) -> Vec<Started> {
     std::iter::from_fn(|| endpoints.start(now)).collect()
 }
 
+/// Ends the running jobs, and those that may start then, until none is left; returns all of them.
+fn finish_all(endpoints: &mut Endpoints, running: Vec<Started>, most: usize) -> HashSet<Job> {
+    let (mut running, mut done) = (VecDeque::from(running), HashSet::new());
+    while let Some(started) = running.pop_front() {
+        let health = if &*started.endpoint == DEAD { Health::Bad } else { Health::Good };
+        endpoints.end(&started, health, false, NOW);
+        assert!(done.insert(started.job), "once each");
+        running.extend(all_started(endpoints, NOW));
+        assert!(running.len() <= most);
+    }
+    done
+}
+
+/// An endpoint that was paused after its first failures, with so many jobs of one caller.
+fn paused(jobs: i64, more: bool) -> Endpoints {
+    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
+    for number in 0..jobs {
+        endpoints.add(route(number, "ann", DEAD));
+    }
+    for started in all_started(&mut endpoints, NOW) {
+        endpoints.end(&started, Health::Bad, more, NOW);
+    }
+    assert!(endpoints.start(NOW).is_none());
+    endpoints
+}
+
 fn nothing_is_left(endpoints: &Endpoints) {
     assert!(endpoints.endpoints.is_empty() && endpoints.jobs.is_empty());
     assert!(endpoints.ready.is_empty() && endpoints.running_by_caller.is_empty() && endpoints.pauses.is_empty());
+}
+
+#[test]
+fn many_deliveries_of_several_callers_to_several_endpoints_all_have_their_turn() {
+    for (parallel, count, each) in [(256, 16, 120), (32, 10, 100), (2, 3, 7)] {
+        let mut endpoints = Endpoints::new(Options { parallel, ..Options::default() });
+        let mut key = 0;
+        for owner in ["ann", "bob"] {
+            for index in 0..count * each {
+                key += 1;
+                endpoints.add(route(key, owner, &format!("http://{}.test", index % count)));
+            }
+        }
+        let running = all_started(&mut endpoints, NOW);
+        let done = finish_all(&mut endpoints, running, parallel);
+        assert_eq!(done.len(), usize::try_from(key).unwrap());
+        nothing_is_left(&endpoints);
+    }
 }
 
 #[test]
@@ -31,48 +76,14 @@ fn one_caller_with_many_endpoints_leaves_places_for_others() {
     endpoints.add(route(5_000, "ann", "http://ann.test"));
     let ann = all_started(&mut endpoints, NOW);
     assert_eq!((ann.len(), ann[0].job), (1, WebhookKey(5_000)));
-    // Each that ends makes room for one more of the same caller, until all have had their turn.
-    let mut running: VecDeque<_> = hogs.into();
-    let mut done = 0;
-    while let Some(started) = running.pop_front() {
-        endpoints.end(&started, Health::Good, false, NOW);
-        done += 1;
-        running.extend(all_started(&mut endpoints, NOW));
-        assert!(running.len() <= 16);
-    }
-    assert_eq!(done, 1_000);
+    // Each that ends makes room for one more of the same caller.
+    assert_eq!(finish_all(&mut endpoints, hogs, 16).len(), 1_000);
     endpoints.end(&ann[0], Health::Good, false, NOW);
     nothing_is_left(&endpoints);
 }
 
 #[test]
-fn many_deliveries_of_several_callers_to_several_endpoints_all_have_their_turn() {
-    for (parallel, count, each) in [(256, 16, 120), (32, 10, 100), (2, 3, 7)] {
-        let mut endpoints = Endpoints::new(Options { parallel, ..Options::default() });
-        let mut left = HashSet::new();
-        let mut key = 0;
-        for owner in ["ann", "bob"] {
-            for endpoint in 0..count {
-                for _ in 0..each {
-                    key += 1;
-                    endpoints.add(route(key, owner, &format!("http://{endpoint}.test")));
-                    left.insert(WebhookKey(key));
-                }
-            }
-        }
-        let mut running: VecDeque<_> = all_started(&mut endpoints, NOW).into();
-        while let Some(started) = running.pop_front() {
-            endpoints.end(&started, Health::Good, false, NOW);
-            assert!(left.remove(&started.job), "once each");
-            running.extend(all_started(&mut endpoints, NOW));
-        }
-        assert!(left.is_empty(), "{} of {key} never had their turn", left.len());
-        nothing_is_left(&endpoints);
-    }
-}
-
-#[test]
-fn what_moves_away_and_what_is_paused_uses_up_nobodys_turn() {
+fn what_moves_away_and_what_is_paused_uses_up_no_turn_of_others() {
     let mut endpoints = Endpoints::new(Options { parallel: 64, pause_after: 1, ..Options::default() });
     for number in 0..16 {
         endpoints.add(route(number, "ann", &format!("http://slow{number}.test")));
@@ -81,33 +92,20 @@ fn what_moves_away_and_what_is_paused_uses_up_nobodys_turn() {
     assert_eq!(slow.len(), 16, "all of its places");
     endpoints.add(route(100, "ann", "http://healthy.test"));
     for number in 0..40 {
-        endpoints.add(route(200 + number, "ann", "http://failing.test"));
+        endpoints.add(route(200 + number, "ann", DEAD));
     }
     for number in 0..200 {
         endpoints.add(route(300, "ann", &format!("http://moving{number}.test")));
     }
-    let mut running: VecDeque<_> = slow.into();
-    let mut done = HashSet::new();
-    while let Some(started) = running.pop_front() {
-        let health = if &*started.endpoint == "http://failing.test" { Health::Bad } else { Health::Good };
-        endpoints.end(&started, health, false, NOW);
-        done.insert(started.job);
-        running.extend(all_started(&mut endpoints, NOW));
-    }
+    let done = finish_all(&mut endpoints, slow, 16);
     assert!(done.contains(&WebhookKey(100)) && done.contains(&WebhookKey(300)), "{done:?}");
     assert_eq!(endpoints.endpoints.len(), 1, "only the failing one is left");
 }
 
 #[test]
-fn a_caller_that_fails_keeps_nobody_else_from_the_same_endpoint() {
-    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
-    for number in 0..300 {
-        endpoints.add(route(number, "ann", "http://both.test"));
-    }
-    for started in all_started(&mut endpoints, NOW) {
-        endpoints.end(&started, Health::Bad, true, NOW);
-    }
-    endpoints.add(route(1_000, "bob", "http://both.test"));
+fn a_caller_that_fails_keeps_no_other_from_the_same_endpoint() {
+    let mut endpoints = paused(300, true);
+    endpoints.add(route(1_000, "bob", DEAD));
     let mut now = NOW;
     let mut tries = Vec::new();
     while tries.last() != Some(&"bob".into()) {
@@ -124,42 +122,28 @@ fn a_caller_that_fails_keeps_nobody_else_from_the_same_endpoint() {
 
 #[test]
 fn a_dead_endpoint_takes_the_place_of_a_few() {
-    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
-    let ann = CallerId::from("ann");
+    let mut endpoints = Endpoints::new(Options::default());
     for number in 0..50_000 {
-        endpoints.add(route(number, "ann", "http://dead.test"));
+        endpoints.add(route(number, "ann", DEAD));
     }
     assert_eq!(endpoints.jobs.len(), MOST_WAITING);
-    let started = all_started(&mut endpoints, NOW);
-    assert_eq!(started.len(), endpoints.options.parallel_per_endpoint);
-    for started in &started {
-        endpoints.end(started, Health::Bad, false, NOW);
-    }
+    let (mut endpoints, ann) = (paused(50_000, false), "ann".into());
     assert_eq!(endpoints.jobs.len(), MOST_WAITING_PAUSED);
-    assert!(!endpoints.needs_refill("http://dead.test", &ann), "not while it is paused");
+    assert!(!endpoints.needs_refill(DEAD, &ann), "not while it is paused");
     let until = endpoints.end_pauses(NOW).unwrap();
-    assert!(endpoints.start(NOW).is_none());
     assert_eq!(endpoints.end_pauses(until), None);
     let probe = all_started(&mut endpoints, until);
     assert_eq!(probe.len(), 1, "one try");
     assert_eq!(endpoints.end(&probe[0], Health::Good, false, until), Change::Recovered);
-    assert!(endpoints.needs_refill("http://dead.test", &ann));
+    assert!(endpoints.needs_refill(DEAD, &ann));
 }
 
 #[test]
-fn a_pause_ends_when_somebody_says_so_and_when_the_clock_is_set_back() {
-    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
-    let pause = |endpoints: &mut Endpoints, key: i64| {
-        endpoints.add(route(key, "ann", "http://dead.test"));
-        let started = all_started(endpoints, NOW);
-        assert_eq!(started.len(), 1);
-        endpoints.end(&started[0], Health::Bad, true, NOW);
-        assert!(endpoints.end_pauses(NOW).is_some_and(|until| until > NOW));
-        assert!(endpoints.start(NOW).is_none());
-    };
-    pause(&mut endpoints, 1);
-    endpoints.add(route(2, "bob", "http://dead.test"));
-    endpoints.try_now(route(3, "ann", "http://dead.test"), NOW);
+fn a_pause_ends_when_an_operator_says_so_and_when_the_clock_is_set_back() {
+    let mut endpoints = paused(1, true);
+    assert!(endpoints.end_pauses(NOW).is_some_and(|until| until > NOW));
+    endpoints.add(route(2, "bob", DEAD));
+    endpoints.try_now(route(3, "ann", DEAD), NOW);
     assert_eq!(endpoints.end_pauses(NOW), None);
     let probe = all_started(&mut endpoints, NOW);
     assert_eq!((probe.len(), probe[0].job), (1, WebhookKey(3)), "before what waits");
@@ -170,16 +154,22 @@ fn a_pause_ends_when_somebody_says_so_and_when_the_clock_is_set_back() {
 }
 
 #[test]
-fn an_endpoint_with_nothing_left_is_forgotten_when_its_pause_is_over() {
-    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
-    endpoints.add(route(1, "ann", "http://dead.test"));
-    let started = all_started(&mut endpoints, NOW);
-    endpoints.end(&started[0], Health::Bad, false, NOW);
-    let until = endpoints.end_pauses(NOW).unwrap();
-    assert_eq!(endpoints.take_removed(), (Vec::new(), false));
-    assert_eq!(endpoints.end_pauses(until), None);
-    assert_eq!(endpoints.take_removed(), (vec!["http://dead.test".into()], false));
-    nothing_is_left(&endpoints);
+fn a_paused_endpoint_is_forgotten_with_nothing_left_though_the_store_has_more() {
+    // Of forty, some are left to the store; then all of them are deleted, so that no endpoint is called any more.
+    for (jobs, more_in_store) in [(1, false), (40, true)] {
+        let mut endpoints = paused(jobs, false);
+        assert_eq!(endpoints.take_removed(), (Vec::new(), false));
+        let mut now = NOW;
+        for _ in 0..jobs {
+            now = endpoints.end_pauses(now).unwrap_or(now);
+            endpoints.end_pauses(now);
+            for started in all_started(&mut endpoints, now) {
+                endpoints.end(&started, Health::Unknown, false, now);
+            }
+        }
+        assert_eq!(endpoints.take_removed(), (vec![DEAD.into()], more_in_store));
+        nothing_is_left(&endpoints);
+    }
 }
 
 #[test]
@@ -195,27 +185,4 @@ fn news_of_what_is_under_way_is_not_lost_and_what_moves_waits_at_its_new_endpoin
     endpoints.add(route(2, "ann", "http://c.test"));
     let moved = all_started(&mut endpoints, NOW);
     assert_eq!((moved.len(), &*moved[0].endpoint), (1, "http://c.test"));
-}
-
-#[test]
-fn an_endpoint_is_forgotten_though_something_of_it_was_left_in_the_store() {
-    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
-    for number in 0..40 {
-        endpoints.add(route(number, "ann", "http://dead.test"));
-    }
-    let mut now = NOW;
-    for started in all_started(&mut endpoints, now) {
-        endpoints.end(&started, Health::Bad, false, now);
-    }
-    // All of them are deleted meanwhile: nobody is called any more.
-    for _ in 0..40 {
-        now = endpoints.end_pauses(now).unwrap_or(now);
-        endpoints.end_pauses(now);
-        for started in all_started(&mut endpoints, now) {
-            endpoints.end(&started, Health::Unknown, false, now);
-        }
-    }
-    let (removed, has_more) = endpoints.take_removed();
-    assert_eq!((removed.len(), has_more), (1, true));
-    nothing_is_left(&endpoints);
 }

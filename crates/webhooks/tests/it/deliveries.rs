@@ -1,5 +1,6 @@
 //! Every change arrives, in order, each once if all goes well.
 
+use serde_json::json;
 use switchboard_a2a::{PushConfig, Version};
 use switchboard_engine::Error;
 use tempfile::tempdir;
@@ -57,6 +58,33 @@ async fn chunks_that_wait_behind_one_another_are_merged_and_statuses_never() {
     assert_eq!(merged.pointer("/artifactUpdate/append"), None);
     let merged = receiver.all()[4].json();
     assert_eq!(merged.pointer("/artifactUpdate/append"), Some(&true.into()));
+}
+
+#[tokio::test]
+async fn updates_of_one_artifact_are_merged_until_another_one_comes() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::Hang]);
+    let steps = "say a; wait; add a old; put a new; add a er; end a est; put b y; add b z; put a x";
+    let submitted = house.submit(steps, None, Some((Version::V1, to(&receiver)))).await;
+    receiver.got(1).await;
+    house.pass(1);
+    submitted.answer().await;
+    receiver.let_go();
+    house.all_finished().await;
+    let updates = receiver.all().iter().filter_map(|got| got.json().get("artifactUpdate").cloned()).collect::<Vec<_>>();
+    let expected = [
+        json!({"artifact": {"artifactId": "a", "name": "whole", "parts": [{"text": "newerest"}]}, "lastChunk": true}),
+        json!({"artifact": {"artifactId": "b", "parts": [{"text": "yz"}]}}),
+        json!({"artifact": {"artifactId": "a", "parts": [{"text": "x"}]}}),
+    ];
+    assert_eq!(updates.len(), expected.len(), "{updates:?}");
+    for (update, expected) in updates.iter().zip(expected) {
+        for field in ["artifact", "append", "lastChunk"] {
+            assert_eq!(update.get(field), expected.get(field), "{update}");
+        }
+    }
 }
 
 #[tokio::test]

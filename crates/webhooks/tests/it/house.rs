@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_a2a::{Message, Part, PushConfig, Role, TaskId, Timestamp, Version};
+use switchboard_a2a::{Artifact, Message, Part, PushConfig, Role, TaskId, Timestamp, Version};
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::*;
@@ -32,6 +32,9 @@ impl Agent for Steps {
             match verb {
                 "say" => task.status(object).await?,
                 "chunk" => task.text(object).await?,
+                "put" => task.chunk(artifact(object), false, false).await?,
+                "add" => task.chunk(artifact(object), true, false).await?,
+                "end" => task.chunk(artifact(object).named("whole"), true, true).await?,
                 "wait" => self.gate.acquire().await.map_err(|error| AgentError::new(error.to_string()))?.forget(),
                 "ask" => drop(task.ask(object).await?),
                 "reply" => return Ok(task.reply(vec![Part::text(object)]).await?),
@@ -44,6 +47,12 @@ impl Agent for Steps {
         }
         Ok(task.complete().await?)
     }
+}
+
+/// An artifact out of its id and text.
+fn artifact(object: &str) -> Artifact {
+    let (id, text) = object.split_once(' ').unwrap_or((object, ""));
+    Artifact { artifact_id: id.into(), ..Artifact::text(text) }
 }
 
 /// A kernel with webhooks.

@@ -52,7 +52,7 @@ impl Delivery {
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Status(u16),
-    RetryAfter(u16, &'static str),
+    RetryAfter(u16, String),
     Redirect(String),
     /// Takes the request and says nothing until it is let go.
     Hang,

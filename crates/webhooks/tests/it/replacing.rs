@@ -74,7 +74,7 @@ async fn what_a_receiver_asks_for_holds_also_when_its_endpoint_is_back() {
     let folder = tempdir().unwrap();
     let house = House::open(folder.path()).await;
     let receiver = Receiver::open().await;
-    receiver.script(std::iter::repeat_n(Answer::RetryAfter(429, "3600"), 5));
+    receiver.script(std::iter::repeat_n(Answer::RetryAfter(429, "3600".into()), 5));
     for _ in 0..5 {
         house.finish("say a", Some((Version::V1, to(&receiver)))).await;
     }

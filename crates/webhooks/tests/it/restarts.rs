@@ -46,7 +46,7 @@ fn retries_survive_with_their_times() {
     let folder = tempdir().unwrap();
     let outside = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let receiver = outside.block_on(Receiver::open());
-    receiver.script([Answer::RetryAfter(503, "600")]);
+    receiver.script([Answer::RetryAfter(503, "600".into())]);
     killed(async {
         let house = House::open(folder.path()).await;
         house.finish("say a", Some((Version::V1, to(&receiver)))).await;

@@ -21,6 +21,8 @@ async fn attempts_follow_the_waits_and_then_the_next_delivery_goes_on() {
     let folder = tempdir().unwrap();
     let options = Options { pause_after: u32::MAX, ..options() };
     let waits = options.retries.clone();
+    let seconds: Vec<u64> = waits.iter().map(Duration::as_secs).collect();
+    assert_eq!(seconds, [1, 3, 9, 30, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]);
     let house = House::with(folder.path(), options, Switches::default()).await;
     let receiver = Receiver::open().await;
     receiver.script(std::iter::repeat_n(Answer::Status(500), waits.len() + 1));
@@ -84,7 +86,12 @@ async fn a_receiver_says_when_to_come_again() {
     let folder = tempdir().unwrap();
     let house = House::open(folder.path()).await;
     let receiver = Receiver::open().await;
-    receiver.script([Answer::RetryAfter(429, "120"), Answer::Status(408), Answer::Status(425), Answer::Status(503)]);
+    receiver.script([
+        Answer::RetryAfter(429, "120".into()),
+        Answer::Status(408),
+        Answer::Status(425),
+        Answer::Status(503),
+    ]);
     house.finish("say a", Some((Version::V1, to(&receiver)))).await;
     for (tried, seconds) in [(1, 119), (2, 2), (3, 8), (4, 29)] {
         house.until(async |_| (attempts(&house).await == Some(tried)).then_some(())).await;
@@ -95,6 +102,66 @@ async fn a_receiver_says_when_to_come_again() {
         receiver.got(usize::try_from(tried).unwrap() + 1).await;
     }
     house.all_finished().await;
+}
+
+#[tokio::test]
+async fn every_status_has_its_meaning() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let statuses = [200, 204, 299, 300, 304, 400, 404, 405, 408, 409, 410, 424, 425, 429, 499, 500, 501, 599];
+    for (webhook, status) in (1..).zip(statuses) {
+        let receiver = Receiver::open().await;
+        receiver.script([Answer::Status(status)]);
+        house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+        let first = house
+            .until(async |service| {
+                let (_, mut deliveries) = service.show(webhook).await.unwrap()?;
+                deliveries.pop().filter(|first| first.attempts == 1)
+            })
+            .await;
+        let (view, _) = house.service.show(webhook).await.unwrap().unwrap();
+        let expected = match status {
+            200..=299 => "delivered",
+            408 | 425 | 429 | 500.. => "pending",
+            _ => "dead",
+        };
+        assert_eq!((first.state.as_str(), view.state == "disabled"), (expected, status == 410), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_can_ask_for_more_time_but_not_for_ever() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let date = |seconds: i64| {
+        let now = std::time::SystemTime::now();
+        let ago = Duration::from_secs(seconds.unsigned_abs());
+        httpdate::fmt_http_date(if seconds < 0 { now - ago } else { now + ago })
+    };
+    let (backoff, day) = (1_000..=1_100, 24 * 60 * 60_000);
+    let asked = [
+        ("7".to_owned(), 7_000..=7_000),
+        (date(3_600), 3_000_000..=3_600_000),
+        (date(-3_600), backoff.clone()),
+        ("99999999".to_owned(), day..=day),
+        ("0".to_owned(), backoff.clone()),
+        ("-1".to_owned(), backoff.clone()),
+        ("soon".to_owned(), backoff.clone()),
+        (String::new(), backoff.clone()),
+        ("1.5".to_owned(), backoff),
+    ];
+    for (webhook, (value, wait)) in (1..).zip(asked) {
+        let receiver = Receiver::open().await;
+        receiver.script([Answer::RetryAfter(503, value.clone())]);
+        house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+        let next = house
+            .until(async |service| {
+                let pending = service.show(webhook).await.unwrap()?.0.pending;
+                pending.filter(|pending| pending.attempts == 1)?.next_attempt_at
+            })
+            .await;
+        assert!(wait.contains(&(next.0 - START)), "{value:?}: {next}");
+    }
 }
 
 #[tokio::test]
@@ -171,7 +238,7 @@ async fn what_waits_when_the_clock_is_set_back_is_tried_again_at_once() {
     let folder = tempdir().unwrap();
     let house = House::open(folder.path()).await;
     let (receiver, patient) = (Receiver::open().await, Receiver::open().await);
-    patient.script([Answer::RetryAfter(503, "7200")]);
+    patient.script([Answer::RetryAfter(503, "7200".into())]);
     house.finish("say a", Some((Version::V1, to(&patient)))).await;
     house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
     house.advance(3_600);

@@ -1,6 +1,6 @@
 //! Setting, reading and deleting webhooks, and who may.
 
-use switchboard_a2a::{PushConfig, TaskId, Version};
+use switchboard_a2a::{AuthenticationInfo, PushConfig, PushPayload, TaskId, Version};
 use switchboard_engine::store::webhooks::WebhookKey;
 use switchboard_engine::{Caller, Error, Switches};
 use switchboard_webhooks::Options;
@@ -83,6 +83,61 @@ async fn others_cannot_tell_that_there_is_a_task() {
         }
     }
     assert_eq!(house.service.list(None, None, 0, 10).await.unwrap().len(), 1);
+}
+
+fn with_secrets() -> PushConfig {
+    let authentication = AuthenticationInfo { scheme: "Bearer".to_owned(), credentials: Some("s3cr3t".to_owned()) };
+    let (token, authentication) = (Some("opaque".to_owned()), Some(authentication));
+    PushConfig { id: Some("p1".to_owned()), token, authentication, ..config("http://127.0.0.1:9/hook") }
+}
+
+#[tokio::test]
+async fn secrets_are_shown_only_where_that_is_allowed() {
+    for return_secrets in [true, false] {
+        let folder = tempdir().unwrap();
+        let house = House::with(folder.path(), Options { return_secrets, ..options() }, Switches::default()).await;
+        let task = house.send("wait", None).await;
+        let asked = PushConfig { payload: Some(PushPayload::Task), ..with_secrets() };
+        let set = house.set(Version::V1, &task, &asked).await.unwrap();
+        let got = house.webhooks.get(&address(), &caller(), &task, Some("p1")).await.unwrap();
+        assert_eq!(set, got);
+        if return_secrets {
+            assert_eq!(got, PushConfig { task_id: Some(task.to_string()), ..asked });
+        } else {
+            let shown = serde_json::to_string(&got).unwrap();
+            assert!(!shown.contains("opaque") && !shown.contains("s3cr3t"), "{shown}");
+            assert!(shown.contains(r#""scheme":"Bearer""#), "{shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_could_break_a_header_is_refused() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let task = house.send("wait", None).await;
+    let refused = async |change: &dyn Fn(&mut PushConfig)| {
+        let mut config = with_secrets();
+        change(&mut config);
+        match house.set(Version::V1, &task, &config).await {
+            Err(Error::Invalid { field, .. }) => field,
+            other => panic!("{other:?}"),
+        }
+    };
+    for bad in ["a\r\nX: y", "a\nb", "a\0", "a\u{7f}", "é", &"x".repeat((4 << 10) + 1)] {
+        assert_eq!(refused(&|config| config.token = Some(bad.to_owned())).await, "token");
+        let set = |config: &mut PushConfig| {
+            config.authentication.as_mut().unwrap().credentials = Some(bad.to_owned());
+        };
+        assert_eq!(refused(&set).await, "authentication.credentials");
+    }
+    for bad in ["Bea rer", "Bearer\r\n", "Bearer:", &"x".repeat(65)] {
+        let set = |config: &mut PushConfig| config.authentication.as_mut().unwrap().scheme = bad.to_owned();
+        assert_eq!(refused(&set).await, "authentication.scheme");
+    }
+    for bad in ["a b", "a\n", "ü", &"x".repeat(129)] {
+        assert_eq!(refused(&|config| config.id = Some(bad.to_owned())).await, "id");
+    }
 }
 
 #[tokio::test]
