@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::event::LoggedEvent;
 use crate::fold::LogFold;
 use crate::ids::{Seq, TaskKey};
-use crate::watch::lines;
+use crate::watch::events_after;
 
 /// One task's log.
 pub struct LogReader {
@@ -35,8 +35,7 @@ impl LogReader {
         if let Some(events) = in_memory.filter(|events| !events.is_empty()) {
             return Ok(events);
         }
-        let rows = self.engine.store.read(self.key, seq, max_bytes).await?;
-        Ok(rows.iter().flat_map(lines).filter(|event| event.seq > seq).collect())
+        Ok(events_after(&self.engine.store.read(self.key, seq, max_bytes).await?, seq))
     }
 
     /// The task as it was right after an event. Cheapest for one event after the other.

@@ -295,24 +295,31 @@ impl TaskStream {
         let Some(key) = self.live.core.lock().key else {
             return Ok(Vec::new());
         };
-        let rows = self.engine.store.read(key, after, READ_BYTES).await?;
-        Ok(rows.iter().flat_map(lines).filter(|event| event.seq > after).collect())
+        Ok(events_after(&self.engine.store.read(key, after, READ_BYTES).await?, after))
     }
 
     /// Whether the log has this event as the cursor's reader saw it.
     async fn knows(&mut self, cursor: Cursor) -> bool {
-        if cursor.seq == Seq(0) || cursor.seq > self.live.core.lock().last_seq {
-            return false;
-        }
-        let before = Seq(cursor.seq.0 - 1);
-        match self.read(before).await {
-            Ok(events) => events.first().is_some_and(|event| event.cursor() == cursor),
-            Err(_) => false,
-        }
+        let key = {
+            let core = self.live.core.lock();
+            core.key.filter(|_| cursor.seq <= core.last_seq)
+        };
+        let (Some(key), Some(before)) = (key, cursor.seq.0.checked_sub(1)) else { return false };
+        // One row is read however small the limit is, and the first one holds the event after `before`.
+        let rows = self.engine.store.read(key, Seq(before), 1).await.unwrap_or_default();
+        rows.first().is_some_and(|row| row.epoch == cursor.epoch && row.line(cursor.seq).is_some())
     }
 }
 
-/// The events of a row as readers get them.
-pub(crate) fn lines(row: &EventRow) -> impl Iterator<Item = Arc<LoggedEvent>> {
-    row.lines().map(|(seq, line)| LoggedEvent::new(seq, row.epoch, kind_of(line), row.events.slice_ref(line)))
+/// The events of rows after a number, as readers get them.
+pub(crate) fn events_after(rows: &[EventRow], after: Seq) -> Vec<Arc<LoggedEvent>> {
+    let mut events = Vec::new();
+    for row in rows {
+        // An event that was seen before is not looked into: telling its kind costs more than all else.
+        let unseen = row.lines().skip_while(|(seq, _)| *seq <= after);
+        events.extend(
+            unseen.map(|(seq, line)| LoggedEvent::new(seq, row.epoch, kind_of(line), row.events.slice_ref(line))),
+        );
+    }
+    events
 }
