@@ -9,12 +9,51 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
+/// Declares a text as a type of its own. Clones share the text; it is shown and debugged as the text.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! shared_text {
+    ($(#[$attribute:meta])* $name:ident) => {
+        $(#[$attribute])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(std::sync::Arc<str>);
+
+        impl $name {
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&*self.0, formatter)
+            }
+        }
+    };
+}
+
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident, $generate:expr) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-        #[serde(transparent)]
-        pub struct $name(Arc<str>);
+        shared_text!($(#[$doc])* #[derive(Serialize)] #[serde(transparent)] $name);
 
         impl $name {
             /// A new, unique identifier.
@@ -22,11 +61,6 @@ macro_rules! identifier {
                 let uuid: Uuid = $generate;
                 let mut buffer = Uuid::encode_buffer();
                 Self(Arc::from(&*uuid.hyphenated().encode_lower(&mut buffer)))
-            }
-
-            /// The identifier as it stands on the wire.
-            pub fn as_str(&self) -> &str {
-                &self.0
             }
         }
 
@@ -46,30 +80,6 @@ macro_rules! identifier {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_str(SharedText).map(Self)
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(text: &str) -> Self {
-                Self(Arc::from(text))
-            }
-        }
-
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self(Arc::from(text))
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(&self.0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&*self.0, formatter)
             }
         }
     };

@@ -1,7 +1,6 @@
 //! The kernel's own names and numbers as types, so that a fence is never compared with a sequence number.
 
 use std::fmt;
-use std::sync::Arc;
 
 /// The store's integer name of a task; never leaves the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,59 +63,11 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// A position in the log of all tasks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    /// The event row; row ids rise with commits and are never used again.
-    pub row: i64,
-    /// The event within the row's task.
-    pub seq: Seq,
-}
-
-macro_rules! name {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(Arc<str>);
-
-        impl $name {
-            /// The name as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(text: &str) -> Self {
-                Self(Arc::from(text))
-            }
-        }
-
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self(Arc::from(text))
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(&self.0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&*self.0, formatter)
-            }
-        }
-    };
-}
-
-name!(
+switchboard_a2a::shared_text!(
     /// Who owns a task: the caller that sent its first message.
     CallerId
 );
-name!(
+switchboard_a2a::shared_text!(
     /// An agent's name, as in its address.
     AgentName
 );

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 
-use crate::ids::{AgentName, CallerId, Epoch, Fence, Position, Seq, TaskKey};
+use crate::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
 use webhooks::NewWebhook;
 
 /// What every store call returns.
@@ -35,9 +35,6 @@ pub trait Store: Send + Sync + 'static {
     /// Event rows of one task that hold events after `after`, oldest first, until `max_bytes` are passed
     /// (at least one row if there is one).
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>>;
-
-    /// Event rows of all tasks after a position, in commit order.
-    fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>>;
 
     /// The places of one page of an owner's tasks, newest status first, and the exact number of all that match. The
     /// tasks themselves are for [`Store::load_some`], so that a page need not be in memory all at once.

@@ -27,21 +27,18 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
-use switchboard_engine::ids::{AgentName, CallerId, Epoch, Position, Seq, TaskKey};
+use switchboard_engine::ids::{AgentName, CallerId, Epoch, Seq, TaskKey};
 use switchboard_engine::store::{
     Append, Appended, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask, LoadedTaskWithin,
     Retention, Store, StoreError, StoreFuture, TaskCounts, TaskRow,
 };
 
 use self::checkpoint::Checkpointer;
-use self::lock::DirectoryLock;
 use self::open::{OpenError, Start};
-use self::readers::{Reader, ReaderPool};
+use self::readers::{ReadSize, Reader, ReaderPool};
 use self::write_queue::WriteQueue;
 use self::writer::Writer;
-use self::writer::session::Session;
 
 /// The most that a read may load and still share a transaction with others.
 const SMALL_READ: usize = 64 << 10;
@@ -91,7 +88,6 @@ pub struct SqliteStore {
     queue: Arc<WriteQueue>,
     readers: Arc<ReaderPool>,
     start: Start,
-    lock: Arc<Mutex<Option<DirectoryLock>>>,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -104,7 +100,6 @@ impl SqliteStore {
         let readers = Arc::new(ReaderPool::spawn(&opened.path, options.readers.max(1))?);
         let connection = connection::open_for_checkpoints(&opened.path, options.durability)?;
         let checkpointer = Checkpointer::spawn(connection).map_err(thread_error)?;
-        let lock = Arc::new(Mutex::new(Some(opened.lock)));
         let writer = Writer {
             queue: Arc::clone(&queue),
             path: opened.path.clone(),
@@ -112,36 +107,17 @@ impl SqliteStore {
             start: opened.start,
             checkpointer,
             readers: Arc::clone(&readers),
-            lock: Arc::clone(&lock),
+            lock: opened.lock,
         };
         let writer = writer.spawn().map_err(thread_error)?;
-        Ok(Self { queue, readers, start: opened.start, lock, writer: Some(writer) })
-    }
-
-    /// Changes [`Options::note`].
-    pub fn set_note(&self, note: &str) -> Result<(), OpenError> {
-        self.lock.lock().as_mut().map_or(Ok(()), |lock| lock.set_note(note))
+        Ok(Self { queue, readers, start: opened.start, writer: Some(writer) })
     }
 
     fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Reader) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
-        self.readers.read(work)
-    }
-
-    fn write_exclusive<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
-    ) -> StoreFuture<T> {
-        WriteQueue::write_exclusive(Arc::clone(&self.queue), work)
-    }
-
-    fn write_shared<T: Send + 'static>(
-        &self,
-        work: impl Fn(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
-    ) -> StoreFuture<T> {
-        WriteQueue::write_shared(Arc::clone(&self.queue), 0, work)
+        self.readers.read(ReadSize::Small, work)
     }
 }
 
@@ -158,7 +134,7 @@ impl Store for SqliteStore {
 
     fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
         let id = id.clone();
-        self.readers.read_large(move |reader| reader.load(&id))
+        self.readers.read(ReadSize::Large, move |reader| reader.load(&id))
     }
 
     fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>> {
@@ -170,17 +146,13 @@ impl Store for SqliteStore {
         self.read(move |reader| reader.log(key, after, max_bytes))
     }
 
-    fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>> {
-        self.read(move |reader| reader.log_of_all_tasks(after, max_rows))
-    }
-
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
         self.read(move |reader| reader.list(&query))
     }
 
     fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>> {
-        let work = move |reader: &mut Reader| reader.load_some(&keys, max_bytes);
-        if max_bytes > SMALL_READ { self.readers.read_large(work) } else { self.readers.read(work) }
+        let size = if max_bytes > SMALL_READ { ReadSize::Large } else { ReadSize::Small };
+        self.readers.read(size, move |reader| reader.load_some(&keys, max_bytes))
     }
 
     fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>> {
@@ -224,12 +196,10 @@ impl Store for SqliteStore {
             let mut evicted = 0;
             for some in keys.chunks(EVICTED_AT_ONCE) {
                 let some = some.to_vec();
-                evicted += WriteQueue::write_exclusive(Arc::clone(&queue), move |session| session.evict(&some)).await?;
+                evicted += queue.write_exclusive(move |session| session.evict(&some)).await?;
             }
             // Each step is queued on its own, so that appends go in between.
-            while evicted > 0
-                && WriteQueue::write_exclusive(Arc::clone(&queue), |session| session.vacuum_step()).await?
-            {}
+            while evicted > 0 && queue.write_exclusive(|session| session.vacuum_step()).await? {}
             Ok(evicted)
         })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
-use switchboard_engine::ids::{Epoch, Position, TaskKey};
+use switchboard_engine::ids::{Epoch, TaskKey};
 use switchboard_engine::store::*;
 use switchboard_engine::{AgentName, CallerId, Seq};
 use switchboard_store::SqliteStore;
@@ -67,9 +67,6 @@ impl Store for HeldStore {
     }
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
         Store::read(&*self.store, key, after, max_bytes)
-    }
-    fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>> {
-        self.store.read_all(after, max_rows)
     }
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
         self.store.list(query)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
-use switchboard_engine::ids::{Epoch, Position, TaskKey};
+use switchboard_engine::ids::{Epoch, TaskKey};
 use switchboard_engine::store::*;
 use switchboard_engine::{AgentName, CallerId, Seq};
 use switchboard_store::SqliteStore;
@@ -199,9 +199,6 @@ impl Store for FaultyStore {
     }
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
         self.around(Store::read(&*self.store, key, after, max_bytes))
-    }
-    fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>> {
-        self.around(self.store.read_all(after, max_rows))
     }
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
         self.around(self.store.list(query))

@@ -1,7 +1,5 @@
 //! Callbacks in SQLite: the updates of a callback receiver, stored in a group commit with appends.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
@@ -11,13 +9,12 @@ use switchboard_engine::store::{StoreError, StoreFuture};
 use super::SqliteStore;
 use super::columns::Identifier;
 use super::query::{limit, optional_row, rows};
-use super::write_queue::WriteQueue;
 use super::writer::callbacks::Bounds;
 
 impl CallbackStore for SqliteStore {
     fn open_callback(&self, task: &TaskId, digest: [u8; 32]) -> StoreFuture<bool> {
         let task = task.clone();
-        self.write_shared(move |session| session.open_callback(&task, &digest))
+        self.queue.write_shared(0, move |session| session.open_callback(&task, &digest))
     }
 
     fn callback(&self, task: &TaskId) -> StoreFuture<Option<CallbackRow>> {
@@ -39,8 +36,8 @@ impl CallbackStore for SqliteStore {
         max: usize,
         max_bytes: u64,
     ) -> StoreFuture<UpdateAdded> {
-        let (queue, id) = (Arc::clone(&self.queue), id.to_owned());
-        let added = WriteQueue::write_shared(queue, body.len(), move |session| {
+        let id = id.to_owned();
+        let added = self.queue.write_shared(body.len(), move |session| {
             session.add_update(task, &id, &body, at, Bounds { updates: max, bytes: max_bytes })
         });
         Box::pin(async move { added.await?.ok_or(StoreError::Missing) })
@@ -58,6 +55,6 @@ impl CallbackStore for SqliteStore {
     }
 
     fn take_updates(&self, task: TaskKey, up_to: i64) -> StoreFuture<()> {
-        self.write_shared(move |session| session.take_updates(task, up_to))
+        self.queue.write_shared(0, move |session| session.take_updates(task, up_to))
     }
 }

@@ -26,18 +26,15 @@ pub(crate) fn state_number(state: TaskState) -> i64 {
 pub(crate) const TERMINAL_STATES: &str = "state IN (3, 4, 5, 7)";
 
 pub(crate) fn state_from(column: usize, number: i64) -> rusqlite::Result<TaskState> {
-    Ok(match number {
-        0 => TaskState::Unspecified,
-        1 => TaskState::Submitted,
-        2 => TaskState::Working,
-        3 => TaskState::Completed,
-        4 => TaskState::Failed,
-        5 => TaskState::Canceled,
-        6 => TaskState::InputRequired,
-        7 => TaskState::Rejected,
-        8 => TaskState::AuthRequired,
-        _ => return Err(rusqlite::Error::IntegralValueOutOfRange(column, number)),
-    })
+    use TaskState::*;
+    let all = [Unspecified, Submitted, Working, Completed, Failed, Canceled, InputRequired, Rejected, AuthRequired];
+    numbered(&all, state_number, column, number)
+}
+
+/// The value that has a number, or an error that names the column.
+fn numbered<T: Copy>(all: &[T], number_of: fn(T) -> i64, column: usize, number: i64) -> rusqlite::Result<T> {
+    let found = all.iter().copied().find(|value| number_of(*value) == number);
+    found.ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number))
 }
 
 /// Ordered so that `phase < 3` is everything a turn should be working on and `phase < 4` everything alive; partial indexes
@@ -54,15 +51,8 @@ pub(crate) fn phase_number(phase: Phase) -> i64 {
 }
 
 pub(crate) fn phase_from(column: usize, number: i64) -> rusqlite::Result<Phase> {
-    Ok(match number {
-        -1 => Phase::Requeued,
-        0 => Phase::Queued,
-        1 => Phase::Running,
-        2 => Phase::Interrupted,
-        3 => Phase::Parked,
-        4 => Phase::Done,
-        _ => return Err(rusqlite::Error::IntegralValueOutOfRange(column, number)),
-    })
+    use Phase::*;
+    numbered(&[Requeued, Queued, Running, Interrupted, Parked, Done], phase_number, column, number)
 }
 
 /// Ordered so that `state < 2` is everything that still has to be told something.
@@ -76,22 +66,21 @@ pub(crate) fn webhook_state_number(state: WebhookState) -> i64 {
 }
 
 pub(crate) fn webhook_state_from(column: usize, number: i64) -> rusqlite::Result<WebhookState> {
-    Ok(match number {
-        0 => WebhookState::Active,
-        1 => WebhookState::Paused,
-        2 => WebhookState::Disabled,
-        3 => WebhookState::Finished,
-        _ => return Err(rusqlite::Error::IntegralValueOutOfRange(column, number)),
-    })
+    use WebhookState::*;
+    numbered(&[Active, Paused, Disabled, Finished], webhook_state_number, column, number)
+}
+
+pub(crate) fn delivery_state_number(state: DeliveryState) -> i64 {
+    match state {
+        DeliveryState::Pending => 0,
+        DeliveryState::Delivered => 1,
+        DeliveryState::Dead => 2,
+    }
 }
 
 pub(crate) fn delivery_state_from(column: usize, number: i64) -> rusqlite::Result<DeliveryState> {
-    Ok(match number {
-        0 => DeliveryState::Pending,
-        1 => DeliveryState::Delivered,
-        2 => DeliveryState::Dead,
-        _ => return Err(rusqlite::Error::IntegralValueOutOfRange(column, number)),
-    })
+    use DeliveryState::*;
+    numbered(&[Pending, Delivered, Dead], delivery_state_number, column, number)
 }
 
 /// An identifier as a column: 16 bytes if it is a UUID as we spell them, else its text. Which one is unambiguous,
@@ -135,47 +124,5 @@ impl FromSql for IdentifierText {
             }
             _ => Err(FromSqlError::InvalidType),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rusqlite::Connection;
-
-    use super::*;
-
-    #[test]
-    fn identifiers_come_back_as_they_were_given() {
-        let connection = Connection::open_in_memory().unwrap();
-        for text in [
-            "019a0000-0000-7000-8000-00000000abcd",
-            "019A0000-0000-7000-8000-00000000ABCD",
-            "019a00000000700080000000000abcd00000",
-            "",
-            "task 1",
-            "sixteen bytes !!",
-        ] {
-            let IdentifierText(back) =
-                connection.query_row("SELECT ?1", [Identifier::new(text)], |row| row.get(0)).unwrap();
-            assert_eq!(back, text);
-        }
-        assert!(matches!(Identifier::new("019a0000-0000-7000-8000-00000000abcd"), Identifier::Uuid(_)));
-    }
-
-    #[test]
-    fn numbers_on_disk_are_read_as_they_are_written() {
-        for number in 0..9 {
-            assert_eq!(state_number(state_from(0, number).unwrap()), number);
-            let terminal = TERMINAL_STATES.contains(&number.to_string());
-            assert_eq!(state_from(0, number).unwrap().is_terminal(), terminal);
-        }
-        for number in -1..5 {
-            assert_eq!(phase_number(phase_from(0, number).unwrap()), number);
-        }
-        for number in 0..4 {
-            assert_eq!(webhook_state_number(webhook_state_from(0, number).unwrap()), number);
-        }
-        assert!(state_from(0, 9).is_err() && phase_from(0, 5).is_err() && phase_from(0, -2).is_err());
-        assert!(webhook_state_from(0, 4).is_err() && delivery_state_from(0, 3).is_err());
     }
 }

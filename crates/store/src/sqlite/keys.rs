@@ -39,7 +39,7 @@ impl KeyRow {
 impl SqliteStore {
     /// Stores a new key; refused with [`StoreError::KeyTaken`] if its id or digest is there already.
     pub fn create_key(&self, key: KeyRow) -> StoreFuture<()> {
-        let write = self.write_exclusive(move |session| {
+        let write = self.queue.write_exclusive(move |session| {
             session.transaction(|session| {
                 let sql = "INSERT INTO api_key (id, name, prefix, digest, scopes, created_at, expires_at, revoked_at) \
                            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -66,7 +66,7 @@ impl SqliteStore {
     /// Revokes a key from a time on; says whether there was such a key that was not revoked yet.
     pub fn revoke_key(&self, id: &str, at: Timestamp) -> StoreFuture<bool> {
         let id = id.to_owned();
-        self.write_exclusive(move |session| {
+        self.queue.write_exclusive(move |session| {
             session.transaction(|session| {
                 let sql = "UPDATE api_key SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
                 Ok(session.connection.execute(sql, (id, at.0))? > 0)

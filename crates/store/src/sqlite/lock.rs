@@ -3,8 +3,8 @@
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use super::open::OpenError;
@@ -49,8 +49,7 @@ pub fn lock_holder(directory: &Path) -> std::io::Result<Option<LockHolder>> {
 /// The lock, held until dropped.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
-    file: File,
-    path: PathBuf,
+    _file: File,
 }
 
 impl DirectoryLock {
@@ -66,22 +65,11 @@ impl DirectoryLock {
             }
             Err(TryLockError::Error(source)) => return Err(OpenError::File { path, source }),
         }
-        let mut lock = Self { file, path };
-        lock.set_note(note)?;
-        Ok(lock)
-    }
-
-    /// Writes the process id and a note into the lock file.
-    pub(crate) fn set_note(&mut self, note: &str) -> Result<(), OpenError> {
         let note = note.replace(['\r', '\n'], " ");
         let text = format!("{}\n{note}\n", std::process::id());
-        self.write(&text).map_err(|source| OpenError::File { path: self.path.clone(), source })
-    }
-
-    fn write(&mut self, text: &str) -> std::io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(text.as_bytes())
+        let written = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
+        written.map_err(|source| OpenError::File { path, source })?;
+        Ok(Self { _file: file })
     }
 }
 

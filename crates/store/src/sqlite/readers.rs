@@ -40,6 +40,14 @@ pub(crate) struct Reader {
     pub(crate) names: Names,
 }
 
+/// How much a read may load.
+#[derive(Clone, Copy)]
+pub(crate) enum ReadSize {
+    Small,
+    /// Megabytes.
+    Large,
+}
+
 /// Replies to its caller itself; returns whether the connection is still good.
 type Job = Box<dyn FnOnce(&mut Reader) -> bool + Send>;
 
@@ -84,26 +92,11 @@ impl ReaderPool {
         Ok(readers)
     }
 
-    /// Runs a read in a batch.
+    /// Runs a read: a small one in a batch, a large one alone.
     pub(crate) fn read<T: Send + 'static>(
         &self,
+        size: ReadSize,
         work: impl FnOnce(&mut Reader) -> rusqlite::Result<T> + Send + 'static,
-    ) -> StoreFuture<T> {
-        self.queue(work, false)
-    }
-
-    /// Runs a read that may load megabytes, alone.
-    pub(crate) fn read_large<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Reader) -> rusqlite::Result<T> + Send + 'static,
-    ) -> StoreFuture<T> {
-        self.queue(work, true)
-    }
-
-    fn queue<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Reader) -> rusqlite::Result<T> + Send + 'static,
-        large: bool,
     ) -> StoreFuture<T> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |reader| {
@@ -128,7 +121,7 @@ impl ReaderPool {
         });
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
-            shared.push(job, large)?;
+            shared.push(job, size)?;
             answer.await.unwrap_or(Err(StoreError::Closed))
         })
     }
@@ -157,12 +150,15 @@ impl Drop for ReaderPool {
 }
 
 impl Pool {
-    fn push(&self, job: Job, large: bool) -> Result<(), StoreError> {
+    fn push(&self, job: Job, size: ReadSize) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         if state.stop {
             return Err(StoreError::Closed);
         }
-        if large { &mut state.large } else { &mut state.jobs }.push_back(job);
+        match size {
+            ReadSize::Small => state.jobs.push_back(job),
+            ReadSize::Large => state.large.push_back(job),
+        }
         let wake = state.sleeping > 0;
         drop(state);
         if wake {
@@ -256,7 +252,7 @@ mod tests {
     async fn a_read_that_panics_fails_alone() {
         let (_directory, readers) = pool(1);
         let read = |panics: bool| {
-            readers.read(move |reader| {
+            readers.read(ReadSize::Small, move |reader| {
                 let n: i64 = reader.connection.query_row("SELECT n FROM t", [], |row| row.get(0))?;
                 assert!(!panics, "this read was told to panic");
                 Ok(n)
@@ -286,8 +282,8 @@ mod tests {
     async fn small_reads_do_not_wait_for_large_ones() {
         let (_directory, readers) = pool(2);
         let (release, work) = held();
-        let large: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read_large(work.clone()))).collect();
-        let small: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read(|_| Ok(())))).collect();
+        let large: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read(ReadSize::Large, work.clone()))).collect();
+        let small: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read(ReadSize::Small, |_| Ok(())))).collect();
         let answered = tokio::time::timeout(std::time::Duration::from_secs(90), join_all(small)).await;
         assert!(answered.is_ok_and(|small| small.into_iter().all(|read| read.unwrap().is_ok())));
         for _ in &large {
@@ -300,10 +296,10 @@ mod tests {
     async fn a_canceled_read_is_skipped() {
         let (_directory, readers) = pool(1);
         let (release, work) = held();
-        let first = tokio::spawn(readers.read(work));
+        let first = tokio::spawn(readers.read(ReadSize::Small, work));
         let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let note = Arc::clone(&done);
-        let canceled = tokio::spawn(readers.read(move |_| {
+        let canceled = tokio::spawn(readers.read(ReadSize::Small, move |_| {
             note.store(true, std::sync::atomic::Ordering::SeqCst);
             Ok(())
         }));
@@ -312,7 +308,7 @@ mod tests {
         assert!(canceled.await.unwrap_err().is_cancelled());
         release.send(()).unwrap();
         first.await.unwrap().unwrap();
-        readers.read(|_| Ok(())).await.unwrap();
+        readers.read(ReadSize::Small, |_| Ok(())).await.unwrap();
         assert!(!done.load(std::sync::atomic::Ordering::SeqCst));
     }
 }

@@ -13,7 +13,6 @@ use switchboard_engine::store::webhooks::{
 use switchboard_engine::store::{Retention, StoreFuture};
 
 use super::SqliteStore;
-use super::write_queue::WriteQueue;
 use super::writer::dead_letters::PRUNED_AT_ONCE;
 use super::writer::outbox::RELEASED_AT_ONCE;
 use super::writer::session::Session;
@@ -31,7 +30,7 @@ impl SqliteStore {
             let mut total = 0;
             loop {
                 let portion = Arc::clone(&portion);
-                let done = WriteQueue::write_shared(Arc::clone(&queue), 0, move |session| portion(session)).await?;
+                let done = queue.write_shared(0, move |session| portion(session)).await?;
                 total += done;
                 if done < whole {
                     return Ok(total);
@@ -53,7 +52,7 @@ impl WebhookStore for SqliteStore {
 
     fn delete_webhook(&self, task: TaskKey, id: &str) -> StoreFuture<bool> {
         let id = id.to_owned();
-        self.write_shared(move |session| session.delete_webhook(task, &id))
+        self.queue.write_shared(0, move |session| session.delete_webhook(task, &id))
     }
 
     fn head(&self, webhook: WebhookKey) -> StoreFuture<Option<OutboxHead>> {
@@ -87,7 +86,7 @@ impl WebhookStore for SqliteStore {
 
     fn outbox(&self, write: OutboxWrite) -> StoreFuture<()> {
         let bytes = body_of(&write).map_or(0, Bytes::len);
-        WriteQueue::write_shared(Arc::clone(&self.queue), bytes, move |session| session.step(&write))
+        self.queue.write_shared(bytes, move |session| session.step(&write))
     }
 
     fn release_endpoint(&self, endpoint: &str, now: Timestamp) -> StoreFuture<usize> {
@@ -116,11 +115,11 @@ impl WebhookStore for SqliteStore {
     }
 
     fn replay(&self, delivery: DeliveryKey, now: Timestamp) -> StoreFuture<bool> {
-        self.write_shared(move |session| session.replay(delivery, now))
+        self.queue.write_shared(0, move |session| session.replay(delivery, now))
     }
 
     fn set_webhook_state(&self, webhook: WebhookKey, state: WebhookState, now: Timestamp) -> StoreFuture<bool> {
-        self.write_shared(move |session| session.set_webhook_state(webhook, state, now))
+        self.queue.write_shared(0, move |session| session.set_webhook_state(webhook, state, now))
     }
 
     fn prune_dead_letters(&self, died_before: Timestamp, keep: usize, keep_bytes: u64) -> StoreFuture<usize> {
@@ -132,7 +131,7 @@ impl WebhookStore for SqliteStore {
     }
 
     fn rotate_signing(&self, now: Timestamp, previous_until: Timestamp) -> StoreFuture<Signing> {
-        self.write_shared(move |session| session.rotate_signing(now, previous_until))
+        self.queue.write_shared(0, move |session| session.rotate_signing(now, previous_until))
     }
 
     fn outbox_census(&self) -> StoreFuture<OutboxCounts> {

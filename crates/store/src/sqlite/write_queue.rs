@@ -142,10 +142,11 @@ impl WriteQueue {
 
     /// Runs a write in a group commit; `bytes` is about what it writes. It may run twice, and the second result counts.
     pub(crate) fn write_shared<T: Send + 'static>(
-        queue: Arc<Self>,
+        self: &Arc<Self>,
         bytes: usize,
         work: impl Fn(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
+        let queue = Arc::clone(self);
         Box::pin(async move {
             let result = Arc::new(Mutex::new(None));
             let slot = Arc::clone(&result);
@@ -161,9 +162,10 @@ impl WriteQueue {
 
     /// Runs a write in a transaction of its own, between two group commits.
     pub(crate) fn write_exclusive<T: Send + 'static>(
-        queue: Arc<Self>,
+        self: &Arc<Self>,
         work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
+        let queue = Arc::clone(self);
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
             let work: ExclusiveWrite = Box::new(move |session| {
@@ -385,9 +387,8 @@ mod tests {
 
     #[tokio::test]
     async fn shared_writes_join_the_group_commit_of_the_appends_around_them() {
-        let queue = WriteQueue::new(Duration::ZERO);
-        let queue = Arc::new(queue);
-        let shared = |bytes| WriteQueue::write_shared(Arc::clone(&queue), bytes, |_| Ok(()));
+        let queue = Arc::new(WriteQueue::new(Duration::ZERO));
+        let shared = |bytes| queue.write_shared(bytes, |_| Ok(()));
         // Each is queued when it is first polled.
         assert!(queue.append(append()).now_or_never().is_none());
         assert!(shared(100).now_or_never().is_none());

@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -42,7 +41,7 @@ pub(crate) struct Writer {
     pub(crate) start: Start,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) readers: Arc<ReaderPool>,
-    pub(crate) lock: Arc<Mutex<Option<DirectoryLock>>>,
+    pub(crate) lock: DirectoryLock,
 }
 
 enum End {
@@ -77,7 +76,7 @@ impl Writer {
         self.checkpointer.stop();
         // Closing the last connection checkpoints the write-ahead log.
         drop(last_connection);
-        self.lock.lock().take();
+        drop(self.lock);
         self.queue.end();
         if let Some(told) = told {
             // The caller of close may have gone away.

@@ -3,13 +3,13 @@
 //! It needs no index of its own: the listing index holds each (owner, agent, state) group by time, and the oldest of all
 //! are the merge of the groups' oldest.
 
-use rusqlite::Params;
+use rusqlite::Row;
 use switchboard_engine::store::Retention;
 use switchboard_engine::store::webhooks::WebhookKey;
 
 use super::Reader;
 use crate::sqlite::columns::TERMINAL_STATES;
-use crate::sqlite::query::{number, rows};
+use crate::sqlite::query::{Merged, number, rows};
 
 /// What a task takes in the file besides its events and snapshot, roughly.
 const ROW_BYTES: u64 = 512;
@@ -18,12 +18,19 @@ const ROW_BYTES: u64 = 512;
 const NO_OPEN_WEBHOOK: &str =
     "(webhooks = 0 OR NOT EXISTS (SELECT 1 FROM webhook WHERE webhook.task_key = task.key AND webhook.state < 2))";
 
+/// Ordered by age.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     ended_at: i64,
     key: i64,
     bytes: u64,
     /// By an open webhook.
     held: bool,
+}
+
+fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
+    let bytes = row.get::<_, i64>(2)?.cast_unsigned();
+    Ok(Candidate { ended_at: row.get(0)?, key: row.get(1)?, bytes, held: row.get(3)? })
 }
 
 /// What exceeds the retention limits.
@@ -116,7 +123,7 @@ impl Reader {
     }
 
     fn oldest(&self, before: i64, max: usize, with_held: bool) -> rusqlite::Result<Vec<Candidate>> {
-        let mut oldest = Vec::new();
+        let mut oldest = Merged::new(max);
         let only = if with_held { "" } else { "AND held = 0" };
         let group = format!(
             "SELECT status_at, key, bytes, NOT {NO_OPEN_WEBHOOK} AS held FROM task INDEXED BY task_listing \
@@ -124,14 +131,14 @@ impl Reader {
              ORDER BY status_at, key"
         );
         for (owner, agent, state) in self.ended_groups()? {
-            self.merge_oldest(&mut oldest, max, &group, (owner, agent, state, before))?;
+            oldest.merge(&self.connection, &group, (owner, agent, state, before), candidate)?;
         }
         let hidden = format!(
             "SELECT status_at, key, bytes, NOT {NO_OPEN_WEBHOOK} AS held FROM task INDEXED BY task_hidden \
              WHERE hidden = 1 AND status_at < ?1 AND phase = 4 {only} ORDER BY status_at, key"
         );
-        self.merge_oldest(&mut oldest, max, &hidden, [before])?;
-        Ok(oldest)
+        oldest.merge(&self.connection, &hidden, [before], candidate)?;
+        Ok(oldest.first)
     }
 
     fn ended_groups(&self) -> rusqlite::Result<Vec<(i64, i64, i64)>> {
@@ -139,34 +146,5 @@ impl Reader {
             "SELECT owner, agent, state FROM tally WHERE hidden = 0 AND parked = 0 AND {TERMINAL_STATES} AND n > 0"
         );
         rows(&self.connection, &sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-    }
-
-    /// Merges a source, oldest first, until the rest of it cannot be among the wanted.
-    fn merge_oldest(
-        &self,
-        oldest: &mut Vec<Candidate>,
-        max: usize,
-        sql: &str,
-        params: impl Params,
-    ) -> rusqlite::Result<()> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
-        let newest_wanted = if oldest.len() < max { None } else { oldest.last().map(|last| (last.ended_at, last.key)) };
-        let mut taken = 0;
-        while taken < max
-            && let Some(row) = rows.next()?
-        {
-            let bytes: i64 = row.get(2)?;
-            let candidate =
-                Candidate { ended_at: row.get(0)?, key: row.get(1)?, bytes: bytes.cast_unsigned(), held: row.get(3)? };
-            if newest_wanted.is_some_and(|newest| (candidate.ended_at, candidate.key) > newest) {
-                break;
-            }
-            oldest.push(candidate);
-            taken += 1;
-        }
-        oldest.sort_unstable_by_key(|candidate| (candidate.ended_at, candidate.key));
-        oldest.truncate(max);
-        Ok(())
     }
 }

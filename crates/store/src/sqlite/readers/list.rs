@@ -3,17 +3,23 @@
 //! The task counters (table `tally`) name the (agent, state) groups of an owner and their sizes; one index holds each group
 //! in the order of the page. So a page is the merge of the groups' newest, and the total is a sum of a few counters.
 
-use rusqlite::{Params, params};
+use std::cmp::Reverse;
+
+use rusqlite::{Row, params};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{ListPage, ListQuery};
 
 use super::Reader;
 use crate::sqlite::columns::{Identifier, state_number};
-use crate::sqlite::query::rows;
+use crate::sqlite::query::{Merged, rows};
 
-/// Newest first: later time, then larger key.
-type PageKey = (i64, i64);
+/// Where a task stands: newest first, that is by later time, then by larger key.
+type PageKey = Reverse<(i64, i64)>;
+
+fn page_key(row: &Row<'_>) -> rusqlite::Result<PageKey> {
+    Ok(Reverse((row.get(0)?, row.get(1)?)))
+}
 
 /// A query whose names are numbers and whose open ends are closed.
 struct Bounds {
@@ -22,7 +28,7 @@ struct Bounds {
     agents: Option<String>,
     state: Option<i64>,
     since: i64,
-    after: PageKey,
+    after: (i64, i64),
     /// One more than the page, to know whether another one follows.
     wanted: usize,
 }
@@ -39,8 +45,8 @@ impl Reader {
         };
         let more = places.len() > query.page_size;
         places.truncate(query.page_size);
-        let sizes = places.iter().map(|(_, key)| self.size(*key)).collect::<rusqlite::Result<_>>()?;
-        let places: Vec<_> = places.into_iter().map(|(at, key)| (Timestamp(at), TaskKey(key))).collect();
+        let sizes = places.iter().map(|Reverse((_, key))| self.size(*key)).collect::<rusqlite::Result<_>>()?;
+        let places: Vec<_> = places.into_iter().map(|Reverse((at, key))| (Timestamp(at), TaskKey(key))).collect();
         let next = places.last().copied().filter(|_| more);
         Ok(ListPage { places, sizes, next, total })
     }
@@ -75,17 +81,18 @@ impl Reader {
     }
 
     fn keys_in_groups(&self, bounds: &Bounds, count_each: bool) -> rusqlite::Result<(Vec<PageKey>, u64)> {
-        let mut newest = Newest::new(bounds.wanted);
+        let mut newest = Merged::new(bounds.wanted);
         let mut total = 0;
         for (agent, state, size) in self.groups(bounds)? {
             let sql = "SELECT status_at, key FROM task INDEXED BY task_listing \
                        WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at >= ?4 \
                        AND status_at <= ?5 AND (status_at < ?5 OR key < ?6) ORDER BY status_at DESC, key DESC";
             let (at, key) = bounds.after;
-            newest.merge(&self.connection, sql, params![bounds.owner, agent, state, bounds.since, at, key])?;
+            let values = params![bounds.owner, agent, state, bounds.since, at, key];
+            newest.merge(&self.connection, sql, values, page_key)?;
             total += if count_each { self.count_since(bounds, agent, state)? } else { size };
         }
-        Ok((newest.places, total.cast_unsigned()))
+        Ok((newest.first, total.cast_unsigned()))
     }
 
     /// The owner's groups that match and are not empty, with their sizes.
@@ -111,45 +118,12 @@ impl Reader {
              ORDER BY status_at DESC, key DESC"
         );
         let (at, key) = bounds.after;
-        let mut newest = Newest::new(bounds.wanted);
+        let mut newest = Merged::new(bounds.wanted);
         let values = params![context, bounds.owner, bounds.since, bounds.agents, bounds.state, at, key];
-        newest.merge(&self.connection, &page, values)?;
+        newest.merge(&self.connection, &page, values, page_key)?;
         let mut count = self.connection.prepare_cached(&format!("SELECT count(*) {matching}"))?;
         let values = params![context, bounds.owner, bounds.since, bounds.agents, bounds.state];
         let total: i64 = count.query_row(values, |row| row.get(0))?;
-        Ok((newest.places, total.cast_unsigned()))
-    }
-}
-
-/// The newest places of several ordered sources.
-struct Newest {
-    places: Vec<PageKey>,
-    wanted: usize,
-}
-
-impl Newest {
-    fn new(wanted: usize) -> Self {
-        Self { places: Vec::new(), wanted }
-    }
-
-    /// Merges a source, newest first, until the rest of it cannot be among the wanted.
-    fn merge(&mut self, connection: &rusqlite::Connection, sql: &str, params: impl Params) -> rusqlite::Result<()> {
-        let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
-        let oldest_wanted = if self.places.len() < self.wanted { None } else { self.places.last().copied() };
-        let mut taken = 0;
-        while taken < self.wanted
-            && let Some(row) = rows.next()?
-        {
-            let place: PageKey = (row.get(0)?, row.get(1)?);
-            if oldest_wanted.is_some_and(|oldest| place < oldest) {
-                break;
-            }
-            self.places.push(place);
-            taken += 1;
-        }
-        self.places.sort_unstable_by(|left, right| right.cmp(left));
-        self.places.truncate(self.wanted);
-        Ok(())
+        Ok((newest.first, total.cast_unsigned()))
     }
 }

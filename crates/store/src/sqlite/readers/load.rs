@@ -1,33 +1,25 @@
 //! Loads tasks: the row, the newest snapshot and the events after it, by public id or by key.
 
 use bytes::Bytes;
-use rusqlite::{Params, Row};
+use rusqlite::{Connection, Params, Row};
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::{Epoch, Fence, Seq, TaskKey};
 use switchboard_engine::store::{EventRow, LoadedTask, LoadedTaskWithin, NewTask, RowState, TaskRow};
 
 use super::Reader;
+use super::names::Names;
 use crate::sqlite::columns::{Identifier, IdentifierText, phase_from, state_from};
 use crate::sqlite::query::{optional_row, rows};
 
-/// The columns that [`Reader::task`] reads, in its order.
+/// The columns that [`stored_task`] reads, in its order.
 pub(crate) const TASK_COLUMNS: &str = "key, id, owner, agent, context, state, status_at, phase, fence, expires_at, \
      hidden, recoveries, last_seq, bytes, first_row, snapshot_row, webhooks";
 /// The columns that [`event`] reads, in its order.
 pub(crate) const EVENT_COLUMNS: &str = "id, first_seq, count, epoch, blob";
 
 /// A row with the keys of its first event row and of its snapshot.
-pub(crate) struct StoredTask {
-    pub(crate) row: TaskRow,
-    first_row: Option<i64>,
-    snapshot_row: Option<i64>,
-}
-
-/// A row whose names are still numbers.
-struct RawTask {
+struct StoredTask {
     row: TaskRow,
-    owner: i64,
-    agent: i64,
     first_row: Option<i64>,
     snapshot_row: Option<i64>,
 }
@@ -76,26 +68,19 @@ impl Reader {
     }
 
     /// All rows that a query over [`TASK_COLUMNS`] finds.
-    pub(crate) fn tasks(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<StoredTask>> {
-        let raw: Vec<RawTask> = rows(&self.connection, sql, params, raw_task)?;
-        raw.into_iter().map(|raw| self.with_names(raw)).collect()
+    pub(crate) fn task_rows(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<TaskRow>> {
+        let Self { connection, names } = self;
+        rows(connection, sql, params, |row| Ok(stored_task(connection, names, row)?.row))
     }
 
     /// The one row that a query over [`TASK_COLUMNS`] finds.
-    pub(crate) fn task(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Option<StoredTask>> {
-        let raw = optional_row(&self.connection, sql, params, raw_task)?;
-        raw.map(|raw| self.with_names(raw)).transpose()
-    }
-
-    fn with_names(&mut self, raw: RawTask) -> rusqlite::Result<StoredTask> {
-        let mut row = raw.row;
-        row.task.owner = self.names.text(&self.connection, raw.owner)?.into();
-        row.task.agent = self.names.text(&self.connection, raw.agent)?.into();
-        Ok(StoredTask { row, first_row: raw.first_row, snapshot_row: raw.snapshot_row })
+    fn task(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Option<StoredTask>> {
+        let Self { connection, names } = self;
+        optional_row(connection, sql, params, |row| stored_task(connection, names, row))
     }
 
     /// The newest snapshot and what came after it.
-    pub(crate) fn loaded(&self, task: StoredTask) -> rusqlite::Result<LoadedTask> {
+    fn loaded(&self, task: StoredTask) -> rusqlite::Result<LoadedTask> {
         let snapshot = match task.snapshot_row {
             Some(row) => self.snapshot(row)?,
             None => None,
@@ -150,31 +135,31 @@ pub(crate) fn event(row: &Row<'_>) -> rusqlite::Result<EventRow> {
     })
 }
 
-fn raw_task(row: &Row<'_>) -> rusqlite::Result<RawTask> {
+fn stored_task(connection: &Connection, names: &mut Names, row: &Row<'_>) -> rusqlite::Result<StoredTask> {
     let IdentifierText(id) = row.get(1)?;
     let IdentifierText(context) = row.get(4)?;
-    let task = TaskRow {
+    let task = NewTask {
+        id: id.into(),
+        owner: names.text(connection, row.get(2)?)?.into(),
+        agent: names.text(connection, row.get(3)?)?.into(),
+        context: context.into(),
+    };
+    let state = RowState {
+        state: state_from(5, row.get(5)?)?,
+        status_at: Timestamp(row.get(6)?),
+        phase: phase_from(7, row.get(7)?)?,
+        fence: Fence(row.get::<_, i64>(8)?.cast_unsigned()),
+        expires_at: row.get::<_, Option<i64>>(9)?.map(Timestamp),
+        hidden: row.get(10)?,
+        recoveries: row.get(11)?,
+    };
+    let row_of_task = TaskRow {
         key: TaskKey(row.get(0)?),
-        // The names follow once the statement is done.
-        task: NewTask { id: id.into(), owner: "".into(), agent: "".into(), context: context.into() },
-        state: RowState {
-            state: state_from(5, row.get(5)?)?,
-            status_at: Timestamp(row.get(6)?),
-            phase: phase_from(7, row.get(7)?)?,
-            fence: Fence(row.get::<_, i64>(8)?.cast_unsigned()),
-            expires_at: row.get::<_, Option<i64>>(9)?.map(Timestamp),
-            hidden: row.get(10)?,
-            recoveries: row.get(11)?,
-        },
+        task,
+        state,
         last_seq: Seq(row.get::<_, i64>(12)?.cast_unsigned()),
         bytes: row.get::<_, i64>(13)?.cast_unsigned(),
         watched: row.get::<_, i64>(16)? > 0,
     };
-    Ok(RawTask {
-        row: task,
-        owner: row.get(2)?,
-        agent: row.get(3)?,
-        first_row: row.get(14)?,
-        snapshot_row: row.get(15)?,
-    })
+    Ok(StoredTask { row: row_of_task, first_row: row.get(14)?, snapshot_row: row.get(15)? })
 }

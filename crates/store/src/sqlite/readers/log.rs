@@ -1,13 +1,11 @@
-//! The event log of one task, and of all tasks.
+//! The event log of one task.
 
-use switchboard_a2a::TaskId;
-use switchboard_engine::ids::{Position, Seq, TaskKey};
+use switchboard_engine::ids::{Seq, TaskKey};
 use switchboard_engine::store::EventRow;
 
 use super::Reader;
 use super::load::{EVENT_COLUMNS, event};
-use crate::sqlite::columns::IdentifierText;
-use crate::sqlite::query::{limit, optional_row, rows};
+use crate::sqlite::query::optional_row;
 
 impl Reader {
     /// Rows with events after `after`; stops once `max_bytes` are passed, but not before the first row.
@@ -47,20 +45,5 @@ impl Reader {
             Some(first_row) => self.event(first_row),
             None => Ok(None),
         }
-    }
-
-    /// Rows of all tasks in the order of their commits.
-    pub(crate) fn log_of_all_tasks(
-        &self,
-        after: Position,
-        max_rows: usize,
-    ) -> rusqlite::Result<Vec<(TaskId, EventRow)>> {
-        let sql = "SELECT event.id, first_seq, count, epoch, blob, task.id FROM event JOIN task ON task.key = task_key \
-                   WHERE event.id >= ?1 AND (event.id > ?1 OR first_seq + count - 1 > ?2) ORDER BY event.id LIMIT ?3";
-        let seq = i64::try_from(after.seq.0).unwrap_or(i64::MAX);
-        rows(&self.connection, sql, (after.row, seq, limit(max_rows)), |row| {
-            let IdentifierText(id) = row.get(5)?;
-            Ok((TaskId::from(id), event(row)?))
-        })
     }
 }

@@ -1,6 +1,5 @@
 //! Tasks for recovery and for deadlines: unfinished ones without a running turn, live ones, expired ones.
 
-use rusqlite::Params;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::TaskRow;
@@ -34,9 +33,5 @@ impl Reader {
              WHERE expires_at IS NOT NULL AND phase < 4 AND expires_at <= ?1 ORDER BY expires_at, key LIMIT ?2"
         );
         self.task_rows(&sql, (now.0, limit(max)))
-    }
-
-    pub(crate) fn task_rows(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<TaskRow>> {
-        Ok(self.tasks(sql, params)?.into_iter().map(|task| task.row).collect())
     }
 }

@@ -7,9 +7,10 @@ use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::Seq;
-use switchboard_engine::store::webhooks::{Attempt, DeliveryKey, NewDelivery, OutboxWrite, WebhookKey};
+use switchboard_engine::store::webhooks::{Attempt, DeliveryKey, DeliveryState, NewDelivery, OutboxWrite, WebhookKey};
 
 use super::session::Session;
+use crate::sqlite::columns::delivery_state_number;
 
 /// Delivered deliveries that are kept of each webhook, for operators.
 const HISTORY: i64 = 100;
@@ -20,10 +21,6 @@ pub(crate) const RELEASED_AT_ONCE: usize = 512;
 pub(crate) const RELEASE: &str = "UPDATE delivery SET due_at = max(?2, not_before) WHERE key IN (SELECT delivery.key FROM delivery INDEXED BY \
      delivery_endpoint WHERE endpoint = ?1 AND state = 0 AND replay = 0 \
      AND due_at > ?2 AND due_at > not_before LIMIT ?3)";
-
-const PENDING: i64 = 0;
-const DELIVERED: i64 = 1;
-const DEAD: i64 = 2;
 
 /// The columns of a pending delivery that steps need.
 struct Pending {
@@ -56,12 +53,12 @@ impl Session<'_> {
                 let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
                 let sql = "UPDATE delivery SET not_before = ?2 WHERE key = ?1";
                 self.execute(sql, (pending.key, not_before.0))?;
-                self.record_attempt(&pending, attempt, PENDING, Some(*due_at))
+                self.record_attempt(&pending, attempt, DeliveryState::Pending, Some(*due_at))
             }
             OutboxWrite::Dead { delivery, attempt, finished, body } => {
                 let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
                 self.store_body(&pending, body.as_ref())?;
-                self.record_attempt(&pending, attempt, DEAD, None)?;
+                self.record_attempt(&pending, attempt, DeliveryState::Dead, None)?;
                 self.advance_cursor(&pending, *finished, 0)?;
                 Ok(())
             }
@@ -69,7 +66,7 @@ impl Session<'_> {
             OutboxWrite::Disabled { delivery, attempt, body } => {
                 let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
                 self.store_body(&pending, body.as_ref())?;
-                self.record_attempt(&pending, attempt, DEAD, None)?;
+                self.record_attempt(&pending, attempt, DeliveryState::Dead, None)?;
                 self.advance_cursor(&pending, false, 0)?;
                 self.execute("UPDATE webhook SET state = 2 WHERE key = ?1 AND state < 2", [pending.webhook])?;
                 // There is one only if the endpoint refused a replay.
@@ -105,13 +102,13 @@ impl Session<'_> {
         &self,
         pending: &Pending,
         attempt: &Attempt,
-        state: i64,
+        state: DeliveryState,
         due_at: Option<Timestamp>,
     ) -> rusqlite::Result<()> {
         let sql = "UPDATE delivery SET state = ?2, attempts = attempts + 1, attempted_at = ?3, duration_ms = ?4, \
                    status = ?5, problem = ?6, due_at = coalesce(?7, due_at), body = iif(?2 = 1, NULL, body) WHERE key = ?1";
         let Attempt { at, duration_ms, status, problem } = attempt;
-        let due_at = due_at.map(|at| at.0);
+        let (state, due_at) = (delivery_state_number(state), due_at.map(|at| at.0));
         self.execute(sql, params![pending.key, state, at.0, duration_ms, status, problem, due_at]).map(drop)
     }
 
@@ -162,7 +159,7 @@ impl Session<'_> {
         next: Option<&NewDelivery>,
     ) -> rusqlite::Result<()> {
         let Some(pending) = self.pending(delivery)? else { return Ok(()) };
-        self.record_attempt(&pending, attempt, DELIVERED, None)?;
+        self.record_attempt(&pending, attempt, DeliveryState::Delivered, None)?;
         let delivered = self.advance_cursor(&pending, finished, 1)?;
         if delivered > HISTORY {
             // Scans the index entries of this webhook alone, and finds one row too many.

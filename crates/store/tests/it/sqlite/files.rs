@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use switchboard_engine::store::Store;
+use switchboard_engine::store::{RowState, Store};
 use switchboard_store::{Options, SqliteStore, backup, check, database_path, lock_holder};
 
 use super::SqliteFixture;
@@ -15,8 +15,10 @@ async fn a_second_opener_is_told_who_has_the_directory() {
     let fixture = SqliteFixture::new();
     let directory = fixture.directory.path();
     assert_eq!(lock_holder(directory).unwrap(), None);
-    let store = fixture.open_with(Options { note: "starting".to_owned(), ..Options::default() });
-    store.set_note("serving on 127.0.0.1:41242").unwrap();
+    // A longer one was there before.
+    std::fs::write(directory.join("switchboard.lock"), "1\n".repeat(1_000)).unwrap();
+    let note = "serving on\n127.0.0.1:41242".to_owned();
+    let store = fixture.open_with(Options { note, ..Options::default() });
     let error = SqliteStore::open(directory, Options::default()).err().unwrap().to_string();
     let expected = format!("is in use by process {} (serving on 127.0.0.1:41242)", std::process::id());
     assert!(error.contains(&expected), "{error}");
@@ -117,4 +119,32 @@ async fn a_backup_under_load_is_whole() {
     let error = backup(fixture.directory.path(), &destination).unwrap_err().to_string();
     assert!(error.contains("cannot create the backup"), "{error}");
     assert_eq!(check(copy.path()).unwrap().tasks, report.tasks, "the file that was there is untouched");
+}
+
+#[tokio::test]
+async fn states_keep_their_numbers_on_disk_and_other_numbers_are_an_error() {
+    use switchboard_a2a::TaskState::*;
+    use switchboard_engine::store::Phase;
+    let fixture = SqliteFixture::new();
+    let store = fixture.open();
+    let states = [Unspecified, Submitted, Working, Completed, Failed, Canceled, InputRequired, Rejected, AuthRequired];
+    let phases = [Phase::Requeued, Phase::Queued, Phase::Running, Phase::Interrupted, Phase::Parked, Phase::Done];
+    let phases = phases.into_iter().chain(std::iter::repeat(Phase::Done));
+    let mut ids = Vec::new();
+    for (state, phase) in states.into_iter().zip(phases) {
+        let (id, _) = make(&store, "ann", "echo", "c", RowState { state, phase, ..done(1, 1) }).await;
+        let read = store.row(&id).await.unwrap().unwrap().state;
+        assert_eq!((read.state, read.phase), (state, phase));
+        ids.push(id);
+    }
+    let connection = rusqlite::Connection::open(database_path(fixture.directory.path())).unwrap();
+    let mut numbers = connection.prepare("SELECT state, phase FROM task ORDER BY key").unwrap();
+    let numbers = numbers.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let numbers: Vec<(i64, i64)> = numbers.collect::<Result<_, _>>().unwrap();
+    let expected = (0..).zip([-1, 0, 1, 2, 3, 4, 4, 4, 4]).collect::<Vec<_>>();
+    assert_eq!(numbers, expected);
+    for unknown in ["state = 9", "state = 1, phase = 5", "phase = -2"] {
+        connection.execute_batch(&format!("UPDATE task SET {unknown}")).unwrap();
+        assert!(store.row(&ids[0]).await.is_err(), "{unknown}");
+    }
 }

@@ -105,9 +105,15 @@ pub(crate) async fn concurrent_owners_never_share_a_number(fixture: impl Fixture
 
 pub(crate) async fn names_of_any_spelling_come_back(fixture: impl Fixture) {
     let store = fixture.open();
-    for name in
-        ["", "a b", "019a0000-0000-7000-8000-00000000abcd", "019A0000-0000-7000-8000-00000000ABCD", "ключ'\";--"]
-    {
+    for name in [
+        "",
+        "a b",
+        "sixteen bytes !!",
+        "019a0000-0000-7000-8000-00000000abcd",
+        "019A0000-0000-7000-8000-00000000ABCD",
+        "019a00000000700080000000000abcd00000",
+        "ключ'\";--",
+    ] {
         let task = NewTask {
             id: format!("task {name}").into(),
             owner: format!("owner {name}").into(),

@@ -1,12 +1,15 @@
 //! What is kept, for how long, and across which ends.
 
+use futures_util::FutureExt;
 use switchboard_a2a::{TaskId, Timestamp};
-use switchboard_engine::ids::{Position, Seq, TaskKey};
+use switchboard_engine::ids::{Seq, TaskKey};
+use switchboard_engine::store::webhooks::WebhookStore;
 use switchboard_engine::store::{Retention, Store, StoreError};
 
 use super::Fixture;
 use crate::build::{
-    create, done, hidden, make, new_task, owner, parked, query, refused, row, scope, with_send, working,
+    create, done, hidden, inbox, make, new_task, owner, parked, query, refused, row, scope, webhook, with_send,
+    with_webhook, working,
 };
 
 const KEEP_ALL: Retention = Retention { ended_before: Timestamp(i64::MIN), max_tasks: u64::MAX, max_bytes: u64::MAX };
@@ -64,7 +67,6 @@ pub(crate) async fn an_evicted_task_leaves_nothing_behind(fixture: impl Fixture)
     assert_eq!(store.evict(Retention { max_tasks: 0, ..KEEP_ALL }, 100).await.unwrap(), 1);
     assert!(!is_there(&store, &task.id).await);
     assert!(store.read(made.key, Seq(0), 100).await.unwrap().is_empty());
-    assert!(store.read_all(Position::default(), 100).await.unwrap().is_empty());
     assert!(store.find_send(scope("ann", "echo", "k")).await.unwrap().is_none());
     assert_eq!(store.census().await.unwrap().by_state, []);
     refused(store.append(owner(made.key, 1, &["3"], done(3, 1))).await, &StoreError::Missing);
@@ -78,6 +80,24 @@ pub(crate) async fn an_evicted_task_leaves_nothing_behind(fixture: impl Fixture)
     let again = new_task("ann", "echo", "c");
     let again = store.append(with_send(create(&again, &["1"], row(1)), "ann", "echo", "k")).await.unwrap();
     assert!(again.key > next && again.row > last.row + 1);
+}
+
+pub(crate) async fn a_webhook_that_is_set_during_an_eviction_keeps_its_task(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (id, key) = make(&store, "ann", "echo", "c", done(1, 1)).await;
+    let all = Retention { max_tasks: 0, ..KEEP_ALL };
+    let mut evicting = store.evict(all, 100);
+    // The tasks are selected now, and deleted when this is polled again.
+    assert!((&mut evicting).now_or_never().is_none());
+    for _ in 0..10 {
+        assert!(is_there(&store, &id).await);
+    }
+    let set = with_webhook(inbox(key, 1, &[], done(1, 1)), webhook("a", "https://one", 0));
+    store.append(set).await.unwrap();
+    assert_eq!(evicting.await.unwrap(), 0);
+    assert!(is_there(&store, &id).await);
+    assert!(store.delete_webhook(key, "a").await.unwrap());
+    assert_eq!(store.evict(all, 100).await.unwrap(), 1);
 }
 
 pub(crate) async fn a_clean_end_keeps_the_epoch(fixture: impl Fixture) {

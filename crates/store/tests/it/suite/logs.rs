@@ -1,10 +1,10 @@
 //! Reading what was written: one task, and all of them.
 
-use switchboard_engine::ids::{Position, Seq};
+use switchboard_engine::ids::Seq;
 use switchboard_engine::store::Store;
 
 use super::Fixture;
-use crate::build::{create, done, inbox, make, new_task, owner, row, with_snapshot, working};
+use crate::build::{create, inbox, make, new_task, owner, row, with_snapshot, working};
 
 pub(crate) async fn a_task_is_read_from_its_newest_snapshot(fixture: impl Fixture) {
     let store = fixture.open();
@@ -61,24 +61,4 @@ pub(crate) async fn a_log_is_read_in_portions(fixture: impl Fixture) {
     assert_eq!(seen, (1..=10).collect::<Vec<_>>());
     assert!((3..=5).contains(&portions), "{portions}");
     assert_eq!(store.read(key, Seq(0), 0).await.unwrap().len(), 1);
-}
-
-pub(crate) async fn the_log_of_all_tasks_is_in_commit_order(fixture: impl Fixture) {
-    let store = fixture.open();
-    let (ann, ann_key) = make(&store, "ann", "echo", "c", working(1, 1)).await;
-    let (bob, bob_key) = make(&store, "bob", "echo", "c", working(1, 1)).await;
-    store.append(owner(ann_key, 1, &["2", "3"], done(2, 1))).await.unwrap();
-    store.append(owner(bob_key, 1, &["2"], done(2, 1))).await.unwrap();
-
-    let all = store.read_all(Position::default(), 100).await.unwrap();
-    let seen: Vec<_> = all.iter().map(|(task, row)| (task.clone(), row.first_seq.0)).collect();
-    assert_eq!(seen, [(ann.clone(), 1), (bob.clone(), 1), (ann.clone(), 2), (bob, 2)]);
-    assert!(all.is_sorted_by(|left, right| left.1.row < right.1.row));
-
-    // In the middle of a row: the row comes again. At its end: it does not.
-    let third = &all[2].1;
-    let middle = store.read_all(Position { row: third.row, seq: Seq(2) }, 1).await.unwrap();
-    assert_eq!((middle[0].0.clone(), middle[0].1.row), (ann, third.row));
-    let end = store.read_all(Position { row: third.row, seq: Seq(3) }, 100).await.unwrap();
-    assert_eq!(end.iter().map(|(_, row)| row.row).collect::<Vec<_>>(), [all[3].1.row]);
 }
