@@ -14,7 +14,11 @@ use super::writer::callbacks::Bounds;
 impl CallbackStore for SqliteStore {
     fn open_callback(&self, task: &TaskId, digest: [u8; 32]) -> StoreFuture<bool> {
         let task = task.clone();
-        self.queue.write_shared(0, move |session| session.open_callback(&task, &digest))
+        let sql = "INSERT INTO callback (task_key, digest, next_number) SELECT key, ?2, 1 FROM task WHERE id = ?1 \
+                   ON CONFLICT (task_key) DO UPDATE SET digest = excluded.digest";
+        self.queue.write_shared(0, move |session| {
+            Ok(session.execute(sql, (Identifier::new(task.as_str()), &digest[..]))? > 0)
+        })
     }
 
     fn callback(&self, task: &TaskId) -> StoreFuture<Option<CallbackRow>> {
@@ -55,6 +59,8 @@ impl CallbackStore for SqliteStore {
     }
 
     fn take_updates(&self, task: TaskKey, up_to: i64) -> StoreFuture<()> {
-        self.queue.write_shared(0, move |session| session.take_updates(task, up_to))
+        let sql = "UPDATE callback_update INDEXED BY callback_update_waiting SET body = NULL \
+                   WHERE task_key = ?1 AND number <= ?2 AND body IS NOT NULL";
+        self.queue.write_shared(0, move |session| session.execute(sql, (task.0, up_to)).map(drop))
     }
 }

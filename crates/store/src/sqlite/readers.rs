@@ -4,16 +4,12 @@
 //! A read that may load a large task runs alone, and never on all threads at a time: one thread is always left for the
 //! small reads, which would otherwise wait for megabytes that do not concern them.
 
-pub(crate) mod context;
 pub(crate) mod deliveries;
 pub(crate) mod eviction;
-pub(crate) mod idempotency;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod names;
-pub(crate) mod task_counts;
-pub(crate) mod unfinished;
 pub(crate) mod webhooks;
 
 use std::collections::VecDeque;

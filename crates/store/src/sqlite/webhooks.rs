@@ -4,17 +4,23 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use switchboard_a2a::Timestamp;
-use switchboard_engine::ids::TaskKey;
+use rusqlite::{Row, params};
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::ids::{Seq, TaskKey};
 use switchboard_engine::store::webhooks::{
     DeliveryKey, DeliveryRow, DueDelivery, OutboxCounts, OutboxHead, OutboxWrite, Signing, WebhookFilter, WebhookKey,
     WebhookRoute, WebhookRow, WebhookState, WebhookStore, WebhookSummary,
 };
-use switchboard_engine::store::{Retention, StoreFuture};
+use switchboard_engine::store::{Phase, Retention, StoreFuture};
 
 use super::SqliteStore;
+use super::columns::{Identifier, phase_number, webhook_state_number};
+use super::query::{limit, number, optional_row, rows};
+use super::readers::Reader;
+use super::readers::deliveries::{BEHIND, DELIVERY_COLUMNS, DUE, NEXT_DUE, delivery_at};
+use super::readers::webhooks::{LAGGING, OVERDUE, WEBHOOK_COLUMNS, WEBHOOK_WIDTH, listing};
 use super::writer::dead_letters::PRUNED_AT_ONCE;
-use super::writer::outbox::RELEASED_AT_ONCE;
+use super::writer::outbox::{RELEASE, RELEASED_AT_ONCE};
 use super::writer::session::Session;
 use super::writer::signing::signing;
 
@@ -43,11 +49,15 @@ impl SqliteStore {
 impl WebhookStore for SqliteStore {
     fn webhook(&self, task: TaskKey, id: &str) -> StoreFuture<Option<WebhookRow>> {
         let id = id.to_owned();
-        self.read(move |reader| reader.webhook(task, &id))
+        let sql = format!("SELECT {WEBHOOK_COLUMNS} FROM webhook WHERE task_key = ?1 AND id = ?2");
+        self.read(move |reader| Ok(reader.webhook_rows(&sql, (task.0, id), |row, _| Ok(row))?.pop()))
     }
 
     fn webhooks(&self, task: TaskKey, after: WebhookKey, max: usize) -> StoreFuture<Vec<WebhookRow>> {
-        self.read(move |reader| reader.webhooks(task, after, max))
+        let sql = format!(
+            "SELECT {WEBHOOK_COLUMNS} FROM webhook INDEXED BY webhook_task WHERE task_key = ?1 AND key > ?2 ORDER BY key LIMIT ?3"
+        );
+        self.read(move |reader| reader.webhook_rows(&sql, (task.0, after.0, limit(max)), |row, _| Ok(row)))
     }
 
     fn delete_webhook(&self, task: TaskKey, id: &str) -> StoreFuture<bool> {
@@ -56,15 +66,32 @@ impl WebhookStore for SqliteStore {
     }
 
     fn head(&self, webhook: WebhookKey) -> StoreFuture<Option<OutboxHead>> {
-        self.read(move |reader| reader.head(webhook))
+        let sql = format!(
+            "SELECT {WEBHOOK_COLUMNS}, task.last_seq, task.phase, task.status_at FROM webhook \
+             LEFT JOIN task ON task.key = webhook.task_key WHERE webhook.key = ?1"
+        );
+        self.read(move |reader| {
+            let mut found = reader.webhook_rows(&sql, [webhook.0], |webhook, row| {
+                let last: Option<i64> = row.get(WEBHOOK_WIDTH)?;
+                let done = row.get::<_, Option<i64>>(WEBHOOK_WIDTH + 1)? == Some(phase_number(Phase::Done));
+                let status_at: Option<i64> = row.get(WEBHOOK_WIDTH + 2)?;
+                let task_last = last.map_or(webhook.cursor, |last| Seq(last.cast_unsigned()));
+                let task_ended_at = status_at.filter(|_| done).map(Timestamp);
+                Ok(OutboxHead { webhook, delivery: None, replay: None, task_last, task_ended_at })
+            })?;
+            let Some(head) = found.pop() else { return Ok(None) };
+            let delivery = reader.pending_in_order(webhook, true)?;
+            Ok(Some(OutboxHead { delivery, replay: reader.first_replay(webhook)?, ..head }))
+        })
     }
 
     fn active_webhooks(&self, task: TaskKey) -> StoreFuture<Vec<WebhookRoute>> {
-        self.read(move |reader| reader.active_webhooks(task))
+        let sql = "SELECT key, endpoint, owner FROM webhook WHERE task_key = ?1 AND state = 0 ORDER BY key";
+        self.read(move |reader| reader.routes(sql, [task.0]))
     }
 
     fn lagging_webhooks(&self, after: WebhookKey, max: usize) -> StoreFuture<Vec<WebhookRoute>> {
-        self.read(move |reader| reader.lagging_webhooks(after, max))
+        self.read(move |reader| reader.routes(LAGGING, (after.0, limit(max))))
     }
 
     fn due_deliveries(
@@ -73,15 +100,26 @@ impl WebhookStore for SqliteStore {
         until: Timestamp,
         max: usize,
     ) -> StoreFuture<Vec<DueDelivery>> {
-        self.read(move |reader| reader.due_deliveries(after, until, max))
+        let values = (after.0.0, after.1.0, until.0, limit(max));
+        self.read(move |Reader { connection, names }| {
+            rows(connection, DUE, values, |row| {
+                let owner = names.text(connection, row.get(4)?)?.into();
+                let route = WebhookRoute { webhook: WebhookKey(row.get(0)?), owner, endpoint: row.get(1)? };
+                Ok(DueDelivery { due_at: Timestamp(row.get(3)?), delivery: DeliveryKey(row.get(2)?), route })
+            })
+        })
     }
 
     fn next_due(&self, after: Timestamp) -> StoreFuture<Option<Timestamp>> {
-        self.read(move |reader| reader.next_due(after))
+        self.read(move |reader| optional_row(&reader.connection, NEXT_DUE, [after.0], |row| row.get(0).map(Timestamp)))
     }
 
     fn delivery(&self, delivery: DeliveryKey) -> StoreFuture<Option<(WebhookRow, DeliveryRow)>> {
-        self.read(move |reader| reader.delivery(delivery))
+        let sql = format!(
+            "SELECT {WEBHOOK_COLUMNS}, {DELIVERY_COLUMNS}, body FROM delivery \
+             JOIN webhook ON webhook.key = delivery.webhook WHERE delivery.key = ?1"
+        );
+        self.read(move |reader| Ok(reader.webhook_rows(&sql, [delivery.0], with_delivery)?.pop()))
     }
 
     fn outbox(&self, write: OutboxWrite) -> StoreFuture<()> {
@@ -91,11 +129,13 @@ impl WebhookStore for SqliteStore {
 
     fn release_endpoint(&self, endpoint: &str, now: Timestamp) -> StoreFuture<usize> {
         let endpoint = endpoint.to_owned();
-        self.in_batches(RELEASED_AT_ONCE, move |session| session.release_endpoint(&endpoint, now))
+        let at_once = RELEASED_AT_ONCE.cast_signed();
+        self.in_batches(RELEASED_AT_ONCE, move |session| session.execute(RELEASE, (&endpoint, now.0, at_once)))
     }
 
     fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> StoreFuture<Vec<WebhookKey>> {
-        self.read(move |reader| reader.overdue_webhooks(ended_before, max))
+        let values = (ended_before.0, limit(max));
+        self.read(move |reader| rows(&reader.connection, OVERDUE, values, |row| row.get(0).map(WebhookKey)))
     }
 
     fn held_beyond_caps(&self, retention: Retention, max: usize) -> StoreFuture<Vec<WebhookKey>> {
@@ -103,15 +143,38 @@ impl WebhookStore for SqliteStore {
     }
 
     fn list_webhooks(&self, filter: WebhookFilter) -> StoreFuture<Vec<WebhookSummary>> {
-        self.read(move |reader| reader.list_webhooks(&filter))
+        self.read(move |reader| {
+            let task = filter.task.as_ref().map(TaskId::as_str).map(Identifier::new);
+            let values = params![filter.after.0, limit(filter.max), task, filter.state.map(webhook_state_number)];
+            let mut found = reader.webhook_rows(&listing(&filter), values, |webhook, row| {
+                let count = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+                let (delivered, dead) = (count(WEBHOOK_WIDTH)?, count(WEBHOOK_WIDTH + 1)?);
+                Ok(WebhookSummary { webhook, pending: None, delivered, dead, lags: row.get(WEBHOOK_WIDTH + 2)? })
+            })?;
+            for summary in &mut found {
+                summary.pending = reader.pending_in_order(summary.webhook.key, false)?;
+            }
+            Ok(found)
+        })
     }
 
     fn deliveries(&self, webhook: WebhookKey, max: usize) -> StoreFuture<Vec<DeliveryRow>> {
-        self.read(move |reader| reader.deliveries(webhook, max))
+        // The inner query sorts index entries, so that only the returned rows are read.
+        let sql = format!(
+            "SELECT {DELIVERY_COLUMNS}, NULL FROM delivery WHERE key IN (SELECT key FROM delivery INDEXED BY delivery_webhook \
+             WHERE webhook = ?1 ORDER BY key DESC LIMIT ?2) ORDER BY key DESC"
+        );
+        let values = (webhook.0, limit(max));
+        self.read(move |reader| rows(&reader.connection, &sql, values, |row| delivery_at(row, 0)))
     }
 
     fn dead_letters(&self, after: DeliveryKey, max: usize) -> StoreFuture<Vec<(WebhookRow, DeliveryRow)>> {
-        self.read(move |reader| reader.dead_letters(after, max))
+        let sql = format!(
+            "SELECT {WEBHOOK_COLUMNS}, {DELIVERY_COLUMNS}, NULL FROM delivery INDEXED BY delivery_dead \
+             JOIN webhook ON webhook.key = delivery.webhook \
+             WHERE delivery.state = 2 AND delivery.key > ?1 ORDER BY delivery.key LIMIT ?2"
+        );
+        self.read(move |reader| reader.webhook_rows(&sql, (after.0, limit(max)), with_delivery))
     }
 
     fn replay(&self, delivery: DeliveryKey, now: Timestamp) -> StoreFuture<bool> {
@@ -135,8 +198,20 @@ impl WebhookStore for SqliteStore {
     }
 
     fn outbox_census(&self) -> StoreFuture<OutboxCounts> {
-        self.read(|reader| reader.outbox_census())
+        self.read(|Reader { connection, .. }| {
+            let behind = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
+            let (behind, since) = connection.prepare_cached(BEHIND)?.query_row([], behind)?;
+            let dead = "SELECT count(*) FROM delivery INDEXED BY delivery_dead WHERE state = 2";
+            let replays = "SELECT count(*) FROM delivery INDEXED BY delivery_replay WHERE state = 0 AND replay = 1";
+            let behind = behind.cast_unsigned() + number(connection, replays)?;
+            Ok(OutboxCounts { behind, behind_since: since.map(Timestamp), dead: number(connection, dead)? })
+        })
     }
+}
+
+/// A webhook and the delivery behind its columns.
+fn with_delivery(webhook: WebhookRow, row: &Row<'_>) -> rusqlite::Result<(WebhookRow, DeliveryRow)> {
+    Ok((webhook, delivery_at(row, WEBHOOK_WIDTH)?))
 }
 
 fn body_of(write: &OutboxWrite) -> Option<&Bytes> {
@@ -152,12 +227,9 @@ fn body_of(write: &OutboxWrite) -> Option<&Bytes> {
 #[cfg(test)]
 mod tests {
     use rusqlite::Connection;
-    use switchboard_engine::store::webhooks::{WebhookFilter, WebhookState};
 
+    use super::*;
     use crate::sqlite::migrate::migrate;
-    use crate::sqlite::readers::deliveries::{BEHIND, DUE, NEXT_DUE};
-    use crate::sqlite::readers::webhooks::{LAGGING, OVERDUE, listing};
-    use crate::sqlite::writer::outbox::RELEASE;
 
     /// What SQLite says it will do.
     fn plan(connection: &Connection, sql: &str) -> Vec<String> {
@@ -168,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn periodic_queries_scan_no_table_and_sort_nothing() {
+    fn periodic_queries_scan_no_table_and_lists_do_not_scan_finished_webhooks() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
         for sql in [DUE, NEXT_DUE, LAGGING, OVERDUE, RELEASE, BEHIND] {
@@ -179,24 +251,18 @@ mod tests {
             };
             assert!(lines.iter().all(fine), "{sql}: {lines:#?}");
         }
-    }
-
-    #[test]
-    fn listing_webhooks_by_state_does_not_scan_the_finished_ones() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection).unwrap();
         let states = [
-            (WebhookState::Active, "webhook_open"),
-            (WebhookState::Paused, "webhook_open"),
-            (WebhookState::Disabled, "webhook_disabled"),
+            (WebhookState::Active, "INDEX webhook_open"),
+            (WebhookState::Paused, "INDEX webhook_open"),
+            (WebhookState::Disabled, "INDEX webhook_disabled"),
         ];
         for (state, index) in states {
             let of_all = WebhookFilter { state: Some(state), ..WebhookFilter::default() };
-            let lines = plan(&connection, &listing(&of_all));
-            assert!(lines.iter().any(|line| line.contains("webhook USING") && line.contains(index)), "{lines:#?}");
-            let of_task = WebhookFilter { task: Some("task 1".into()), ..of_all };
-            let lines = plan(&connection, &listing(&of_task));
-            assert!(lines.iter().any(|line| line.contains("INDEX webhook_task_id")), "{lines:#?}");
+            let of_task = WebhookFilter { task: Some("task 1".into()), ..of_all.clone() };
+            for (filter, index) in [(of_all, index), (of_task, "INDEX webhook_task_id")] {
+                let lines = plan(&connection, &listing(&filter));
+                assert!(lines.iter().any(|line| line.contains(index)), "{lines:#?}");
+            }
         }
     }
 }

@@ -1,12 +1,11 @@
 //! Updates of a callback receiver: deduplicated by id, in the order of arrival, until they are taken.
 
 use rusqlite::{OptionalExtension, params};
-use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::callbacks::UpdateAdded;
 
 use super::session::Session;
-use crate::sqlite::columns::Identifier;
 
 /// Ids remembered for deduplication per task.
 const KNOWN_IDS: i64 = 1_000;
@@ -27,12 +26,6 @@ impl Bounds {
 }
 
 impl Session<'_> {
-    pub(crate) fn open_callback(&mut self, task: &TaskId, digest: &[u8; 32]) -> rusqlite::Result<bool> {
-        let sql = "INSERT INTO callback (task_key, digest, next_number) SELECT key, ?2, 1 FROM task WHERE id = ?1 \
-                   ON CONFLICT (task_key) DO UPDATE SET digest = excluded.digest";
-        Ok(self.execute(sql, (Identifier::new(task.as_str()), &digest[..]))? > 0)
-    }
-
     /// `None` if the task has no callback (any more).
     pub(crate) fn add_update(
         &mut self,
@@ -65,12 +58,6 @@ impl Session<'_> {
         let sql = "DELETE FROM callback_update WHERE task_key = ?1 AND number <= ?2 AND body IS NULL";
         self.execute(sql, (task.0, number - KNOWN_IDS))?;
         Ok(Some(UpdateAdded::New(number)))
-    }
-
-    pub(crate) fn take_updates(&mut self, task: TaskKey, up_to: i64) -> rusqlite::Result<()> {
-        let sql = "UPDATE callback_update INDEXED BY callback_update_waiting SET body = NULL \
-                   WHERE task_key = ?1 AND number <= ?2 AND body IS NOT NULL";
-        self.execute(sql, (task.0, up_to)).map(drop)
     }
 
     pub(crate) fn evict_callback(&mut self, task: i64) -> rusqlite::Result<()> {

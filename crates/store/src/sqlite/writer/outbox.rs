@@ -181,11 +181,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Makes deliveries to an endpoint that has recovered due now; returns how many, fewer than [`RELEASED_AT_ONCE`] if all.
-    pub(crate) fn release_endpoint(&mut self, endpoint: &str, now: Timestamp) -> rusqlite::Result<usize> {
-        self.execute(RELEASE, (endpoint, now.0, RELEASED_AT_ONCE.cast_signed()))
-    }
-
     fn finish(&self, webhook: WebhookKey, cursor: Seq) -> rusqlite::Result<()> {
         let sql = "UPDATE webhook SET cursor = max(cursor, ?2), late = 0, state = 3 WHERE key = ?1 AND state < 2 AND NOT EXISTS \
                    (SELECT 1 FROM delivery WHERE webhook = ?1 AND delivery.state = 0 AND replay = 0)";

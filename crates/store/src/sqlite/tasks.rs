@@ -1,0 +1,187 @@
+//! Tasks in SQLite. Appends are queued for a group commit; reads run in the pool, most of them in a batch with others.
+
+use std::sync::Arc;
+
+use rusqlite::params;
+use switchboard_a2a::{ContextId, TaskId, Timestamp};
+use switchboard_engine::ids::{AgentName, CallerId, Epoch, Seq, TaskKey};
+use switchboard_engine::store::{
+    Append, Appended, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask, LoadedTaskWithin,
+    Retention, Store, StoreError, StoreFuture, TaskCounts, TaskRow,
+};
+
+use super::SqliteStore;
+use super::columns::{Identifier, IdentifierText, state_from};
+use super::query::{limit, optional_row, rows};
+use super::readers::load::TASK_COLUMNS;
+use super::readers::{ReadSize, Reader};
+
+/// The most that a read may load and still share a transaction with others.
+const SMALL_READ: usize = 64 << 10;
+
+/// Tasks evicted per transaction, so that appends wait a few milliseconds at most.
+const EVICTED_AT_ONCE: usize = 64;
+
+impl Store for SqliteStore {
+    fn append(&self, append: Append) -> StoreFuture<Appended> {
+        let queue = Arc::clone(&self.queue);
+        Box::pin(async move { queue.append(append).await })
+    }
+
+    fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
+        let id = id.clone();
+        self.read(move |reader| reader.row(&id))
+    }
+
+    fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
+        let id = id.clone();
+        self.readers.read(ReadSize::Large, move |reader| reader.load(&id))
+    }
+
+    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>> {
+        let id = id.clone();
+        self.read(move |reader| reader.load_within(&id, max_bytes))
+    }
+
+    fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
+        self.read(move |reader| reader.log(key, after, max_bytes))
+    }
+
+    fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
+        self.read(move |reader| reader.list(&query))
+    }
+
+    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>> {
+        let size = if max_bytes > SMALL_READ { ReadSize::Large } else { ReadSize::Small };
+        self.readers.read(size, move |reader| reader.load_some(&keys, max_bytes))
+    }
+
+    fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>> {
+        self.read(move |Reader { connection, names }| {
+            let Some(owner) = names.number(connection, scope.owner.as_str())? else { return Ok(None) };
+            let sql = "SELECT digest, task.id, seq FROM send JOIN task ON task.key = send.task_key \
+                       WHERE send.owner = ?1 AND address = ?2 AND send.key = ?3";
+            optional_row(connection, sql, (owner, &scope.address, &scope.key), |row| {
+                let IdentifierText(task) = row.get(1)?;
+                let seq = Seq(row.get::<_, i64>(2)?.cast_unsigned());
+                Ok(IdempotencyRecord { scope: scope.clone(), digest: row.get(0)?, task: Some(task.into()), seq })
+            })
+        })
+    }
+
+    /// Queued and interrupted tasks, and running ones whose lease is of an earlier start. The lock on the data directory
+    /// proves that no process of an earlier start is alive.
+    fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        let start = self.start.number;
+        let sql = format!(
+            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_live \
+             WHERE phase < 4 AND phase < 3 AND key > ?1 AND (phase <> 1 OR lease IS NOT ?2) ORDER BY key LIMIT ?3"
+        );
+        self.read(move |reader| reader.task_rows(&sql, (after.0, start, limit(max))))
+    }
+
+    fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        let sql = format!(
+            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_live WHERE phase < 4 AND key > ?1 ORDER BY key LIMIT ?2"
+        );
+        self.read(move |reader| reader.task_rows(&sql, (after.0, limit(max))))
+    }
+
+    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        let sql = format!(
+            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_expiring \
+             WHERE expires_at IS NOT NULL AND phase < 4 AND expires_at <= ?1 ORDER BY expires_at, key LIMIT ?2"
+        );
+        self.read(move |reader| reader.task_rows(&sql, (now.0, limit(max))))
+    }
+
+    fn context(
+        &self,
+        owner: &CallerId,
+        agent: &AgentName,
+        context: &ContextId,
+        max: usize,
+    ) -> StoreFuture<Vec<TaskRow>> {
+        let (owner, agent, context) = (owner.clone(), agent.clone(), context.clone());
+        self.read(move |reader| {
+            let Some((owner, agent)) = numbers(reader, &owner, &agent)? else { return Ok(Vec::new()) };
+            let sql = format!(
+                "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_context WHERE context = ?1 AND owner = ?2 AND hidden = 0 \
+                 AND agent = ?3 ORDER BY status_at DESC, key DESC LIMIT ?4"
+            );
+            reader.task_rows(&sql, params![Identifier::new(context.as_str()), owner, agent, limit(max)])
+        })
+    }
+
+    fn noted(&self, owner: &CallerId, agent: &AgentName, context: &ContextId) -> StoreFuture<Option<String>> {
+        let (owner, agent, context) = (owner.clone(), agent.clone(), context.clone());
+        self.read(move |reader| {
+            let Some((owner, agent)) = numbers(reader, &owner, &agent)? else { return Ok(None) };
+            let sql = "SELECT note FROM task INDEXED BY task_context WHERE context = ?1 AND owner = ?2 AND hidden = 0 \
+                       AND agent = ?3 AND note IS NOT NULL ORDER BY status_at DESC, key DESC LIMIT 1";
+            let context = Identifier::new(context.as_str());
+            optional_row(&reader.connection, sql, params![context, owner, agent], |row| row.get(0))
+        })
+    }
+
+    fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
+        let candidates = self.read(move |reader| reader.evictable(retention, max));
+        let queue = Arc::clone(&self.queue);
+        Box::pin(async move {
+            let keys = candidates.await?;
+            let mut evicted = 0;
+            for some in keys.chunks(EVICTED_AT_ONCE) {
+                let some = some.to_vec();
+                evicted += queue.write_exclusive(move |session| session.evict(&some)).await?;
+            }
+            // Each step is queued on its own, so that appends go in between.
+            while evicted > 0 && queue.write_exclusive(|session| session.vacuum_step()).await? {}
+            Ok(evicted)
+        })
+    }
+
+    /// From the task counters (table `tally`).
+    fn census(&self) -> StoreFuture<TaskCounts> {
+        self.read(|Reader { connection, names }| {
+            let sql =
+                "SELECT state, sum(n) FROM tally WHERE hidden = 0 GROUP BY state HAVING sum(n) > 0 ORDER BY state";
+            let by_state = rows(connection, sql, [], |row| {
+                Ok((state_from(0, row.get(0)?)?, row.get::<_, i64>(1)?.cast_unsigned()))
+            })?;
+            let sql =
+                "SELECT owner, sum(n) FROM tally WHERE parked = 1 GROUP BY owner HAVING sum(n) > 0 ORDER BY owner";
+            let parked = rows(connection, sql, [], |row| {
+                Ok((names.text(connection, row.get(0)?)?.into(), row.get::<_, i64>(1)?.cast_unsigned()))
+            })?;
+            Ok(TaskCounts { by_state, parked })
+        })
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.start.epoch
+    }
+
+    fn secret(&self) -> [u8; 32] {
+        self.start.secret
+    }
+
+    fn ready(&self) -> Result<(), StoreError> {
+        self.queue.ready()
+    }
+
+    fn close(&self) -> StoreFuture<()> {
+        let ended = self.queue.close();
+        Box::pin(async move {
+            // An error means that the store was closed before.
+            ended.await.ok();
+            Ok(())
+        })
+    }
+}
+
+/// Absent if the owner or the agent has never had a task.
+fn numbers(reader: &mut Reader, owner: &CallerId, agent: &AgentName) -> rusqlite::Result<Option<(i64, i64)>> {
+    let owner = reader.names.number(&reader.connection, owner.as_str())?;
+    let agent = reader.names.number(&reader.connection, agent.as_str())?;
+    Ok(owner.zip(agent))
+}
