@@ -38,13 +38,9 @@ const STEP: usize = 64;
 /// The callbacks of all tasks. Clones share them.
 #[derive(Clone)]
 pub struct CallbackReceiver {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
     store: Arc<dyn CallbackStore>,
     clock: Arc<dyn Clock>,
-    followers: Mutex<HashMap<TaskId, Weak<Notify>>>,
+    followers: Arc<Mutex<HashMap<TaskId, Weak<Notify>>>>,
 }
 
 /// What became of an update of an admitted sender.
@@ -113,7 +109,7 @@ pub struct RemoteUpdate {
 impl CallbackReceiver {
     /// CallbackReceiver over a store.
     pub fn new(store: Arc<dyn CallbackStore>, clock: Arc<dyn Clock>) -> Self {
-        Self { inner: Arc::new(Inner { store, clock, followers: Mutex::default() }) }
+        Self { store, clock, followers: Arc::default() }
     }
 
     /// Creates the token of a task's callback: 256 random bits, of which only a digest is stored. A second one replaces
@@ -122,7 +118,7 @@ impl CallbackReceiver {
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(|error| StoreError::Failed(error.to_string()))?;
         let token = URL_SAFE_NO_PAD.encode(random);
-        match self.inner.store.open_callback(task, sha256([token.as_bytes()])).await? {
+        match self.store.open_callback(task, sha256([token.as_bytes()])).await? {
             true => Ok(token),
             false => Err(ReceiveError::Unknown(task.clone())),
         }
@@ -135,7 +131,7 @@ impl CallbackReceiver {
 
     /// Authenticates a sender, before its body is read.
     pub async fn admit(&self, task: &TaskId, token: Option<&str>) -> Result<AdmittedSender, ReceiveError> {
-        let callback = self.inner.store.callback(task).await;
+        let callback = self.store.callback(task).await;
         let admitted = callback.map_err(ReceiveError::from).and_then(|callback| {
             let callback = callback.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
             let digest = sha256([token.ok_or(ReceiveError::Token)?.as_bytes()]);
@@ -165,10 +161,12 @@ impl CallbackReceiver {
             (None, Some(_)) => URL_SAFE_NO_PAD.encode(sha256([body])),
             (None, None) => Uuid::now_v7().to_string(),
         };
-        let (inner, body) = (&self.inner, Bytes::copy_from_slice(body));
-        match inner.store.add_update(key, &id, body, inner.clock.now(), MOST_WAITING, MOST_WAITING_BYTES).await {
+        let body = Bytes::copy_from_slice(body);
+        match self.store.add_update(key, &id, body, self.clock.now(), MOST_WAITING, MOST_WAITING_BYTES).await {
             Ok(UpdateAdded::New(_)) => {
-                inner.wake(&task);
+                if let Some(woken) = self.followers.lock().get(&task).and_then(Weak::upgrade) {
+                    woken.notify_one();
+                }
                 Ok(Received::New)
             }
             Ok(UpdateAdded::Known) => Ok(Received::Duplicate),
@@ -180,9 +178,9 @@ impl CallbackReceiver {
 
     /// Follows the updates of a task. There should be one follower at a time.
     pub async fn follow(&self, task: &TaskId) -> Result<CallbackFollower, ReceiveError> {
-        let callback = self.inner.store.callback(task).await?.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
+        let callback = self.store.callback(task).await?.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
         let woken = {
-            let mut followers = self.inner.followers.lock();
+            let mut followers = self.followers.lock();
             followers.retain(|_, woken| woken.strong_count() > 0);
             followers.get(task).and_then(Weak::upgrade).unwrap_or_else(|| {
                 let woken = Arc::new(Notify::new());
@@ -190,16 +188,8 @@ impl CallbackReceiver {
                 woken
             })
         };
-        let store = Arc::clone(&self.inner.store);
+        let store = Arc::clone(&self.store);
         Ok(CallbackFollower { store, key: callback.task_key, woken, after: 0, newest: Newest::default() })
-    }
-}
-
-impl Inner {
-    fn wake(&self, task: &TaskId) {
-        if let Some(woken) = self.followers.lock().get(task).and_then(Weak::upgrade) {
-            woken.notify_one();
-        }
     }
 }
 

@@ -29,5 +29,5 @@ pub use callback_receiver::{
 };
 pub use options::Options;
 pub use outbox::Webhooks;
-pub use service::{DeliveryView, SecretView, WebhookService, WebhookView, state_name, state_named};
+pub use service::{DeliveryView, SecretView, WebhookService, WebhookView, state_named};
 pub use signature::{Secret, sign};

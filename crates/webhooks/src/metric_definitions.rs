@@ -2,22 +2,14 @@
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
-/// Webhooks that were not told everything yet.
-pub const BACKLOG: &str = "a2a_webhook_backlog";
-/// Deliveries that were given up and are kept.
-pub const DEAD_LETTERS: &str = "a2a_webhook_dead_letters";
-/// Attempts by outcome.
-pub const ATTEMPTS: &str = "a2a_webhook_attempts_total";
-/// How long attempts take.
-pub const ATTEMPT_SECONDS: &str = "a2a_webhook_attempt_duration_seconds";
-/// Since when the webhook that is furthest behind is so.
-pub const OLDEST_SECONDS: &str = "a2a_webhook_oldest_undelivered_seconds";
-/// Endpoints that are paused because they keep failing.
-pub const PAUSED_ENDPOINTS: &str = "a2a_webhook_paused_endpoints";
-/// Addresses that were refused when a webhook was set.
-pub const REFUSED: &str = "a2a_webhook_refused_total";
-/// What came in from other servers, by outcome.
-pub const CALLBACKS: &str = "a2a_callbacks_total";
+pub(crate) const BACKLOG: &str = "a2a_webhook_backlog";
+pub(crate) const DEAD_LETTERS: &str = "a2a_webhook_dead_letters";
+pub(crate) const ATTEMPTS: &str = "a2a_webhook_attempts_total";
+pub(crate) const ATTEMPT_SECONDS: &str = "a2a_webhook_attempt_duration_seconds";
+pub(crate) const OLDEST_SECONDS: &str = "a2a_webhook_oldest_undelivered_seconds";
+pub(crate) const PAUSED_ENDPOINTS: &str = "a2a_webhook_paused_endpoints";
+pub(crate) const REFUSED: &str = "a2a_webhook_refused_total";
+pub(crate) const CALLBACKS: &str = "a2a_callbacks_total";
 
 /// Tells the recorder what they mean.
 pub fn describe_metrics() {

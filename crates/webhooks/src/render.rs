@@ -154,7 +154,7 @@ impl Renderer {
             let first = &events[index];
             return match first.kind {
                 EventKind::Artifact => {
-                    let (last, body) = self.artifact(first, &events[index + 1..]).await?;
+                    let (last, body) = self.artifact(self.form, &events[index..], None).await?;
                     Ok(made(first.seq, &last, self.form, body, at))
                 }
                 _ => {
@@ -181,26 +181,9 @@ impl Renderer {
         if first.kind != EventKind::Artifact {
             return self.status(form, first).await;
         }
-        let mut merged: TaskArtifactUpdate = artifact_update(first)?;
-        let mut seen = first.seq;
-        let mut later = events[1..].to_vec();
-        while seen < delivery.last.seq {
-            for event in later.iter().filter(|event| event.seq <= delivery.last.seq) {
-                seen = event.seq;
-                if event.kind == EventKind::Artifact {
-                    merge(&mut merged, &artifact_update(event)?);
-                }
-            }
-            if seen < delivery.last.seq {
-                later = self.log.after(seen, READ_BYTES).await?;
-                if later.is_empty() {
-                    return Err(gone());
-                }
-            }
-        }
-        match delivery.first == delivery.last.seq {
-            true => self.frame(form, first),
-            false => Ok(encoded(form, merged)),
+        match self.artifact(form, &events, Some(delivery.last.seq)).await? {
+            (last, body) if last.seq == delivery.last.seq => Ok(body),
+            _ => Err(gone()),
         }
     }
 
@@ -216,12 +199,15 @@ impl Renderer {
         }
     }
 
-    /// An artifact update merged with those of the same artifact right behind it, and the last of them.
+    /// An artifact update merged with those of the same artifact right behind it, up to an event or else up to
+    /// [`MERGED_BYTES`], and the last of them.
     async fn artifact(
         &self,
-        first: &Arc<LoggedEvent>,
-        behind: &[Arc<LoggedEvent>],
+        form: Form,
+        events: &[Arc<LoggedEvent>],
+        until: Option<Seq>,
     ) -> Result<(Arc<LoggedEvent>, Bytes), Error> {
+        let (first, behind) = events.split_first().ok_or_else(gone)?;
         let mut merged: Option<TaskArtifactUpdate> = None;
         let mut last = Arc::clone(first);
         let mut bytes = first.line.len();
@@ -229,7 +215,7 @@ impl Renderer {
         'joining: loop {
             for event in &behind {
                 bytes += event.line.len();
-                if bytes > MERGED_BYTES {
+                if until.map_or(bytes > MERGED_BYTES, |until| event.seq > until) {
                     break 'joining;
                 }
                 match event.kind {
@@ -247,14 +233,20 @@ impl Renderer {
                 last = Arc::clone(event);
             }
             let seen = behind.last().map_or(last.seq, |event| event.seq);
+            if until.is_some_and(|until| seen >= until) {
+                break;
+            }
             behind = self.log.after(seen, READ_BYTES).await?;
             if behind.is_empty() {
                 break;
             }
         }
         let body = match merged {
-            Some(merged) if last.seq != first.seq => encoded(self.form, merged),
-            _ => self.frame(self.form, first)?,
+            Some(merged) if last.seq != first.seq => {
+                let update = StreamResponse::ArtifactUpdate(merged);
+                Bytes::from(encode::encode_stream(form.dialect(), &update, false))
+            }
+            _ => self.frame(form, first)?,
         };
         Ok((last, body))
     }
@@ -292,10 +284,6 @@ fn about(kind: EventKind) -> &'static str {
         EventKind::Status(state) => state_label(state),
         _ => "artifact",
     }
-}
-
-fn encoded(form: Form, update: TaskArtifactUpdate) -> Bytes {
-    Bytes::from(encode::encode_stream(form.dialect(), &StreamResponse::ArtifactUpdate(update), false))
 }
 
 fn parsed(event: &LoggedEvent) -> Result<StreamResponse, Error> {

@@ -155,45 +155,31 @@ fn kept(body: Bytes) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_a2a::{PushConfig, Version};
+    use switchboard_a2a::Version;
     use switchboard_engine::clock::SimulatedClock;
     use switchboard_engine::store::webhooks::DeliveryKey;
-    use switchboard_engine::{Agent, AgentError, Manifest, TaskHandle, Turn};
 
     use super::*;
     use crate::outbox::tests::{send, unstarted};
 
-    struct Done;
-
-    impl Agent for Done {
-        fn manifest(&self) -> Manifest {
-            Manifest::new("Done", "Says that it is done")
-        }
-
-        async fn run(&self, _: Turn, task: TaskHandle) -> Result<(), AgentError> {
-            Ok(task.complete().await?)
-        }
-    }
-
     #[tokio::test]
     async fn a_body_is_made_only_when_it_is_its_turn() {
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
-        let (_folder, webhooks) = unstarted("done", Done, Arc::new(clock.clone())).await;
+        let (_folder, webhooks) = unstarted(Arc::new(clock.clone())).await;
         let store = &webhooks.outbox.store;
-        let config: PushConfig = serde_json::from_str(r#"{"url":"http://127.0.0.1:9/"}"#).unwrap();
-        send(&webhooks, "done", "x".repeat(1 << 20), Version::V03, config).await;
+        send(&webhooks, (1 << 20).to_string(), Version::V03, r#"{"url":"http://127.0.0.1:9/"}"#).await;
         clock.advance(Options::default().hold_tasks * 2);
 
-        let somebody_renders = webhooks.outbox.rendering.acquire().await.unwrap();
+        let other_rendering = webhooks.outbox.rendering.acquire().await.unwrap();
         let look = async {
             // Far longer than it takes to give up one webhook.
             for _ in 0..500 {
                 assert!(store.dead_letters(DeliveryKey(0), 1).await.unwrap().is_empty());
             }
-            drop(somebody_renders);
+            drop(other_rendering);
         };
-        let (tidied, ()) = tokio::join!(webhooks.outbox.apply_retention(), look);
-        tidied.unwrap();
+        let (retained, ()) = tokio::join!(webhooks.outbox.apply_retention(), look);
+        retained.unwrap();
         assert!(!store.dead_letters(DeliveryKey(0), 1).await.unwrap().is_empty());
     }
 }

@@ -277,8 +277,7 @@ impl WebhookService {
     }
 }
 
-/// The name of a state.
-pub fn state_name(state: WebhookState) -> &'static str {
+fn state_name(state: WebhookState) -> &'static str {
     match state {
         WebhookState::Active => "active",
         WebhookState::Paused => "paused",
