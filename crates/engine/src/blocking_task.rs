@@ -4,13 +4,14 @@
 //! both tasks have the same owner. An admin key gets them added to what it reads ([`EngineState::add_blocker`]), and operators find it in the list of live tasks.
 
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{Json, Message, Metadata, Role, Task, TaskId, TaskState, Timestamp};
+use switchboard_a2a::{Message, Role, Task, TaskId, TaskState, Timestamp};
 
 use crate::caller::Caller;
 use crate::engine::EngineState;
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::{AgentName, CallerId};
 use crate::live_task::LiveTask;
+use crate::reason::metadata_of;
 
 /// Metadata key of the task that a waiting turn waits for.
 pub const BLOCKED_BY_KEY: &str = "switchboard/blockedBy";
@@ -54,7 +55,7 @@ pub struct BlockingTaskView {
 
 impl BlockingTask {
     /// As any reader of the task may see it.
-    pub fn public_view(&self) -> BlockingTaskView {
+    fn public_view(&self) -> BlockingTaskView {
         BlockingTaskView {
             agent: self.agent.to_string(),
             since: self.since,
@@ -78,14 +79,6 @@ impl BlockingTask {
     }
 }
 
-impl BlockingTaskView {
-    fn metadata(&self) -> Option<Metadata> {
-        let mut metadata = Metadata::default();
-        metadata.insert(BLOCKED_BY_KEY, Json::from_serialize(self).ok()?);
-        Some(metadata)
-    }
-}
-
 impl TaskHandle {
     /// Says that the turn waits for another task: WORKING, with a text made of what this task's owner may know of it. To be
     /// said again when it waits for another one; it holds until [`Self::release_permit_while`] is over.
@@ -97,7 +90,7 @@ impl TaskHandle {
         let shown = if blocker.owner == *self.caller() { blocker.full_view() } else { blocker.public_view() };
         let message = Message::text(Role::Agent, text(&shown));
         self.wait_for_buffer(0).await?;
-        self.push_status(TaskState::Working, Some(message), shown.metadata())?;
+        self.push_status(TaskState::Working, Some(message), metadata_of(BLOCKED_BY_KEY, &shown))?;
         self.note_blocker(blocker);
         Ok(())
     }
@@ -115,7 +108,7 @@ impl EngineState {
             return;
         }
         let Some(blocker) = live.core.lock().output.run.blocker.clone() else { return };
-        if let Some(shown) = blocker.full_view().metadata() {
+        if let Some(shown) = metadata_of(BLOCKED_BY_KEY, &blocker.full_view()) {
             task.metadata.get_or_insert_default().merge(&shown);
         }
     }

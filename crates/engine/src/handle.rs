@@ -99,8 +99,7 @@ impl TaskHandle {
 
     /// Produces a whole artifact.
     pub async fn artifact(&self, artifact: Artifact) -> Result<(), Stopped> {
-        self.wait_for_buffer(text_bytes(&artifact.parts)).await?;
-        self.push_artifact(&mut self.live.core.lock(), artifact, false, true)
+        self.chunk(artifact, false, true).await
     }
 
     /// Produces a chunk of an artifact: the first with `append` false, the last with `last` true.

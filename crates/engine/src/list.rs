@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use switchboard_a2a::{ContextId, Metadata, Task, TaskId, TaskState, TaskStatus, Timestamp};
+use switchboard_a2a::{ContextId, Metadata, Task, TaskId, TaskStatus};
 
 use crate::caller::{AgentScope, Caller};
 use crate::directory::Address;
@@ -16,30 +16,11 @@ use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::fold::{Fold, task_line};
 use crate::ids::AgentName;
-use crate::store::{ListPosition, ListQuery, LoadedTask, Phase, TaskRow};
+use crate::store::{ListFilter, ListPosition, ListQuery, LoadedTask, Phase, TaskRow};
 
 /// What is loaded at once: enough for a page of ordinary tasks, so that a page costs one trip to the store, and little
 /// beside one large task.
 const PORTION_BYTES: usize = 1 << 20;
-
-/// Which tasks to list, and what of them.
-#[derive(Clone, Debug, Default)]
-pub struct ListFilter {
-    /// Of which conversation.
-    pub context: Option<ContextId>,
-    /// In which state.
-    pub state: Option<TaskState>,
-    /// With a status at or after a time.
-    pub since: Option<Timestamp>,
-    /// After the last task of the page before.
-    pub after: Option<ListPosition>,
-    /// How many.
-    pub page_size: usize,
-    /// Whether with what they have produced.
-    pub artifacts: bool,
-    /// How many of the newest messages of each; all if absent.
-    pub history: Option<usize>,
-}
 
 /// One page of tasks, newest status first.
 pub struct TaskPage {
@@ -80,11 +61,7 @@ impl Engine {
                 (Address::Root, AgentScope::All) => None,
                 (Address::Root, AgentScope::Only(names)) => Some(names.clone()),
             },
-            context: list.context.clone(),
-            state: list.state,
-            since: list.since,
-            after: list.after,
-            page_size: list.page_size,
+            filter: list.clone(),
         };
         let page = self.inner.store.list(query).await?;
         Ok(TaskPage {

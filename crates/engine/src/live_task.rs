@@ -86,6 +86,7 @@ pub(crate) struct Core {
 }
 
 /// What the running turn has produced and not yet committed.
+#[derive(Default)]
 pub(crate) struct Output {
     pub(crate) batch: Batch,
     /// Bytes and events of the append that is under way.
@@ -191,19 +192,8 @@ impl LiveTask {
 
 impl Core {
     pub(crate) fn new(key: Option<TaskKey>, fold: Fold, row: RowState, last_seq: Seq, bytes: u64) -> Self {
-        let output = Output {
-            batch: Batch::default(),
-            in_flight: (0, 0),
-            pushed: 0,
-            committed: 0,
-            state: row.state,
-            status_at: row.status_at,
-            taken: 0,
-            has_artifact: !fold.task.artifacts.is_empty(),
-            usage: None,
-            stop: None,
-            run: RunOutput::default(),
-        };
+        let has_artifact = !fold.task.artifacts.is_empty();
+        let output = Output { state: row.state, status_at: row.status_at, has_artifact, ..Output::default() };
         let turn_fence = row.fence;
         Self {
             key,

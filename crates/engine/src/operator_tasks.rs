@@ -2,15 +2,15 @@
 //!
 //! No caller is checked: it is for commands at the control socket, whose users could read the store anyway.
 
-use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
+use switchboard_a2a::{TaskId, TaskState, Timestamp};
 
 use crate::blocking_task::BlockingTask;
 use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::Event;
-use crate::ids::{AgentName, CallerId, Seq, TaskKey};
+use crate::ids::{Seq, TaskKey};
 use crate::read::TaskReading;
-use crate::store::TaskRow;
+use crate::store::{NewTask, TaskRow};
 
 /// So much of a task's first message is shown, in characters.
 const FIRST_WORDS: usize = 80;
@@ -20,14 +20,8 @@ const FIRST_WORDS: usize = 80;
 pub struct LiveTaskSummary {
     /// Where it stands in the order: the next page begins after it.
     pub key: TaskKey,
-    /// Its id.
-    pub id: TaskId,
-    /// Who serves it.
-    pub agent: AgentName,
-    /// Whose it is.
-    pub caller: CallerId,
-    /// Its conversation.
-    pub context: ContextId,
+    /// What never changes about it.
+    pub task: NewTask,
     /// Its state.
     pub state: TaskState,
     /// Since when.
@@ -77,10 +71,7 @@ impl EngineState {
         let (received_at, first_words) = self.first_words(row.key).await.unwrap_or_default();
         LiveTaskSummary {
             key: row.key,
-            id: row.task.id,
-            agent: row.task.agent,
-            caller: row.task.owner,
-            context: row.task.context,
+            task: row.task,
             state,
             since,
             received_at,

@@ -4,9 +4,10 @@
 //! message, or ends.
 
 use serde::Serialize;
-use switchboard_a2a::{Json, Message, Metadata, Role, TaskState};
+use switchboard_a2a::{Message, Role, TaskState};
 
 use crate::handle::{Stopped, TaskHandle};
+use crate::reason::metadata_of;
 
 /// The key under which progress stands.
 pub const PROGRESS_KEY: &str = "switchboard/progress";
@@ -61,19 +62,13 @@ impl Progress {
         self.step = Some(Step::Named(name.into()));
         self
     }
-
-    fn metadata(&self) -> Option<Metadata> {
-        let mut metadata = Metadata::default();
-        metadata.insert(PROGRESS_KEY, Json::from_serialize(self).ok()?);
-        Some(metadata)
-    }
 }
 
 impl TaskHandle {
     /// Says how far it has got: WORKING, with the text as its message and the numbers in its metadata.
     pub async fn progress(&self, progress: Progress) -> Result<(), Stopped> {
         self.wait_for_buffer(0).await?;
-        let metadata = progress.metadata();
+        let metadata = metadata_of(PROGRESS_KEY, &progress);
         let message = (!progress.text.is_empty()).then(|| Message::text(Role::Agent, progress.text));
         self.push_status(TaskState::Working, message, metadata).map(drop)
     }

@@ -1,5 +1,6 @@
 //! Why a task ended as it did, in words programs can read: `metadata["switchboard/reason"]`.
 
+use serde::Serialize;
 use switchboard_a2a::{Json, Metadata};
 
 /// The key under which the reason stands.
@@ -70,8 +71,13 @@ impl Reason {
 
     /// The reason as a status event's metadata.
     pub fn metadata(self) -> Option<Metadata> {
-        let mut metadata = Metadata::default();
-        metadata.insert(REASON_KEY, Json::from_serialize(self.as_str()).ok()?);
-        Some(metadata)
+        metadata_of(REASON_KEY, self.as_str())
     }
+}
+
+/// Metadata of one key; nothing if the value cannot be JSON.
+pub(crate) fn metadata_of(key: &str, value: &(impl Serialize + ?Sized)) -> Option<Metadata> {
+    let mut metadata = Metadata::default();
+    metadata.insert(key, Json::from_serialize(value).ok()?);
+    Some(metadata)
 }

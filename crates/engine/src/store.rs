@@ -296,6 +296,13 @@ pub struct ListQuery {
     pub owner: CallerId,
     /// Of which agents; all if absent.
     pub agents: Option<Vec<AgentName>>,
+    /// Which of these.
+    pub filter: ListFilter,
+}
+
+/// Which tasks a caller wants to see.
+#[derive(Clone, Debug, Default)]
+pub struct ListFilter {
     /// Of which conversation.
     pub context: Option<ContextId>,
     /// In which state.
@@ -306,6 +313,10 @@ pub struct ListQuery {
     pub after: Option<ListPosition>,
     /// How many.
     pub page_size: usize,
+    /// Whether with what they have produced; a store lists their places only.
+    pub artifacts: bool,
+    /// How many of the newest messages of each; all if absent. The same goes for it.
+    pub history: Option<usize>,
 }
 
 /// Where a task stands in a list: its status time, and its key among those of the same time.

@@ -5,10 +5,11 @@
 //! people read the text.
 
 use serde::Serialize;
-use switchboard_a2a::{Json, Message, Metadata, Part, Role, TaskState};
+use switchboard_a2a::{Json, Message, Part, Role, TaskState};
 
 use crate::handle::{Stopped, TaskHandle};
 use crate::manifest::Extension;
+use crate::reason::metadata_of;
 
 /// The extension's address; agents that say so in their manifest have it on their card.
 pub const TOOL_CALL_URI: &str = "https://proto-labs.ai/a2a/ext/tool-call-v1";
@@ -109,18 +110,14 @@ impl ToolCall {
 
     fn message(&self) -> Result<Message, serde_json::Error> {
         let payload = Json::from_serialize(self)?;
-        let mut media_type = Metadata::default();
-        media_type.insert("mimeType", Json::from_serialize(TOOL_CALL_MEDIA_TYPE)?);
         let data = Part {
-            metadata: Some(media_type),
+            metadata: metadata_of("mimeType", TOOL_CALL_MEDIA_TYPE),
             media_type: Some("application/json".to_owned()),
             ..Part::data(payload.clone())
         };
-        let mut metadata = Metadata::default();
-        metadata.insert(TOOL_CALL_URI, payload);
         let mut message = Message::text(Role::Agent, self.text());
         message.parts.push(data);
-        message.metadata = Some(metadata);
+        message.metadata = metadata_of(TOOL_CALL_URI, &payload);
         message.extensions = vec![TOOL_CALL_URI.to_owned()];
         Ok(message)
     }

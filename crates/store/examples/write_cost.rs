@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::Fence;
-use switchboard_engine::store::{Append, AppendGuard, ListQuery, NewTask, Phase, RowState, SideWrites, Store};
+use switchboard_engine::store::{
+    Append, AppendGuard, ListFilter, ListQuery, NewTask, Phase, RowState, SideWrites, Store,
+};
 use switchboard_store::{Durability, Options, SqliteStore, database_path};
 
 const CALLERS: usize = 32;
@@ -75,15 +77,8 @@ async fn measure(durability: Durability, tasks: usize, dropped_index: Option<&st
 
 /// A page of 50 and the total of all tasks; then each of the page by itself.
 async fn read(store: &SqliteStore) {
-    let query = ListQuery {
-        owner: "caller".into(),
-        agents: None,
-        context: None,
-        state: None,
-        since: None,
-        after: None,
-        page_size: 50,
-    };
+    let filter = ListFilter { page_size: 50, ..ListFilter::default() };
+    let query = ListQuery { owner: "caller".into(), agents: None, filter };
     let begun = Instant::now();
     let page = store.list(query).await.unwrap();
     let keys: Vec<_> = page.places.iter().map(|(_, key)| *key).collect();

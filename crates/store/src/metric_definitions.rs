@@ -2,14 +2,10 @@
 
 use metrics::{describe_gauge, describe_histogram};
 
-/// How long a shared commit took, from its first statement to the end of the commit.
-pub const COMMIT_SECONDS: &str = "switchboard_store_commit_seconds";
-/// How many appends shared a commit.
-pub const COMMIT_APPENDS: &str = "switchboard_store_commit_appends";
-/// How many writes had come while the last commit was made, and wait for the next.
-pub const QUEUE_DEPTH: &str = "switchboard_store_queue_depth";
-/// How long the oldest write of a commit had waited before the writer took it.
-pub const QUEUE_DELAY_SECONDS: &str = "switchboard_store_queue_delay_seconds";
+pub(crate) const COMMIT_SECONDS: &str = "switchboard_store_commit_seconds";
+pub(crate) const COMMIT_APPENDS: &str = "switchboard_store_commit_appends";
+pub(crate) const QUEUE_DEPTH: &str = "switchboard_store_queue_depth";
+pub(crate) const QUEUE_DELAY_SECONDS: &str = "switchboard_store_queue_delay_seconds";
 
 /// What each metric tells, for the exporter.
 pub const DESCRIPTIONS: &[(&str, &str)] = &[

@@ -163,7 +163,7 @@ fn a_task_that_waits_for_another_callers_says_which_agent_and_since_when_and_ope
         assert_eq!(blocked_by(&read(true).await).unwrap()["taskId"], first.as_str(), "an admin key");
 
         let live = harness.engine.live_tasks(TaskKey(0), 10).await.unwrap();
-        let seen: Vec<_> = live.iter().map(|view| (&view.id, view.caller.as_str(), view.first_words.as_str())).collect();
+        let seen: Vec<_> = live.iter().map(|view| (&view.task.id, view.task.owner.as_str(), view.first_words.as_str())).collect();
         assert_eq!(seen, [(&first, "local", "the secret work"), (&second, "bob", "two")]);
         assert_eq!((live[0].state, live[1].state), (TaskState::InputRequired, TaskState::Working));
         assert_eq!(live[1].blocker.as_ref().map(|blocker| &blocker.task), Some(&first));

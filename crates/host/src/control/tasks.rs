@@ -102,10 +102,10 @@ async fn list(engine: &Engine, after: i64) -> Result<LiveTaskPage, ControlError>
 
 fn shown(view: LiveTaskSummary) -> LiveTask {
     LiveTask {
-        id: view.id.to_string(),
-        agent: view.agent.to_string(),
-        caller: view.caller.to_string(),
-        context_id: view.context.to_string(),
+        id: view.task.id.to_string(),
+        agent: view.task.agent.to_string(),
+        caller: view.task.owner.to_string(),
+        context_id: view.task.context.to_string(),
         state: state_name(view.state),
         since: view.since,
         received_at: view.received_at,

@@ -7,8 +7,8 @@ use switchboard_engine::store::webhooks::{
     Attempt, DeliveryKey, DeliveryRow, NewDelivery, NewWebhook, OutboxWrite, WebhookKey, WebhookStore,
 };
 use switchboard_engine::store::{
-    Append, AppendGuard, IdempotencyRecord, IdempotencyScope, ListQuery, NewTask, Phase, RowState, SideWrites, Store,
-    StoreError,
+    Append, AppendGuard, IdempotencyRecord, IdempotencyScope, ListFilter, ListQuery, NewTask, Phase, RowState,
+    SideWrites, Store, StoreError,
 };
 
 /// A task's row: Submitted and Queued until told otherwise.
@@ -170,7 +170,16 @@ pub(crate) async fn make(
 
 /// All of an owner's tasks.
 pub(crate) fn query(owner: &str) -> ListQuery {
-    ListQuery { owner: owner.into(), agents: None, context: None, state: None, since: None, after: None, page_size: 50 }
+    ListQuery { owner: owner.into(), agents: None, filter: page() }
+}
+
+/// Those of an owner's tasks that a filter leaves.
+pub(crate) fn filtered(owner: &str, filter: ListFilter) -> ListQuery {
+    ListQuery { filter, ..query(owner) }
+}
+
+pub(crate) fn page() -> ListFilter {
+    ListFilter { page_size: 50, ..ListFilter::default() }
 }
 
 /// Compares errors by their words, which name every variant.

@@ -39,12 +39,12 @@ impl Reader {
         let Some(bounds) = self.bounds(query)? else {
             return Ok(nothing);
         };
-        let (mut places, total) = match &query.context {
+        let (mut places, total) = match &query.filter.context {
             Some(context) => self.keys_in_context(&bounds, &Identifier::new(context.as_str()))?,
-            None => self.keys_in_groups(&bounds, query.since.is_some())?,
+            None => self.keys_in_groups(&bounds, query.filter.since.is_some())?,
         };
-        let more = places.len() > query.page_size;
-        places.truncate(query.page_size);
+        let more = places.len() > query.filter.page_size;
+        places.truncate(query.filter.page_size);
         let sizes = places.iter().map(|Reverse((_, key))| self.size(*key)).collect::<rusqlite::Result<_>>()?;
         let places: Vec<_> = places.into_iter().map(|Reverse((at, key))| (Timestamp(at), TaskKey(key))).collect();
         let next = places.last().copied().filter(|_| more);
@@ -73,10 +73,10 @@ impl Reader {
         Ok(Some(Bounds {
             owner,
             agents,
-            state: query.state.map(state_number),
-            since: query.since.map_or(i64::MIN, |since| since.0),
-            after: query.after.map_or((i64::MAX, i64::MAX), |(at, key)| (at.0, key.0)),
-            wanted: query.page_size.saturating_add(1),
+            state: query.filter.state.map(state_number),
+            since: query.filter.since.map_or(i64::MIN, |since| since.0),
+            after: query.filter.after.map_or((i64::MAX, i64::MAX), |(at, key)| (at.0, key.0)),
+            wanted: query.filter.page_size.saturating_add(1),
         }))
     }
 

@@ -2,10 +2,12 @@
 
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::{ListPage, ListQuery, LoadedTask, Retention, Store};
+use switchboard_engine::store::{ListFilter, ListPage, ListQuery, LoadedTask, Retention, Store};
 
 use super::Fixture;
-use crate::build::{create, done, hidden, inbox, make, new_task, owner, parked, query, row, with_snapshot, working};
+use crate::build::{
+    create, done, filtered, hidden, inbox, make, new_task, owner, page, parked, query, row, with_snapshot, working,
+};
 
 /// All tasks of a page.
 async fn tasks(store: &impl Store, page: &ListPage) -> Vec<LoadedTask> {
@@ -54,22 +56,26 @@ pub(crate) async fn filters_narrow_page_and_total(fixture: impl Fixture) {
         (ListQuery { agents: Some(vec!["nobody".into()]), ..query("ann") }, vec![]),
         (ListQuery { agents: Some(Vec::new()), ..query("ann") }, vec![]),
         (ListQuery { agents: Some(vec!["echo".into(), "guide".into()]), ..query("ann") }, vec![5, 4, 3, 2, 1, 0]),
-        (ListQuery { state: Some(TaskState::Submitted), ..query("ann") }, vec![5, 4]),
-        (ListQuery { context: Some("c".into()), ..query("ann") }, vec![2, 1, 0]),
-        (ListQuery { context: Some("nowhere".into()), ..query("ann") }, vec![]),
-        (ListQuery { since: Some(Timestamp(3)), ..query("ann") }, vec![5, 4, 3]),
-        (ListQuery { context: Some("d".into()), since: Some(Timestamp(4)), ..query("ann") }, vec![5, 4]),
+        (filtered("ann", ListFilter { state: Some(TaskState::Submitted), ..page() }), vec![5, 4]),
+        (filtered("ann", ListFilter { context: Some("c".into()), ..page() }), vec![2, 1, 0]),
+        (filtered("ann", ListFilter { context: Some("nowhere".into()), ..page() }), vec![]),
+        (filtered("ann", ListFilter { since: Some(Timestamp(3)), ..page() }), vec![5, 4, 3]),
+        (filtered("ann", ListFilter { context: Some("d".into()), since: Some(Timestamp(4)), ..page() }), vec![5, 4]),
         (
-            ListQuery { context: Some("c".into()), agents: Some(vec!["echo".into(), "nobody".into()]), ..query("ann") },
+            ListQuery {
+                agents: Some(vec!["echo".into(), "nobody".into()]),
+                ..filtered("ann", ListFilter { context: Some("c".into()), ..page() })
+            },
             vec![2, 0],
         ),
-        (ListQuery { context: Some("d".into()), state: Some(TaskState::Completed), ..query("ann") }, vec![3]),
+        (
+            filtered("ann", ListFilter { context: Some("d".into()), state: Some(TaskState::Completed), ..page() }),
+            vec![3],
+        ),
         (
             ListQuery {
                 agents: Some(vec!["guide".into()]),
-                state: Some(TaskState::Completed),
-                since: Some(Timestamp(2)),
-                ..query("ann")
+                ..filtered("ann", ListFilter { state: Some(TaskState::Completed), since: Some(Timestamp(2)), ..page() })
             },
             vec![3],
         ),
@@ -92,8 +98,8 @@ pub(crate) async fn pages_cover_everything_once(fixture: impl Fixture) {
     }
     let filters = [
         query("ann"),
-        ListQuery { context: Some("c".into()), ..query("ann") },
-        ListQuery { since: Some(Timestamp(0)), ..query("ann") },
+        filtered("ann", ListFilter { context: Some("c".into()), ..page() }),
+        filtered("ann", ListFilter { since: Some(Timestamp(0)), ..page() }),
     ];
     for filter in filters {
         let whole = store.list(filter.clone()).await.unwrap();
@@ -101,7 +107,8 @@ pub(crate) async fn pages_cover_everything_once(fixture: impl Fixture) {
         assert!(whole.places.is_sorted_by(|left, right| left > right), "newest first, larger key first: {whole:?}");
         let (mut after, mut seen) = (None, Vec::new());
         loop {
-            let page = store.list(ListQuery { after, page_size: 4, ..filter.clone() }).await.unwrap();
+            let portion = ListFilter { after, page_size: 4, ..filter.filter.clone() };
+            let page = store.list(filtered("ann", portion)).await.unwrap();
             assert_eq!(page.total, 25);
             seen.extend(ids(&store, &page).await);
             after = page.next;
@@ -111,7 +118,7 @@ pub(crate) async fn pages_cover_everything_once(fixture: impl Fixture) {
         }
         assert_eq!(seen, ids(&store, &whole).await);
     }
-    let exact = store.list(ListQuery { page_size: 25, ..query("ann") }).await.unwrap();
+    let exact = store.list(filtered("ann", ListFilter { page_size: 25, ..page() })).await.unwrap();
     assert_eq!((exact.places.len(), exact.next), (25, None));
 }
 
@@ -119,7 +126,7 @@ pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
     let store = fixture.open();
     make(&store, "ann", "echo", "c", hidden(done(1, 1))).await;
     let (id, key) = make(&store, "ann", "echo", "c", hidden(working(2, 1))).await;
-    for query in [query("ann"), ListQuery { context: Some("c".into()), ..query("ann") }] {
+    for query in [query("ann"), filtered("ann", ListFilter { context: Some("c".into()), ..page() })] {
         let page = store.list(query).await.unwrap();
         assert_eq!((page.places.len(), page.total), (0, 0));
     }
@@ -127,7 +134,7 @@ pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
     assert!(store.load(&id).await.unwrap().unwrap().row.state.hidden);
 
     store.append(owner(key, 1, &["shows itself"], working(3, 1))).await.unwrap();
-    for query in [query("ann"), ListQuery { context: Some("c".into()), ..query("ann") }] {
+    for query in [query("ann"), filtered("ann", ListFilter { context: Some("c".into()), ..page() })] {
         let page = store.list(query).await.unwrap();
         assert_eq!((ids(&store, &page).await, page.total), (vec![id.clone()], 1));
     }
