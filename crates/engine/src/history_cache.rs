@@ -6,16 +6,14 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use switchboard_a2a::{ContextId, Message, TaskId};
+use switchboard_a2a::{Message, TaskId};
 
 use crate::byte_cache::ByteCache;
-use crate::ids::{AgentName, CallerId, Seq};
-use crate::store::{NewTask, TaskRow};
+use crate::ids::Seq;
+use crate::store::{Conversation, NewTask, TaskRow};
 
 /// All conversations together stay below this.
 const MAX_BYTES: usize = 32 << 20;
-
-type Conversation = (CallerId, AgentName, ContextId);
 
 /// The messages of one task.
 #[derive(Clone)]
@@ -43,7 +41,7 @@ pub(crate) struct HistoryCache {
 impl HistoryCache {
     /// What is cached of a task's conversation.
     pub(crate) fn get(&self, task: &NewTask) -> Option<Arc<[TaskHistory]>> {
-        self.conversations.lock().touch(&conversation(task)).cloned()
+        self.conversations.lock().touch(&task.conversation()).cloned()
     }
 
     /// Keeps what was read of a task's conversation, for at most `max` conversations.
@@ -51,14 +49,10 @@ impl HistoryCache {
         let bytes = histories.iter().flat_map(|history| history.messages.iter()).map(weight).sum();
         let mut conversations = self.conversations.lock();
         if histories.is_empty() || bytes > MAX_BYTES / 8 {
-            return conversations.remove(&conversation(task));
+            return conversations.remove(&task.conversation());
         }
-        conversations.insert(conversation(task), histories.into(), bytes, max, MAX_BYTES);
+        conversations.insert(task.conversation(), histories.into(), bytes, max, MAX_BYTES);
     }
-}
-
-fn conversation(task: &NewTask) -> Conversation {
-    (task.owner.clone(), task.agent.clone(), task.context.clone())
 }
 
 /// About how much memory a message takes.

@@ -1,5 +1,9 @@
 //! What an agent says of itself; the card is made from it.
 
+use switchboard_a2a::card::AgentExtension;
+
+use crate::tool_call::tool_call_extension;
+
 /// An agent's description of itself.
 #[derive(Clone, Debug)]
 pub struct Manifest {
@@ -24,7 +28,7 @@ pub struct Manifest {
     /// Whether it can be put away while it waits for an answer.
     pub park: Park,
     /// Extensions it supports.
-    pub extensions: Vec<Extension>,
+    pub extensions: Vec<AgentExtension>,
 }
 
 impl Manifest {
@@ -62,7 +66,7 @@ impl Manifest {
     /// The same, telling of its tool calls with [`crate::TaskHandle::tool_call`]: the card names the extension.
     #[must_use]
     pub fn tool_calls(mut self) -> Self {
-        self.extensions.push(Extension::tool_calls());
+        self.extensions.push(tool_call_extension());
         self
     }
 }
@@ -176,15 +180,4 @@ pub enum Park {
     Allowed,
     /// It holds something alive; while it waits it counts as running.
     Never,
-}
-
-/// An A2A extension an agent supports.
-#[derive(Clone, Debug)]
-pub struct Extension {
-    /// Its name.
-    pub uri: String,
-    /// What it is for.
-    pub description: String,
-    /// Whether a caller must know it.
-    pub required: bool,
 }

@@ -266,7 +266,7 @@ impl EngineState {
 
     /// The newest messages of a conversation's other tasks, oldest first.
     pub(crate) async fn context_history(&self, task: &NewTask, max: usize) -> Vec<Message> {
-        let rows = self.store.context(&task.owner, &task.agent, &task.context, max.max(1)).await.unwrap_or_default();
+        let rows = self.store.context(task.conversation(), max.max(1)).await.unwrap_or_default();
         let known = self.history_cache.get(task);
         let mut histories: Vec<TaskHistory> = Vec::new();
         let mut newest_first = Vec::new();

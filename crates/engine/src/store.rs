@@ -58,16 +58,10 @@ pub trait Store: Send + Sync + 'static {
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
     /// The newest tasks of one conversation, newest first.
-    fn context(
-        &self,
-        owner: &CallerId,
-        agent: &AgentName,
-        context: &ContextId,
-        max: usize,
-    ) -> StoreFuture<Vec<TaskRow>>;
+    fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
     /// The note of the conversation's newest task that has one.
-    fn noted(&self, owner: &CallerId, agent: &AgentName, context: &ContextId) -> StoreFuture<Option<String>>;
+    fn noted(&self, conversation: Conversation) -> StoreFuture<Option<String>>;
 
     /// Deletes terminal and hidden-and-ended tasks beyond the limits, oldest first, at most `max` of them; says how many.
     /// A task with an active or paused webhook stays; dead letters outlive their task.
@@ -89,6 +83,9 @@ pub trait Store: Send + Sync + 'static {
     /// Marks the end as clean and releases the store once everything queued is written.
     fn close(&self) -> StoreFuture<()>;
 }
+
+/// A conversation of a caller with an agent.
+pub type Conversation = (CallerId, AgentName, ContextId);
 
 /// The lock that an append is made under.
 #[derive(Clone, Debug)]
@@ -122,6 +119,12 @@ pub struct NewTask {
     pub agent: AgentName,
     /// Its conversation.
     pub context: ContextId,
+}
+
+impl NewTask {
+    pub(crate) fn conversation(&self) -> Conversation {
+        (self.owner.clone(), self.agent.clone(), self.context.clone())
+    }
 }
 
 /// One transaction on one task.

@@ -170,7 +170,8 @@ impl EngineState {
         if !hosted.agent.is_answer(&send.message) {
             return Ok(None);
         }
-        let rows = self.store.context(&caller.id, &hosted.name, context, CONTEXT_TASKS).await?;
+        let conversation = (caller.id.clone(), hosted.name.clone(), context.clone());
+        let rows = self.store.context(conversation, CONTEXT_TASKS).await?;
         let mut waiting = rows.into_iter().filter(|row| row.state.state == TaskState::InputRequired);
         match (waiting.next(), waiting.next()) {
             (Some(row), None) => self.open(&send.address, caller, &row.task.id).await.map(Some),

@@ -81,7 +81,7 @@ impl EngineState {
             let too_late = engine.deadline_of(&live.core.lock()).is_some_and(|deadline| deadline <= now);
             let (reason, text) = match too_late {
                 true => (Reason::TimedOut, "the task took too long"),
-                false => (Reason::InputExpired, "nobody answered in time"),
+                false => (Reason::InputExpired, "no answer came in time"),
             };
             // The answer may have come since the row was read.
             let due = |core: &Core| {

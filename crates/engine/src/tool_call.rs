@@ -5,10 +5,10 @@
 //! people read the text.
 
 use serde::Serialize;
+use switchboard_a2a::card::AgentExtension;
 use switchboard_a2a::{Json, Message, Part, Role, TaskState};
 
 use crate::handle::{Stopped, TaskHandle};
-use crate::manifest::Extension;
 use crate::reason::metadata_of;
 
 /// The extension's address; agents that say so in their manifest have it on their card.
@@ -146,13 +146,8 @@ impl TaskHandle {
     }
 }
 
-impl Extension {
-    /// The extension of agents that tell of their tool calls.
-    pub fn tool_calls() -> Self {
-        Self {
-            uri: TOOL_CALL_URI.to_owned(),
-            description: "Tool calls as they happen, in the metadata of status messages".to_owned(),
-            required: false,
-        }
-    }
+/// The extension of agents that tell of their tool calls.
+pub(crate) fn tool_call_extension() -> AgentExtension {
+    let description = "Tool calls as they happen, in the metadata of status messages".to_owned();
+    AgentExtension { uri: TOOL_CALL_URI.to_owned(), description: Some(description), ..AgentExtension::default() }
 }

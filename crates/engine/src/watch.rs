@@ -123,7 +123,7 @@ impl Submitted {
                 (Cursor { epoch: self.engine.epoch, seq: self.seq }, fold.task)
             }
         };
-        let mut stream = TaskStream::new(self.engine, self.live, self.seq, until);
+        let mut stream = LogStream::new(self.engine, self.live, self.seq, until);
         let resumed = match after {
             Some(cursor) if cursor.seq >= self.seq => stream.knows(cursor).await,
             _ => false,
@@ -147,7 +147,7 @@ pub enum SendStream {
         /// The first frame; absent when the reader goes on after a cursor.
         first: Option<(Cursor, Task)>,
         /// What follows.
-        stream: TaskStream,
+        stream: LogStream,
     },
 }
 
@@ -156,7 +156,7 @@ pub struct Subscription {
     /// The first frame; absent when the reader goes on after a cursor.
     pub first: Option<(Cursor, Task)>,
     /// What follows.
-    pub stream: TaskStream,
+    pub stream: LogStream,
 }
 
 impl Engine {
@@ -172,7 +172,7 @@ impl Engine {
     ) -> Result<Subscription, Error> {
         let live = self.inner.open(address, caller, id).await?;
         let until = until(live.hosted.as_ref());
-        let mut stream = TaskStream::new(self.inner.clone(), live.clone(), Seq(0), until);
+        let mut stream = LogStream::new(self.inner.clone(), live.clone(), Seq(0), until);
         if let Some(cursor) = after
             && stream.knows(cursor).await
         {
@@ -192,7 +192,7 @@ impl Engine {
 }
 
 /// Events of one task in order, each once.
-pub struct TaskStream {
+pub struct LogStream {
     engine: Arc<EngineState>,
     live: Arc<LiveTask>,
     after: Seq,
@@ -200,7 +200,7 @@ pub struct TaskStream {
     over: bool,
 }
 
-impl TaskStream {
+impl LogStream {
     fn new(engine: Arc<EngineState>, live: Arc<LiveTask>, after: Seq, until: StreamEnd) -> Self {
         Self { engine, live, after, until, over: false }
     }

@@ -75,10 +75,8 @@ pub(crate) struct Outbox {
     requeued: Mutex<Vec<WebhookRoute>>,
 }
 
-struct StepReport {
-    started: Started,
-    done: StepResult,
-}
+/// A step that has ended.
+type StepReport = (Started, StepResult);
 
 pub(crate) struct StepResult {
     pub(crate) health: Health,
@@ -321,12 +319,12 @@ impl Dispatcher {
                 StepResult::NOTHING
             });
             // The dispatcher has gone after a shutdown.
-            let _ = reporter.send(StepReport { started, done });
+            let _ = reporter.send((started, done));
         });
     }
 
-    fn finish_step(&mut self, report: StepReport) {
-        let StepReport { started, done: StepResult { health, next, moved } } = report;
+    fn finish_step(&mut self, (started, done): StepReport) {
+        let StepResult { health, next, moved } = done;
         let now = self.outbox.now();
         let more = next.is_some_and(|next| next <= now);
         if let Some(next) = next.filter(|_| !more) {

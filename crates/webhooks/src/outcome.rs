@@ -10,7 +10,7 @@ use crate::retry_policy::retry_after;
 
 /// Added to the message when the SSRF guard refuses a private address.
 pub(crate) const ALLOW: &str =
-    "; whoever runs this server can allow it with webhooks.allowedHosts or webhooks.allowedCidrs";
+    "; the operator of this server can allow it with webhooks.allowedHosts or webhooks.allowedCidrs";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {

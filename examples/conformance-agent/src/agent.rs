@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use switchboard::{Agent, AgentError, Artifact, Manifest, Part, Recovery, Replies, Skill, TaskHandle, TaskView, Turn};
 use switchboard_a2a::ArtifactId;
-use switchboard_engine::Extension;
+use switchboard_a2a::card::AgentExtension;
 
 use crate::behaviour::{Behaviour, Fallback};
 
@@ -26,10 +26,11 @@ impl Agent for Conformance {
         let skill = Skill::new("conformance", "Conformance", "Behaves as the id of the message asks")
             .tags(&["testing", "conformance"])
             .examples(&["Hello from TCK"]);
-        let extensions = self.required_extension.iter().map(|uri| Extension {
+        let extensions = self.required_extension.iter().map(|uri| AgentExtension {
             uri: uri.clone(),
-            description: "Asked of every caller, to see that those without it are refused".to_owned(),
+            description: Some("Asked of every caller, to see that those without it are refused".to_owned()),
             required: true,
+            params: None,
         });
         Manifest {
             input_modes: ["text/plain", "application/json"].map(str::to_owned).to_vec(),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use switchboard_a2a::{ContextId, TaskId, Timestamp};
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::Seq;
 use switchboard_engine::ids::{Epoch, TaskKey};
 use switchboard_engine::store::*;
-use switchboard_engine::{AgentName, CallerId, Seq};
 use switchboard_store::SqliteStore;
 use tokio::sync::Semaphore;
 
@@ -86,17 +86,11 @@ impl Store for HeldStore {
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.store.expired(now, max)
     }
-    fn context(
-        &self,
-        owner: &CallerId,
-        agent: &AgentName,
-        context: &ContextId,
-        max: usize,
-    ) -> StoreFuture<Vec<TaskRow>> {
-        self.store.context(owner, agent, context, max)
+    fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.store.context(conversation, max)
     }
-    fn noted(&self, owner: &CallerId, agent: &AgentName, context: &ContextId) -> StoreFuture<Option<String>> {
-        self.store.noted(owner, agent, context)
+    fn noted(&self, conversation: Conversation) -> StoreFuture<Option<String>> {
+        self.store.noted(conversation)
     }
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         self.store.evict(retention, max)

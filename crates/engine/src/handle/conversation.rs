@@ -49,8 +49,7 @@ impl TaskHandle {
 
     /// What was last noted in this conversation by one of this agent's tasks, this one included.
     pub async fn noted(&self) -> Result<Option<Json>, AgentError> {
-        let task = &self.live.task;
-        let noted = self.engine.store.noted(&task.owner, &task.agent, &task.context).await;
+        let noted = self.engine.store.noted(self.live.task.conversation()).await;
         let noted = noted.map_err(|error| AgentError::new(format!("the conversation could not be read: {error}")))?;
         Ok(noted.and_then(|noted| Json::parse(&noted).ok()))
     }

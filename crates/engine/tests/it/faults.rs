@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use switchboard_a2a::{ContextId, TaskId, Timestamp};
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::Seq;
 use switchboard_engine::ids::{Epoch, TaskKey};
 use switchboard_engine::store::*;
-use switchboard_engine::{AgentName, CallerId, Seq};
 use switchboard_store::SqliteStore;
 use tokio::sync::Notify;
 
@@ -220,17 +220,11 @@ impl Store for FaultyStore {
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.around(self.store.expired(now, max))
     }
-    fn context(
-        &self,
-        owner: &CallerId,
-        agent: &AgentName,
-        context: &ContextId,
-        max: usize,
-    ) -> StoreFuture<Vec<TaskRow>> {
-        self.around(self.store.context(owner, agent, context, max))
+    fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.around(self.store.context(conversation, max))
     }
-    fn noted(&self, owner: &CallerId, agent: &AgentName, context: &ContextId) -> StoreFuture<Option<String>> {
-        self.around(self.store.noted(owner, agent, context))
+    fn noted(&self, conversation: Conversation) -> StoreFuture<Option<String>> {
+        self.around(self.store.noted(conversation))
     }
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         self.store.evict(retention, max)

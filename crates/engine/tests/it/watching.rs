@@ -23,7 +23,7 @@ fn streamer(chunks: usize) -> Script {
     })
 }
 
-async fn drain(mut stream: TaskStream) -> Vec<Arc<LoggedEvent>> {
+async fn drain(mut stream: LogStream) -> Vec<Arc<LoggedEvent>> {
     let mut events = Vec::new();
     while let Some(batch) = stream.next().await.unwrap() {
         events.extend(batch);

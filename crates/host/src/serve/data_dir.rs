@@ -38,7 +38,7 @@ pub fn open_problem(directory: &Path, error: OpenError) -> StartError {
             ),
             _ => (error.to_string(), "switchboard db check looks for damage"),
         },
-        OpenError::NewerSchema { .. } => (problem, "use the switchboard program that wrote it, or a later one"),
+        OpenError::NewerSchema(_) => (problem, "use the switchboard program that wrote it, or a later one"),
         // The message says what to do.
         OpenError::ForeignDatabase => (problem, ""),
     };

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::Response;
 use switchboard_a2a::{Dialect, Error, ErrorKind, Message, Task, encode, jsonrpc, rest_files};
-use switchboard_engine::{Cursor, Error as Refusal, LoggedEvent, SendStream, Seq, StreamEnd, TaskStream};
+use switchboard_engine::{Cursor, Error as Refusal, LogStream, LoggedEvent, SendStream, Seq, StreamEnd};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +53,7 @@ pub(super) enum Source {
     /// A task, and the number that was sent last.
     Task {
         first: Option<Box<(Cursor, Task)>>,
-        stream: TaskStream,
+        stream: LogStream,
         last_sent: Seq,
     },
     Over,

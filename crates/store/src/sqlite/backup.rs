@@ -24,7 +24,7 @@ pub enum BackupError {
     /// The database could not be copied.
     #[error("cannot copy the database: {0}")]
     Database(#[from] rusqlite::Error),
-    /// Somebody keeps the database locked.
+    /// Another program keeps the database locked.
     #[error("cannot copy the database: another program keeps it locked")]
     Locked,
 }

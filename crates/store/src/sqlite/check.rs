@@ -4,7 +4,6 @@
 mod logs;
 pub(crate) mod quick;
 mod rows;
-mod webhooks;
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -23,21 +22,11 @@ pub enum CheckError {
     #[error("there is no database at {}", .0.display())]
     Missing(PathBuf),
     /// A later version of the program has written it.
-    #[error("{}", migrate::newer_schema(*found, *known))]
-    NewerSchema {
-        /// What the file has.
-        found: i64,
-        /// What this program knows.
-        known: i64,
-    },
+    #[error("{}", migrate::newer_schema(*.0))]
+    NewerSchema(i64),
     /// It has not been brought to this version, or is no database of ours.
-    #[error("the database has schema {found}, this program checks schema {known}")]
-    OlderSchema {
-        /// What the file has.
-        found: i64,
-        /// What this program knows.
-        known: i64,
-    },
+    #[error("the database has schema {0}, this program checks schema {known}", known = migrate::SCHEMA)]
+    OlderSchema(i64),
     /// SQLite cannot read it.
     #[error("the database file is damaged beyond reading ({0})")]
     Damaged(#[source] rusqlite::Error),
@@ -82,10 +71,9 @@ pub fn check_file(path: &Path) -> Result<IntegrityReport, CheckError> {
 /// Checks what a connection sees.
 pub(crate) fn check_connection(connection: &mut Connection) -> Result<IntegrityReport, CheckError> {
     let found = migrate::schema_of(connection)?;
-    let known = migrate::SCHEMA;
-    match found.cmp(&known) {
-        Ordering::Less => return Err(CheckError::OlderSchema { found, known }),
-        Ordering::Greater => return Err(CheckError::NewerSchema { found, known }),
+    match found.cmp(&migrate::SCHEMA) {
+        Ordering::Less => return Err(CheckError::OlderSchema(found)),
+        Ordering::Greater => return Err(CheckError::NewerSchema(found)),
         Ordering::Equal => {}
     }
     let snapshot = connection.transaction()?;
@@ -94,7 +82,6 @@ pub(crate) fn check_connection(connection: &mut Connection) -> Result<IntegrityR
     report.problems.retain(|problem| problem != "database: ok");
     logs::check(&snapshot, &mut report)?;
     rows::check(&snapshot, &mut report)?;
-    webhooks::check(&snapshot, &mut report)?;
     Ok(report)
 }
 

@@ -18,8 +18,8 @@ const MIGRATIONS: [&str; 5] = [
 pub(crate) const SCHEMA: i64 = MIGRATIONS.len() as i64;
 
 /// The message of [`OpenError`] and of the check for the schema of a later program.
-pub(crate) fn newer_schema(found: i64, known: i64) -> String {
-    format!("the database has schema {found}, this program knows up to {known}")
+pub(crate) fn newer_schema(found: i64) -> String {
+    format!("the database has schema {found}, this program knows up to {SCHEMA}")
 }
 
 /// The schema of a file; zero if it is empty.
@@ -39,7 +39,7 @@ pub(crate) fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let found = schema_of(connection)?;
     if found > SCHEMA {
-        return Err(OpenError::NewerSchema { found, known: SCHEMA });
+        return Err(OpenError::NewerSchema(found));
     }
     if found == 0 {
         let foreign: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

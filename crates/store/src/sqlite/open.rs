@@ -31,13 +31,8 @@ pub enum OpenError {
         source: std::io::Error,
     },
     /// A later version of the program has written the file.
-    #[error("{}", migrate::newer_schema(*found, *known))]
-    NewerSchema {
-        /// What the file has.
-        found: i64,
-        /// What this program knows.
-        known: i64,
-    },
+    #[error("{}", migrate::newer_schema(*.0))]
+    NewerSchema(i64),
     /// The file is a database of some other program.
     #[error("the database file holds tables of another program; choose another data directory")]
     ForeignDatabase,

@@ -99,10 +99,9 @@ fn prepare(file: &Path, copy: &Path, target: &Path) -> Result<(IntegrityReport, 
     let unusable = |source: CheckError| RestoreError::Unusable { file: file.to_owned(), source };
     let source = connection::open_at_rest(file).map_err(|error| unusable(error.into()))?;
     let found = migrate::schema_of(&source).map_err(|error| unusable(error.into()))?;
-    let known = migrate::SCHEMA;
     match found {
-        0 => return Err(unusable(CheckError::OlderSchema { found, known })),
-        newer if newer > known => return Err(unusable(CheckError::NewerSchema { found, known })),
+        0 => return Err(unusable(CheckError::OlderSchema(found))),
+        newer if newer > migrate::SCHEMA => return Err(unusable(CheckError::NewerSchema(found))),
         _ => {}
     }
     open::create(copy)?;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use rusqlite::params;
-use switchboard_a2a::{ContextId, TaskId, Timestamp};
+use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::{AgentName, CallerId, Epoch, Seq, TaskKey};
 use switchboard_engine::store::{
-    Append, Appended, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask, LoadedTaskWithin,
-    Retention, Store, StoreError, StoreFuture, TaskCounts, TaskRow,
+    Append, Appended, Conversation, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask,
+    LoadedTaskWithin, Retention, Store, StoreError, StoreFuture, TaskCounts, TaskRow,
 };
 
 use super::SqliteStore;
@@ -95,14 +95,7 @@ impl Store for SqliteStore {
         self.read(move |reader| reader.task_rows(&sql, (now.0, limit(max))))
     }
 
-    fn context(
-        &self,
-        owner: &CallerId,
-        agent: &AgentName,
-        context: &ContextId,
-        max: usize,
-    ) -> StoreFuture<Vec<TaskRow>> {
-        let (owner, agent, context) = (owner.clone(), agent.clone(), context.clone());
+    fn context(&self, (owner, agent, context): Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.read(move |reader| {
             let Some((owner, agent)) = numbers(reader, &owner, &agent)? else { return Ok(Vec::new()) };
             let sql = format!(
@@ -113,8 +106,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn noted(&self, owner: &CallerId, agent: &AgentName, context: &ContextId) -> StoreFuture<Option<String>> {
-        let (owner, agent, context) = (owner.clone(), agent.clone(), context.clone());
+    fn noted(&self, (owner, agent, context): Conversation) -> StoreFuture<Option<String>> {
         self.read(move |reader| {
             let Some((owner, agent)) = numbers(reader, &owner, &agent)? else { return Ok(None) };
             let sql = "SELECT note FROM task INDEXED BY task_context WHERE context = ?1 AND owner = ?2 AND hidden = 0 \

@@ -11,12 +11,7 @@ use crate::{Options, State};
 /// The card of one agent at an address. Private skills are for authenticated callers.
 pub(in crate::bindings) fn agent(state: &State, address: &Address, hosted: &Hosted, with_private: bool) -> AgentCard {
     let (options, manifest) = (&state.options, &hosted.manifest);
-    let own = manifest.extensions.iter().map(|extension| AgentExtension {
-        uri: extension.uri.clone(),
-        description: Some(extension.description.clone()).filter(|text| !text.is_empty()),
-        required: extension.required,
-        params: None,
-    });
+    let own = manifest.extensions.iter().cloned();
     let resumption = (RESUMPTION, "Last-Event-ID on a stream goes on exactly after that event");
     let idempotency = (IDEMPOTENCY, "A message with an Idempotency-Key is acted on once, however often it arrives");
     let common = [manifest.streaming.then_some(resumption), Some(idempotency)].into_iter().flatten();

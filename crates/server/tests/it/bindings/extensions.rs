@@ -1,7 +1,8 @@
 //! Extensions: declared, activated, insisted on.
 
 use serde_json::json;
-use switchboard_engine::{Extension, Hosted, Replies};
+use switchboard_a2a::card::AgentExtension;
+use switchboard_engine::{Hosted, Replies};
 
 use super::agents::{Obedient, manifest};
 use super::dialects::{ALL, Operation, TestDialect};
@@ -13,8 +14,12 @@ const RESUMPTION: &str = "urn:switchboard:a2a:last-event-id:v1";
 
 async fn insisting(plan: Plan) -> World {
     let mut strict = manifest("strict", Replies::Task);
-    let extension =
-        |uri: &str, required| Extension { uri: uri.to_owned(), description: "for tests".to_owned(), required };
+    let extension = |uri: &str, required| AgentExtension {
+        uri: uri.to_owned(),
+        description: Some("for tests".to_owned()),
+        required,
+        params: None,
+    };
     strict.extensions = vec![extension(TRACE, true), extension(TIMES, false)];
     let mut agents = super::agents::usual(&plan.gate);
     agents.push(Hosted::new("strict", Obedient { manifest: strict, gate: plan.gate.clone() }));

@@ -5,51 +5,98 @@ use rusqlite::Connection;
 use super::{IntegrityReport, report_rows};
 use crate::sqlite::columns::TERMINAL_STATES;
 
-/// Conditions that must not hold for any task, and the problem if one does.
-const TASK_VIOLATIONS: [(&str, &str); 7] = [
-    ("phase <> 4 AND {terminal}", "it is in a terminal state but not done"),
-    ("phase = 4 AND hidden = 0 AND NOT {terminal}", "it is done but not in a terminal state"),
-    ("(phase = 1) <> (lease IS NOT NULL)", "it holds a lease although no turn runs, or a turn runs without one"),
-    ("lease > (SELECT value FROM meta WHERE name = 'start')", "its lease is of a start that has not happened"),
-    ("fence < 0 OR recoveries < 0", "its fence or recoveries are negative"),
+/// A table with what it is joined to, the name of its rows, and conditions that must not hold for any of them, each with
+/// the problem if one does.
+type Violations = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const VIOLATIONS: [Violations; 7] = [
     (
-        "snapshot_row IS NOT NULL AND NOT EXISTS (SELECT 1 FROM event WHERE event.id = snapshot_row \
-         AND task_key = task.key AND snapshot IS NOT NULL)",
-        "its snapshot is missing",
+        "SELECT id FROM task",
+        "task",
+        &[
+            ("phase <> 4 AND {terminal}", "it is in a terminal state but not done"),
+            ("phase = 4 AND hidden = 0 AND NOT {terminal}", "it is done but not in a terminal state"),
+            (
+                "(phase = 1) <> (lease IS NOT NULL)",
+                "it holds a lease although no turn runs, or a turn runs without one",
+            ),
+            ("lease > (SELECT value FROM meta WHERE name = 'start')", "its lease is of a start that has not happened"),
+            ("fence < 0 OR recoveries < 0", "its fence or recoveries are negative"),
+            (
+                "snapshot_row IS NOT NULL AND NOT EXISTS (SELECT 1 FROM event WHERE event.id = snapshot_row \
+                 AND task_key = task.key AND snapshot IS NOT NULL)",
+                "its snapshot is missing",
+            ),
+            (
+                "webhooks <> (SELECT count(*) FROM webhook WHERE task_key = task.key)",
+                "its row counts other webhooks than there are",
+            ),
+        ],
     ),
     (
-        "webhooks <> (SELECT count(*) FROM webhook WHERE task_key = task.key)",
-        "its row counts other webhooks than there are",
+        "SELECT id FROM event",
+        "event row",
+        &[(
+            "NOT EXISTS (SELECT 1 FROM task WHERE task.key = task_key AND (first_seq > 1 OR first_row = event.id))",
+            "its task is gone",
+        )],
+    ),
+    ("SELECT address || ' ' || key FROM send", "idempotency key", &[(NO_TASK, "its task is gone")]),
+    ("SELECT task_key FROM callback", "callback", &[(NO_TASK, "its task is gone")]),
+    (
+        "SELECT id FROM callback_update",
+        "callback update",
+        &[(
+            "NOT EXISTS (SELECT 1 FROM callback WHERE callback.task_key = callback_update.task_key)",
+            "its task is gone",
+        )],
+    ),
+    (
+        "SELECT webhook.key FROM webhook LEFT JOIN task ON task.key = task_key",
+        "webhook",
+        &[
+            ("webhook.cursor > task.last_seq", "it was told of events that its task does not have"),
+            (
+                "task.key IS NULL AND NOT EXISTS (SELECT 1 FROM delivery WHERE webhook = webhook.key AND delivery.state <> 1)",
+                "its task is gone and it has no dead letters",
+            ),
+            ("task.key IS NULL AND webhook.state < 2", "its task is gone and it waits for more"),
+            (
+                "(SELECT count(*) FROM delivery WHERE webhook = webhook.key AND delivery.state = 0 AND replay = 0) > 1",
+                "more than one delivery is next in its order",
+            ),
+        ],
+    ),
+    (
+        "SELECT delivery.key FROM delivery LEFT JOIN webhook ON webhook.key = delivery.webhook",
+        "delivery",
+        &[
+            ("webhook.key IS NULL", "its webhook is gone"),
+            (
+                "delivery.state = 0 AND replay = 0 AND first_seq <= cursor",
+                "it is next although its webhook was told of its events",
+            ),
+            (
+                "delivery.state = 0 AND held <> (replay = 0 AND webhook.state <> 0)",
+                "it is held although its webhook is active, or not held although it is not",
+            ),
+            (
+                "delivery.state = 0 AND delivery.endpoint <> webhook.endpoint",
+                "it goes to another endpoint than its webhook",
+            ),
+            ("delivery.state = 2 AND attempted_at IS NULL", "it is dead without the time of its last attempt"),
+        ],
     ),
 ];
 
-/// Rows of other tables that belong to no task.
-const ORPHANS: [(&str, &str); 4] = [
-    (
-        "SELECT id FROM event WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.key = task_key \
-         AND (first_seq > 1 OR first_row = event.id))",
-        "event row",
-    ),
-    (
-        "SELECT address || ' ' || key FROM send WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.key = task_key)",
-        "idempotency key",
-    ),
-    ("SELECT task_key FROM callback WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.key = task_key)", "callback"),
-    (
-        "SELECT id FROM callback_update WHERE NOT EXISTS (SELECT 1 FROM callback \
-         WHERE callback.task_key = callback_update.task_key)",
-        "callback update",
-    ),
-];
+const NO_TASK: &str = "NOT EXISTS (SELECT 1 FROM task WHERE task.key = task_key)";
 
 pub(super) fn check(connection: &Connection, report: &mut IntegrityReport) -> rusqlite::Result<()> {
-    for (condition, words) in TASK_VIOLATIONS {
-        let condition = condition.replace("{terminal}", TERMINAL_STATES);
-        let sql = format!("SELECT id FROM task WHERE {condition}");
-        report_rows(connection, &sql, report, |id| format!("task {id}: {words}"))?;
-    }
-    for (sql, what) in ORPHANS {
-        report_rows(connection, sql, report, |name| format!("{what} {name}: its task is gone"))?;
+    for (select, noun, conditions) in VIOLATIONS {
+        for (condition, words) in conditions {
+            let sql = format!("{select} WHERE {}", condition.replace("{terminal}", TERMINAL_STATES));
+            report_rows(connection, &sql, report, |name| format!("{noun} {name}: {words}"))?;
+        }
     }
     counters(connection, report)
 }

@@ -100,7 +100,10 @@ async fn damage_that_belongs_to_no_task_is_named() {
             "UPDATE delivery SET endpoint = 'x' WHERE key = 2",
             "delivery 2: it goes to another endpoint than its webhook",
         ),
-        ("UPDATE delivery SET attempted_at = NULL WHERE key = 1", "delivery 1: it is dead and nobody knows since when"),
+        (
+            "UPDATE delivery SET attempted_at = NULL WHERE key = 1",
+            "delivery 1: it is dead without the time of its last attempt",
+        ),
         (
             "DROP INDEX delivery_head; UPDATE delivery SET state = 0 WHERE key = 1",
             "webhook 1: more than one delivery is next in its order",

@@ -130,7 +130,7 @@ pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
         let page = store.list(query).await.unwrap();
         assert_eq!((page.places.len(), page.total), (0, 0));
     }
-    assert!(store.context(&"ann".into(), &"echo".into(), &"c".into(), 9).await.unwrap().is_empty());
+    assert!(store.context(("ann".into(), "echo".into(), "c".into()), 9).await.unwrap().is_empty());
     assert!(store.load(&id).await.unwrap().unwrap().row.state.hidden);
 
     store.append(owner(key, 1, &["shows itself"], working(3, 1))).await.unwrap();
@@ -194,7 +194,7 @@ pub(crate) async fn a_conversation_is_found_newest_first(fixture: impl Fixture) 
     make(&store, "ann", "guide", "c", row(3)).await;
     make(&store, "bob", "echo", "c", row(4)).await;
     make(&store, "ann", "echo", "d", row(5)).await;
-    let found = |max| store.context(&"ann".into(), &"echo".into(), &"c".into(), max);
+    let found = |max| store.context(("ann".into(), "echo".into(), "c".into()), max);
     let names =
         |rows: Vec<switchboard_engine::store::TaskRow>| rows.into_iter().map(|row| row.task.id).collect::<Vec<_>>();
     assert_eq!(names(found(9).await.unwrap()), [second.clone(), first.clone()]);
@@ -205,7 +205,7 @@ pub(crate) async fn a_conversation_is_found_newest_first(fixture: impl Fixture) 
 
 pub(crate) async fn the_newest_note_of_a_conversation_is_found(fixture: impl Fixture) {
     let store = fixture.open();
-    let noted = || store.noted(&"ann".into(), &"echo".into(), &"c".into());
+    let noted = || store.noted(("ann".into(), "echo".into(), "c".into()));
     assert_eq!(noted().await.unwrap(), None);
     let (_, first) = make(&store, "ann", "echo", "c", row(1)).await;
     let (_, second) = make(&store, "ann", "echo", "c", row(2)).await;
@@ -226,5 +226,5 @@ pub(crate) async fn the_newest_note_of_a_conversation_is_found(fixture: impl Fix
     store.append(inbox(first, 2, &["x"], row(1))).await.unwrap();
     note(first, 3, done(41, 1), "3").await.unwrap();
     assert_eq!(noted().await.unwrap().as_deref(), Some("3"), "replaced, and kept by appends without one");
-    assert_eq!(store.noted(&"bob".into(), &"echo".into(), &"c".into()).await.unwrap(), None);
+    assert_eq!(store.noted(("bob".into(), "echo".into(), "c".into())).await.unwrap(), None);
 }

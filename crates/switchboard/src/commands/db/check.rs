@@ -60,17 +60,17 @@ fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer
 fn unchecked(error: &CheckError, file: &Path, is_backup: bool) -> (String, String) {
     let next = match (error, is_backup) {
         // The same message as for every other command.
-        (CheckError::NewerSchema { found, known }, false) => {
+        (CheckError::NewerSchema(found), false) => {
             let directory = file.parent().unwrap_or(file);
-            let error = open_problem(directory, OpenError::NewerSchema { found: *found, known: *known });
+            let error = open_problem(directory, OpenError::NewerSchema(*found));
             return (error.to_string(), error.next_step());
         }
-        (CheckError::NewerSchema { .. }, true) => "use the switchboard program that wrote it, or a later one",
+        (CheckError::NewerSchema(_), true) => "use the switchboard program that wrote it, or a later one",
         (CheckError::Missing(_), false) => "name the workspace with --workspace, or the data with --data-dir",
         (CheckError::Missing(_), true) => "name a file that db backup has written",
-        (CheckError::OlderSchema { found: 0, .. }, _) => "it is no database of Switchboard: name another file",
-        (CheckError::OlderSchema { .. }, false) => "use the switchboard program that wrote it",
-        (CheckError::OlderSchema { .. }, true) => {
+        (CheckError::OlderSchema(0), _) => "it is no database of Switchboard: name another file",
+        (CheckError::OlderSchema(_), false) => "use the switchboard program that wrote it",
+        (CheckError::OlderSchema(_), true) => {
             "use the switchboard program that wrote it; db restore brings it to this schema and checks it before it is used"
         }
         (CheckError::Damaged(_), false) => RESTORE,

@@ -73,10 +73,10 @@ fn refusal(error: RestoreError, data_dir: &Path, file: &Path) -> (String, String
             return (error.to_string(), error.next_step());
         }
         RestoreError::Unusable { source: CheckError::Missing(_), .. } => "name a file that db backup has written",
-        RestoreError::Unusable { source: CheckError::NewerSchema { .. }, .. } => {
+        RestoreError::Unusable { source: CheckError::NewerSchema(_), .. } => {
             "use the switchboard program that wrote it, or a later one; nothing was changed"
         }
-        RestoreError::Unusable { source: CheckError::OlderSchema { .. }, .. } => {
+        RestoreError::Unusable { source: CheckError::OlderSchema(_), .. } => {
             "name a file that db backup has written; nothing was changed"
         }
         RestoreError::Unusable { .. } => "restore an earlier backup; nothing was changed",
