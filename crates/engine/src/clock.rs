@@ -28,6 +28,12 @@ pub fn later(from: Timestamp, duration: Duration) -> Timestamp {
     Timestamp(from.0.saturating_add(milliseconds))
 }
 
+/// A point in time that lies `duration` before another.
+pub fn earlier(from: Timestamp, duration: Duration) -> Timestamp {
+    let milliseconds = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+    Timestamp(from.0.saturating_sub(milliseconds))
+}
+
 /// The machine's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_a2a::{TaskState, Timestamp};
+use switchboard_a2a::TaskState;
 
+use crate::clock::earlier;
 use crate::engine::{Engine, EngineState, state_label};
 use crate::error::Error;
 use crate::live_task::Core;
@@ -98,9 +99,8 @@ impl EngineState {
     }
 
     fn retention(&self) -> Retention {
-        let age = i64::try_from(self.settings.retention_age.as_millis()).unwrap_or(i64::MAX);
         Retention {
-            ended_before: Timestamp(self.clock.now().0.saturating_sub(age)),
+            ended_before: earlier(self.clock.now(), self.settings.retention_age),
             max_tasks: self.settings.retention_tasks,
             max_bytes: self.settings.retention_bytes,
         }

@@ -134,7 +134,7 @@ impl Submitted {
         } else {
             Some(first)
         };
-        SendStream::Task { first, stream }
+        SendStream::Task(Subscription { first, stream })
     }
 }
 
@@ -143,12 +143,7 @@ pub enum SendStream {
     /// One direct reply.
     Message(Message),
     /// A task.
-    Task {
-        /// The first frame; absent when the reader goes on after a cursor.
-        first: Option<(Cursor, Task)>,
-        /// What follows.
-        stream: LogStream,
-    },
+    Task(Subscription),
 }
 
 /// A subscription to a task.

@@ -8,9 +8,14 @@ use switchboard_egress::{SendError, UrlRefusal};
 
 use crate::retry_policy::retry_after;
 
-/// Added to the message when the SSRF guard refuses a private address.
-pub(crate) const ALLOW: &str =
-    "; the operator of this server can allow it with webhooks.allowedHosts or webhooks.allowedCidrs";
+/// What an error says, and how a private address that the SSRF guard refused can be allowed.
+pub(crate) fn with_hint(error: &impl std::fmt::Display, refusal: Option<&UrlRefusal>) -> String {
+    let hint = match refusal.is_some_and(UrlRefusal::is_private) {
+        true => "; the operator of this server can allow it with webhooks.allowedHosts or webhooks.allowedCidrs",
+        false => "",
+    };
+    format!("{error}{hint}")
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
@@ -43,16 +48,16 @@ impl AttemptOutcome {
                 (outcome, Some(status.as_u16()), problem)
             }
             Err(error) => {
-                let mut problem = error.to_string();
-                let outcome = match error {
-                    // NotPublic is what a name resolves to, which may change.
-                    SendError::Refused(refusal) if !matches!(refusal, UrlRefusal::NotPublic) => Self::Dead,
-                    _ => Self::Retry { after: None },
+                let refusal = match error {
+                    SendError::Refused(refusal) => Some(refusal),
+                    _ => None,
                 };
-                if matches!(error, SendError::Refused(refusal) if refusal.is_private()) {
-                    problem += ALLOW;
-                }
-                (outcome, None, problem)
+                let outcome = match refusal {
+                    // What a name resolves to may change.
+                    None | Some(UrlRefusal::NotPublic) => Self::Retry { after: None },
+                    Some(_) => Self::Dead,
+                };
+                (outcome, None, with_hint(error, refusal))
             }
         }
     }

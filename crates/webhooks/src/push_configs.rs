@@ -2,7 +2,6 @@
 //! and a task of another owner looks like one that does not exist.
 
 use switchboard_a2a::{PushConfig, TaskId, Version};
-use switchboard_egress::UrlRefusal;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::webhooks::{NewWebhook, WebhookKey, WebhookRow};
 use switchboard_engine::{Address, Caller, Error, Seq};
@@ -11,7 +10,7 @@ use uuid::Uuid;
 use crate::Webhooks;
 use crate::config::{Config, invalid};
 use crate::metric_definitions as metric;
-use crate::outcome::ALLOW;
+use crate::outcome::with_hint;
 
 /// The id that some clients use for a webhook they set without one.
 const UNNAMED: &str = "default";
@@ -31,7 +30,7 @@ impl Webhooks {
         drop(permit);
         let target = checked.map_err(|refusal| {
             metrics::counter!(metric::REFUSED).increment(1);
-            refused(&refusal)
+            invalid("url", with_hint(&refusal, Some(&refusal)))
         })?;
         let form = config.form();
         let config = serde_json::to_string(&config).map_err(|error| invalid("url", error.to_string()))?;
@@ -124,12 +123,4 @@ impl Webhooks {
         })?;
         Ok(config.shown(row.task.as_str(), &row.id, self.outbox.options.return_secrets))
     }
-}
-
-fn refused(refusal: &UrlRefusal) -> Error {
-    let mut problem = refusal.to_string();
-    if refusal.is_private() {
-        problem += ALLOW;
-    }
-    invalid("url", problem)
 }

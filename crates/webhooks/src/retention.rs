@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use switchboard_a2a::Timestamp;
 use switchboard_engine::Error;
+use switchboard_engine::clock::earlier;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::webhooks::{Attempt, NewDelivery, OutboxHead, OutboxWrite, WebhookKey, WebhookState};
 
@@ -52,7 +52,7 @@ impl Outbox {
     }
 
     pub(crate) async fn apply_retention(&self) -> Result<(), StoreError> {
-        let ended_before = self.before(self.options.hold_tasks);
+        let ended_before = earlier(self.now(), self.options.hold_tasks);
         let mut written = Written::default();
         loop {
             let mut overdue = self.store.overdue_webhooks(ended_before, STEP).await?;
@@ -76,13 +76,8 @@ impl Outbox {
 
     async fn prune(&self) -> Result<(), StoreError> {
         let Options { dead_letter_age, dead_letters, dead_letter_bytes, .. } = self.options;
-        self.store.prune_dead_letters(self.before(dead_letter_age), dead_letters, dead_letter_bytes).await?;
+        self.store.prune_dead_letters(earlier(self.now(), dead_letter_age), dead_letters, dead_letter_bytes).await?;
         Ok(())
-    }
-
-    fn before(&self, age: Duration) -> Timestamp {
-        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-        Timestamp(self.now().0.saturating_sub(age))
     }
 
     /// Turns everything after a webhook's cursor into dead letters, with their bodies unless they are very large.
@@ -155,7 +150,7 @@ fn kept(body: Bytes) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_a2a::Version;
+    use switchboard_a2a::{Timestamp, Version};
     use switchboard_engine::clock::SimulatedClock;
     use switchboard_engine::store::webhooks::DeliveryKey;
 

@@ -264,7 +264,8 @@ fn the_first_frame_of_a_follow_up_has_the_time_of_the_status_that_follows() {
         // The second is a repetition: its first frame is read from the log.
         for _ in 0..2 {
             let told = kernel.engine.send(&caller, answer()).await.unwrap();
-            let SendStream::Task { first: Some((_, first)), mut stream } = told.stream(StreamEnd::Terminal, None).await
+            let SendStream::Task(Subscription { first: Some((_, first)), mut stream }) =
+                told.stream(StreamEnd::Terminal, None).await
             else {
                 panic!("no first frame")
             };

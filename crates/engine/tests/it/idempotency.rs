@@ -53,7 +53,8 @@ fn a_repeated_send_acts_as_the_original_also_at_the_same_time_and_after_a_restar
         let again = kernel.engine.send(&caller, keyed("hi", "k1")).await.unwrap();
         assert_eq!(*again.id(), first);
         assert_eq!(status_text(&answer_task(&again).await), "run 1");
-        let SendStream::Task { first: Some((_, task)), mut stream } = again.stream(StreamEnd::Terminal, None).await
+        let SendStream::Task(Subscription { first: Some((_, task)), mut stream }) =
+            again.stream(StreamEnd::Terminal, None).await
         else {
             panic!("no first frame")
         };

@@ -278,7 +278,9 @@ fn a_follow_ups_stream_begins_with_the_task_at_work_again() {
     kernel.run(async {
         let task = answer_task(&kernel.send("weather").await).await;
         let told = kernel.say(&task.id, "Bern").await.unwrap();
-        let SendStream::Task { first: Some((_, first)), .. } = told.stream(StreamEnd::Terminal, None).await else {
+        let SendStream::Task(Subscription { first: Some((_, first)), .. }) =
+            told.stream(StreamEnd::Terminal, None).await
+        else {
             panic!("no first frame")
         };
         assert_eq!((first.status.state, first.history.len()), (TaskState::Working, 3));

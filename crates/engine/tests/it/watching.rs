@@ -39,7 +39,8 @@ fn invariant_3_every_reader_sees_the_same_events_in_the_same_order() {
         let sent = kernel.send("go").await;
         let id = sent.id().clone();
         let caller = Caller::local();
-        let SendStream::Task { first: Some((cursor, task)), stream } = sent.stream(StreamEnd::Terminal, None).await
+        let SendStream::Task(Subscription { first: Some((cursor, task)), stream }) =
+            sent.stream(StreamEnd::Terminal, None).await
         else {
             panic!("no first frame")
         };

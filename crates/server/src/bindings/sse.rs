@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::Response;
 use switchboard_a2a::{Dialect, Error, ErrorKind, Message, Task, encode, jsonrpc, rest_files};
-use switchboard_engine::{Cursor, Error as Refusal, LogStream, LoggedEvent, SendStream, Seq, StreamEnd};
+use switchboard_engine::{Cursor, Error as Refusal, LogStream, LoggedEvent, SendStream, Seq, StreamEnd, Subscription};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -63,7 +63,7 @@ impl From<SendStream> for Source {
     fn from(streamed: SendStream) -> Self {
         match streamed {
             SendStream::Message(message) => Self::Message(Box::new(message)),
-            SendStream::Task { first, stream } => {
+            SendStream::Task(Subscription { first, stream }) => {
                 let last_sent = stream.after();
                 Self::Task { first: first.map(Box::new), stream, last_sent }
             }

@@ -30,7 +30,7 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, id: &TaskId) -> Result<
         return Err(no_streaming(hosted));
     }
     call.hosted = hosted;
-    let streamed = SendStream::Task { first: subscription.first, stream: subscription.stream };
+    let streamed = SendStream::Task(subscription);
     let files_twice = call.writes_files_twice();
     Ok(Events { source: Source::from(streamed), until, history_length: None, files_twice, slot, reserved })
 }
