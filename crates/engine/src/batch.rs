@@ -102,3 +102,30 @@ impl SealedBatch {
         Batch { events: self.events, lines: self.lines.to_vec(), ends: self.ends }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(count: u64) -> Batch {
+        Batch::of((0..count).map(|seq| Event::Taken(1_000 + seq)).collect())
+    }
+
+    #[test]
+    fn a_burst_splits_between_events_and_keeps_at_least_one() {
+        let whole = batch(5);
+        let (all, one) = (whole.lines.clone(), whole.ends[0]);
+        for max_bytes in [0, one, one + 1, 2 * one, 2 * one + 1, 3 * one, all.len() - 1, all.len(), usize::MAX] {
+            let mut first = batch(5);
+            let rest = first.split_off(max_bytes);
+            assert!(first.len() == 1 || first.bytes() <= max_bytes);
+            assert_eq!(first.len() + rest.len(), 5);
+            let joined = [first.lines.as_slice(), rest.lines.as_slice()];
+            let joined: Vec<_> = joined.into_iter().filter(|lines| !lines.is_empty()).collect();
+            assert_eq!(joined.join(&b'\n'), all);
+            let mut again = first;
+            again.extend(rest);
+            assert_eq!(again.ends, whole.ends);
+        }
+    }
+}

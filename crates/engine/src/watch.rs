@@ -280,17 +280,11 @@ impl LogStream {
             None => Ok(None),
             Some(Some(events)) => Ok(Some(events)),
             Some(None) => {
-                let events = self.read(after).await?;
+                let Some(key) = self.live.core.lock().key else { return Ok(None) };
+                let events = events_after(&self.engine.store.read(key, after, READ_BYTES).await?, after);
                 Ok((!events.is_empty()).then_some(events))
             }
         }
-    }
-
-    async fn read(&self, after: Seq) -> Result<Vec<Arc<LoggedEvent>>, Error> {
-        let Some(key) = self.live.core.lock().key else {
-            return Ok(Vec::new());
-        };
-        Ok(events_after(&self.engine.store.read(key, after, READ_BYTES).await?, after))
     }
 
     /// Whether the log has this event as the cursor's reader saw it.
@@ -302,7 +296,7 @@ impl LogStream {
         let (Some(key), Some(before)) = (key, cursor.seq.0.checked_sub(1)) else { return false };
         // One row is read however small the limit is, and the first one holds the event after `before`.
         let rows = self.engine.store.read(key, Seq(before), 1).await.unwrap_or_default();
-        rows.first().is_some_and(|row| row.epoch == cursor.epoch && row.line(cursor.seq).is_some())
+        rows.first().is_some_and(|row| row.first_seq <= cursor.seq && row.epoch == cursor.epoch)
     }
 }
 

@@ -1,13 +1,11 @@
 //! Limits: each is hit here, refuses clearly, and changes nothing else.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_a2a::TaskState;
-use switchboard_engine::store::Store;
 use switchboard_engine::*;
 
-use crate::faults::{Faults, FaultyStore};
+use crate::faults::Faults;
 use crate::kernel::*;
 
 fn holder() -> Script {
@@ -182,46 +180,6 @@ fn an_agent_waits_when_too_much_of_its_output_is_uncommitted() {
     kernel.run(async {
         let task = answer_task(&kernel.send("go").await).await;
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
-    });
-}
-
-#[test]
-fn a_burst_is_split_between_events_into_rows_within_the_limit() {
-    const LIMIT: usize = 2_000;
-    let folder = tempfile::tempdir().unwrap();
-    let faults = Faults::default();
-    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
-        for step in 0..200usize {
-            // From nearly nothing to more than the limit, in an order that leaves every kind of remainder.
-            task.status("x".repeat(step * 739 % 2_500)).await?;
-        }
-        Ok(task.complete().await?)
-    });
-    let settings = Settings { uncommitted_bytes: LIMIT, ..Settings::default() };
-    let mut opened = None;
-    let kernel = Kernel::with(folder.path(), script.early(), settings, |store| {
-        let store = Arc::new(store);
-        opened = Some(Arc::clone(&store));
-        Arc::new(FaultyStore { store, faults: faults.clone() })
-    });
-    let store = opened.unwrap();
-    kernel.run(async {
-        // What could not be written is put before what came meanwhile.
-        faults.fail_after(3);
-        let sent = kernel.send(&"y".repeat(LIMIT)).await;
-        while faults.failed() == 0 {
-            tokio::task::yield_now().await;
-        }
-        faults.fail(false);
-        let task = kernel.while_time_passes(kernel.ended(sent.id())).await;
-        let lengths: Vec<_> = task.history[1..].iter().map(|message| message.joined_text().len()).collect();
-        assert_eq!(lengths, (0..200).map(|step| step * 739 % 2_500).collect::<Vec<_>>());
-        let key = store.row(sent.id()).await.unwrap().unwrap().key;
-        let rows = Store::read(&*store, key, Seq(0), usize::MAX).await.unwrap();
-        assert!(rows.len() > 50 && rows.iter().any(|row| row.count > 2), "{}", rows.len());
-        for row in rows {
-            assert!(row.count == 1 || row.events.len() <= LIMIT, "{} events, {} bytes", row.count, row.events.len());
-        }
     });
 }
 
