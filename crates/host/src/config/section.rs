@@ -263,16 +263,3 @@ pub fn variable_name(key: &str) -> String {
     }
     name
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_key_has_a_variable() {
-        assert_eq!(variable_name("server.bind"), "SWITCHBOARD_SERVER_BIND");
-        assert_eq!(variable_name("store.dataDir"), "SWITCHBOARD_STORE_DATA_DIR");
-        assert_eq!(variable_name("store.retention.maxAge"), "SWITCHBOARD_STORE_RETENTION_MAX_AGE");
-        assert_eq!(variable_name("server.publicBaseUrl"), "SWITCHBOARD_SERVER_PUBLIC_BASE_URL");
-    }
-}

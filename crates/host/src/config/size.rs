@@ -118,36 +118,3 @@ impl Scalar for Count {
 }
 
 json_schema_of!(Count, { "type": "integer", "minimum": 1, "maximum": Count::LARGEST });
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_and_writes_every_unit() {
-        for text in ["1B", "64KiB", "10MiB", "10GiB", "3TiB", "1025B"] {
-            assert_eq!(Size::from_text(text).unwrap().to_string(), text);
-        }
-        assert_eq!(Size::from_text("64KiB").unwrap().bytes(), 65_536);
-        assert_eq!(Size::from_mebibytes(8).length(), 8_388_608);
-    }
-
-    #[test]
-    fn refuses_what_could_be_misread() {
-        let wrong = |text: &str| Size::from_text(text).unwrap_err().wrong;
-        assert_eq!(wrong("1024"), "\"1024\" has no unit");
-        assert_eq!(wrong("10MB"), "\"10MB\" has a unit that does not exist");
-        assert_eq!(wrong("much"), "\"much\" is not a size");
-        assert_eq!(wrong("0B"), "\"0B\" leaves no room at all");
-        assert_eq!(wrong("9000000TiB"), "\"9000000TiB\" is larger than any disk");
-    }
-
-    #[test]
-    fn a_count_is_at_least_one() {
-        assert_eq!(Count::from_text("1000").unwrap().get(), 1000);
-        assert_eq!(Count::from_text("0").unwrap_err().wrong, "0 leaves room for nothing");
-        assert_eq!(Count::from_text("-1").unwrap_err().wrong, "\"-1\" is not a whole number");
-        assert_eq!(Count::from_text("+1").unwrap_err().wrong, "\"+1\" is not a whole number");
-        assert_eq!(Count::from_text("99999999999").unwrap_err().wrong, "99999999999 is more than 2147483647");
-    }
-}

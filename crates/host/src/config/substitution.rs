@@ -88,31 +88,3 @@ fn value(expression: &str, variables: &BTreeMap<String, String>) -> Result<Strin
         )),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fill(text: &str) -> Result<Option<String>, Mismatch> {
-        let variables = [("HOST", "example.com"), ("EMPTY", "")];
-        filled(text, &variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
-    }
-
-    #[test]
-    fn fills_in_variables_and_defaults() {
-        assert_eq!(fill("plain $HOST {x}").unwrap(), None);
-        assert_eq!(fill("https://${HOST}/a").unwrap().unwrap(), "https://example.com/a");
-        assert_eq!(fill("${HOST}:${PORT:-41242}").unwrap().unwrap(), "example.com:41242");
-        assert_eq!(fill("[${EMPTY}]").unwrap().unwrap(), "[]");
-        assert_eq!(fill("${EMPTY:-given}").unwrap().unwrap(), "given", "as a shell reads :-");
-        assert_eq!(fill("${NOTHING:-}").unwrap().unwrap(), "");
-        assert_eq!(fill("$${HOST} ${HOST}").unwrap().unwrap(), "${HOST} example.com");
-    }
-
-    #[test]
-    fn says_which_variable_is_missing() {
-        assert_eq!(fill("${PORT}").unwrap_err().wrong, "the environment variable PORT is not set");
-        assert_eq!(fill("${PORT").unwrap_err().wrong, "\"${PORT\" opens ${ and does not close it");
-        assert_eq!(fill("${A B}").unwrap_err().wrong, "\"A B\" is not a variable name");
-    }
-}

@@ -46,20 +46,3 @@ fn distance(left: &[char], right: &[char]) -> usize {
     }
     previous[right.len()]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_the_word_that_was_meant_and_stays_silent_otherwise() {
-        let keys = ["bind", "publicBaseUrl", "headerTimeout", "maxAge"];
-        assert_eq!(nearest("bnid", keys), Some("bind"));
-        assert_eq!(nearest("max_age", keys), Some("maxAge"));
-        assert_eq!(nearest("publicBaseURL", keys), Some("publicBaseUrl"));
-        assert_eq!(nearest("headerTimeut", keys), Some("headerTimeout"));
-        assert_eq!(nearest("colour", keys), None);
-        assert_eq!(nearest("x", ["y"]), None, "one letter replaced by another is no likeness");
-        assert_eq!(did_you_mean("colour", &["a", "b"], "use one of"), "use one of a, b");
-    }
-}

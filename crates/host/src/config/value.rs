@@ -152,24 +152,3 @@ macro_rules! json_schema_of {
     };
 }
 pub(super) use json_schema_of;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_come_from_brackets_and_from_commas() {
-        let commas = Content::Text("a.example, b.example,".into());
-        assert_eq!(Vec::<String>::from_content(&commas).unwrap(), ["a.example", "b.example"]);
-        let wrong = Vec::<String>::from_content(&Content::Mapping(Vec::new())).unwrap_err();
-        assert_eq!(wrong.wrong, "is a mapping");
-    }
-
-    #[test]
-    fn truth_is_written_out() {
-        assert!(bool::from_text("true").unwrap());
-        assert!(bool::from_text("yes").is_err(), "yes is text in YAML 1.2, and a guess here");
-        assert!(Option::<String>::from_content(&Content::Empty).unwrap().is_none());
-        assert!(String::from_content(&Content::Empty).is_err());
-    }
-}

@@ -251,37 +251,3 @@ async fn tool_call(task: &TaskHandle, fails: bool) -> Result<(), AgentError> {
     task.tool_call(ToolCall::completed(id, name).result(&["src/log.rs", "src/main.rs"])).await?;
     Ok(task.complete_with("the tool found two files").await?)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_skill_stands_for_its_command() {
-        assert_eq!(parse_command(" stream: 7 ", None), ("stream", "7"));
-        assert_eq!(parse_command("7", Some("stream")), ("stream", "7"));
-        assert_eq!(parse_command("stream:7", Some("stream")), ("stream", "7"));
-        assert_eq!(parse_command("hello", Some("probe")), ("hello", ""));
-        assert_eq!(parse_command("whatever", Some("hello")), ("hello", "whatever"));
-    }
-
-    #[test]
-    fn every_example_on_the_card_is_a_command_as_it_stands() {
-        let manifest = Probe.manifest();
-        for command in &COMMANDS {
-            assert_eq!(parse_command(command.example, None).0, command.name());
-            assert_eq!(command.usage.contains(':'), command.example.contains(':'), "{}", command.usage);
-            let argument = parse_command(command.example, None).1;
-            assert!(argument.is_empty() || argument.parse::<u64>().is_ok(), "{}", command.example);
-            let skill = manifest.skills.iter().find(|skill| skill.id == command.name()).unwrap();
-            assert_eq!(skill.examples, [command.example]);
-        }
-        let streamy = manifest.skills.iter().find(|skill| skill.id == "streamy").unwrap();
-        assert_eq!((streamy.name.as_str(), streamy.tags.as_slice()), ("Streamy", ["testing".to_owned()].as_slice()));
-        let page = include_str!("../../../../docs/demo-agents.md");
-        for command in &COMMANDS {
-            assert!(page.contains(&format!("| `{}` |", command.usage)), "{} is not documented", command.usage);
-        }
-        assert!(page.contains("ten million") && MOST == 10_000_000);
-    }
-}

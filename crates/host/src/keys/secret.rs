@@ -48,20 +48,3 @@ pub(crate) fn new_id() -> Result<String, getrandom::Error> {
     let digits: Vec<String> = bits.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("key_{}", digits.concat()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_recognisable_and_never_the_same() {
-        let (one, other) = (Secret::generate().unwrap(), Secret::generate().unwrap());
-        assert!(one.reveal().starts_with("a2a_") && one.reveal().len() == 4 + 43, "{}", one.reveal());
-        assert_ne!(one.reveal(), other.reveal());
-        assert!(one.reveal().starts_with(one.prefix()) && one.prefix().len() == 10);
-        assert_ne!(digest(one.reveal()), digest(other.reveal()));
-        // The digest is SHA-256, which other programs can compute: this one is of "abc".
-        let first = digest("abc");
-        assert_eq!(first[..4], [0xba, 0x78, 0x16, 0xbf]);
-    }
-}

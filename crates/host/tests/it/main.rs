@@ -1,8 +1,13 @@
-//! The demo agents as they are served: on the kernel and the real store.
+//! The parts of a server that the tests of the program do not take apart: setting types, keys, demo agents and hosting.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod hosting;
 mod kernel;
+mod key_ring;
 mod probe;
+mod sanitize;
+mod setting_types;
 #[cfg(not(feature = "nameservers"))]
 mod without_features;
+mod yaml_documents;

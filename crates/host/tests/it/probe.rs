@@ -3,6 +3,7 @@
 use serde_json::json;
 use switchboard_a2a::{Message, Metadata, Task, TaskState};
 use switchboard_engine::{PROGRESS_KEY, TOOL_CALL_URI};
+use switchboard_host::Agent;
 use switchboard_host::demo::Probe;
 
 use crate::kernel::Kernel;
@@ -78,4 +79,39 @@ async fn an_argument_that_is_no_number_is_answered_with_the_list() {
     assert!(said(&kernel.send("many", Some(metadata)).await).starts_with("Send me one of these:"));
     let largest = kernel.send("big:99999999999999999999", None).await;
     assert_eq!(largest.status.state, TaskState::Failed, "it is a number, and ten million bytes are too many");
+}
+
+#[tokio::test]
+async fn every_command_is_documented_and_its_example_on_the_card_is_run_as_it_stands() {
+    let kernel = Kernel::serve(Probe).await;
+    let list = said(&kernel.send("whatever", None).await);
+    let commands: Vec<&str> = list.lines().skip(1).map(|line| line.split(": ").next().unwrap()).collect();
+    let page = include_str!("../../../../docs/demo-agents.md");
+    let manifest = Probe.manifest();
+    assert_eq!(manifest.skills[0].examples.len(), commands.len());
+    for (command, example) in commands.iter().zip(&manifest.skills[0].examples) {
+        assert!(page.contains(&format!("| `{command}` |")), "{command} is not documented");
+        let name = command.split(':').next().unwrap();
+        let skill = manifest.skills.iter().find(|skill| skill.id == name).unwrap();
+        assert_eq!((&skill.examples[..], skill.tags.join(",").as_str()), (&[example.clone()][..], "testing"));
+        let (said, argument) =
+            example.split_once(':').map_or((example.as_str(), None), |(name, number)| (name, Some(number)));
+        assert_eq!((said, argument.is_some()), (name, command.contains(':')), "{example}");
+        assert!(argument.is_none_or(|number| number.parse::<u64>().is_ok()), "{example}");
+    }
+    assert!(page.contains("ten million"));
+    let skill = |id: &str| serde_json::from_str::<Metadata>(&format!(r#"{{"skill":"{id}"}}"#)).unwrap();
+    for (text, metadata) in [
+        (" progress: 2 ", None),
+        ("2", Some(skill("progress"))),
+        ("progress:2", Some(skill("progress"))),
+        ("progress:2", Some(skill("probe"))),
+    ] {
+        assert_eq!(said_of(&kernel, text, metadata).await, "2 steps done", "{text}");
+    }
+    assert_eq!(kernel.send("progress:2", Some(skill("hello"))).await.artifacts[0].name.as_deref(), Some("greeting"));
+}
+
+async fn said_of(kernel: &Kernel, text: &str, metadata: Option<Metadata>) -> String {
+    said(&kernel.send(text, metadata).await)
 }
