@@ -12,10 +12,10 @@ mod usage_errors;
 mod webhooks;
 
 pub(crate) use call::{API_KEY_HEADER, boolean, time};
-pub use call::{CallFlags, Transport};
-pub use origins::Origins;
+pub(crate) use call::{CallFlags, Transport};
+pub(crate) use origins::Origins;
 pub(crate) use origins::variables;
-pub use webhooks::PageFlags;
+pub(crate) use webhooks::PageFlags;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -185,29 +185,25 @@ enum DbCommand {
 
 /// The flags of every command that needs the data of a workspace and listens nowhere.
 #[derive(Debug, Clone, Default, Args)]
-pub struct DataFlags {
+pub(crate) struct DataFlags {
     /// Workspace folder, which holds switchboard.yaml and agents.yaml
     #[arg(long, value_name = "DIR", env = "SWITCHBOARD_WORKSPACE", default_value = ".")]
-    pub workspace: PathBuf,
+    pub(crate) workspace: PathBuf,
 
     /// Data directory (store.dataDir)
     #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
+    pub(crate) data_dir: Option<PathBuf>,
 }
 
 impl DataFlags {
     /// Loads the workspace under these flags and this process's environment.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the configuration.
-    pub fn load(&self) -> Result<FleetConfig, Problems> {
+    pub(crate) fn load(&self) -> Result<FleetConfig, Problems> {
         let flags = ConfigFlags { workspace: self.workspace.clone(), bind: None, data_dir: self.data_dir.clone() };
         FleetConfig::load(&flags.workspace, &flags.overrides())
     }
 
     /// The same flags for another command, each with a space in front.
-    #[must_use]
-    pub fn again(&self) -> String {
+    pub(crate) fn again(&self) -> String {
         let mut again = String::new();
         if self.workspace != Path::new(".") {
             again.push_str(&format!(" --workspace {}", shell_path(&self.workspace)));
@@ -220,7 +216,6 @@ impl DataFlags {
 }
 
 /// Runs the program with the arguments it was started with.
-#[must_use]
 pub fn run() -> ExitCode {
     let code = run_typed();
     // Output that could not be written is a failure.
@@ -251,7 +246,7 @@ fn run_typed() -> ExitCode {
         Command::Serve { flags } => commands::serve::run(&flags, printer),
         Command::Keys(KeysCommand::Create { options, flags }) => commands::keys::create::run(&flags, options, printer),
         Command::Keys(KeysCommand::List { flags }) => commands::keys::list::run(&flags, printer),
-        Command::Keys(KeysCommand::Revoke { id, flags }) => commands::keys::revoke::run(&flags, &id, printer),
+        Command::Keys(KeysCommand::Revoke { id, flags }) => commands::keys::revoke::run(&flags, id, printer),
         Command::Webhooks(command) => command.run(printer),
         Command::Db(DbCommand::Check { file, flags }) => commands::db::check::run(&flags, file.as_deref(), printer),
         Command::Db(DbCommand::Backup { file, flags }) => commands::db::backup::run(&flags, &file, printer),

@@ -1,15 +1,15 @@
 //! The commands, one file each. A command gets its flags and a printer and returns the exit code.
 
-pub mod calling;
-pub mod config;
-pub mod db;
-pub mod doctor;
-pub mod keys;
-pub mod live_tasks;
-pub mod serve;
-pub mod status;
-pub mod version;
-pub mod webhooks;
+pub(crate) mod calling;
+pub(crate) mod config;
+pub(crate) mod db;
+pub(crate) mod doctor;
+pub(crate) mod keys;
+pub(crate) mod live_tasks;
+pub(crate) mod serve;
+pub(crate) mod status;
+pub(crate) mod version;
+pub(crate) mod webhooks;
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::config::FleetConfig;
-use crate::control_client::{ControlClient, ControlClientError};
+use crate::control_client::{self, ControlClientError};
 
 /// The workspace and its agents, or the exit code after its problems are printed.
 fn loaded(fleet: Result<FleetConfig, Problems>, printer: Printer) -> Result<FleetConfig, ExitCode> {
@@ -70,16 +70,10 @@ fn control_request<T: Serialize + DeserializeOwned>(
         Err(code) => return code,
     };
     short(printer, async {
-        let client = match ControlClient::open(&workspace.data_dir(), false).await {
-            Ok(client) if workspace.config.webhooks.enabled => client,
-            Ok(client) => client.with_webhooks_off(),
-            Err(error) => return refused(&error, printer),
-        };
-        let is_server = client.is_server();
-        match (client.request::<T>(request).await, without_server) {
-            (Ok(reply), _) if printer.is_json() => printer.json(&reply),
-            (Ok(reply), _) => print(reply),
-            (Err(ControlClientError::Refused(refusal)), Some(next)) if !is_server => {
+        match (control_client::request::<T>(&workspace, request).await, without_server) {
+            (Ok((reply, _)), _) if printer.is_json() => printer.json(&reply),
+            (Ok((reply, _)), _) => print(reply),
+            (Err(ControlClientError::NoServer(refusal)), Some(next)) => {
                 return printer.failure(&refusal.problem, &next);
             }
             (Err(error), _) => return refused(&error, printer),
@@ -88,7 +82,6 @@ fn control_request<T: Serialize + DeserializeOwned>(
     })
 }
 
-/// Prints why a request to the control socket failed.
 fn refused(error: &ControlClientError, printer: Printer) -> ExitCode {
     printer.failure(&error.to_string(), &next_step(error))
 }
@@ -102,7 +95,7 @@ fn next_step(error: &ControlClientError) -> String {
         ControlClientError::Silent { .. } => "try again, and stop that process if it stays silent".to_owned(),
         ControlClientError::Open(error) => error.next_step(),
         ControlClientError::Directory { .. } => "run it as the user that runs the server".to_owned(),
-        ControlClientError::Refused(refusal) => refusal.next.clone(),
+        ControlClientError::Refused(refusal) | ControlClientError::NoServer(refusal) => refusal.next.clone(),
         ControlClientError::Answer(_) => String::new(),
     }
 }

@@ -10,5 +10,5 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     // First of all, and alone: it becomes another program at once.
-    switchboard_cli_agents::exec_child::intercept().unwrap_or_else(switchboard::cli::run)
+    switchboard_cli_agents::exec_child::intercept().unwrap_or_else(switchboard::run)
 }

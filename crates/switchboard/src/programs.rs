@@ -49,7 +49,6 @@ impl Programs {
         Ok(Self { shared, agents: Vec::new(), names: Vec::new(), copies })
     }
 
-    /// One more agent.
     pub(crate) fn add(&mut self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
         let problem =
             |error: AgentSettingsError| StartError::Agent { name: name.to_owned(), problem: error.to_string() };
@@ -88,7 +87,6 @@ impl Lifecycle for Programs {
         }
     }
 
-    /// Ends every program.
     fn stop(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(self.shared.children().close())
     }

@@ -15,7 +15,6 @@ use crate::cli::DataFlags;
 use crate::cli::origins::Origins;
 use crate::commands::calling::api_key_location;
 
-/// The default header of an API key.
 pub(crate) const API_KEY_HEADER: &str = "X-API-Key";
 
 /// Flags with a value that decide which agent is called and how, and that hold no secrets.
@@ -29,108 +28,107 @@ const AGAIN: [(&str, &str); 7] = [
     ("ca", "ca"),
 ];
 
-/// How to call an agent.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "How to call it")]
-pub struct CallFlags {
+pub(crate) struct CallFlags {
     /// Where each of the others comes from. First, because the others are taken out of what was parsed.
     #[command(flatten)]
-    pub origins: Origins,
+    pub(crate) origins: Origins,
 
     /// The agent, in place of the first word: a URL, a file that holds its card, or a name of the workspace
     #[arg(short = 'a', long, value_name = "AGENT", env = "A2ACLI_AGENT_CARD", hide_env_values = true)]
-    pub agent_card: Option<String>,
+    pub(crate) agent_card: Option<String>,
 
     /// Address to send requests to, in place of the one on the agent's card
     #[arg(long, value_name = "URL", env = "A2ACLI_ENDPOINT", hide_env_values = true)]
-    pub endpoint: Option<String>,
+    pub(crate) endpoint: Option<String>,
 
     /// Token that proves who you are (Authorization: Bearer). Others on this machine can see what is typed, and the shell
     /// remembers it: the variable is safer
     #[arg(long, value_name = "TOKEN", env = "A2ACLI_BEARER", hide_env_values = true, allow_hyphen_values = true,
         value_parser = secret)]
-    pub bearer: Option<Secret>,
+    pub(crate) bearer: Option<Secret>,
 
     /// Key that proves who you are, sent where the agent's card wants it. Safer in the variable, as above
     #[arg(long, value_name = "KEY", env = "A2ACLI_API_KEY", hide_env_values = true, allow_hyphen_values = true,
         value_parser = secret)]
-    pub api_key: Option<Secret>,
+    pub(crate) api_key: Option<Secret>,
 
     /// Header that the API key is sent in; without it the one that the card names, else X-API-Key
     #[arg(long, value_name = "NAME", env = "A2ACLI_API_KEY_HEADER", hide_env_values = true, default_value = API_KEY_HEADER,
         hide_default_value = true, value_parser = key_header)]
-    pub api_key_header: HeaderName,
+    pub(crate) api_key_header: HeaderName,
 
     /// HTTP header to send with every request; can be repeated
     #[arg(long = "header", value_name = "NAME:VALUE")]
-    pub headers: Vec<String>,
+    pub(crate) headers: Vec<String>,
 
     /// Parameter for the agent's server (a service parameter), sent beside the message as a header; can be repeated
     #[arg(long = "svc-param", value_name = "NAME:VALUE", env = "A2ACLI_SVC_PARAM", hide_env_values = true)]
-    pub service_parameters: Vec<String>,
+    pub(crate) service_parameters: Vec<String>,
 
     /// Way to carry requests, jsonrpc or http+json, the best first; can be repeated. Without it, or if the agent has none
     /// of them, the first that its card lists
     #[arg(long = "transport", value_name = "BINDING", env = "A2ACLI_TRANSPORT", hide_env_values = true, value_parser = transport,
         value_delimiter = ',')]
-    pub transports: Vec<Transport>,
+    pub(crate) transports: Vec<Transport>,
 
     /// Version of the protocol, 1.0 or 0.3; without it the newest that the agent has
     #[arg(long, value_name = "VERSION", env = "A2ACLI_A2A_VERSION", hide_env_values = true, value_parser = version)]
-    pub a2a_version: Option<Version>,
+    pub(crate) a2a_version: Option<Version>,
 
     /// Name of the agent (its tenant) where one address serves many; without it what the card says
     #[arg(long, value_name = "NAME", env = "A2ACLI_TENANT", hide_env_values = true)]
-    pub tenant: Option<String>,
+    pub(crate) tenant: Option<String>,
 
     /// Time for all of it, such as 30s or 10m; without it there is no end to waiting. The agent may go on after that
     #[arg(long, value_name = "TIME", env = "A2ACLI_TIMEOUT", hide_env_values = true, value_parser = time)]
-    pub timeout: Option<TimeSpan>,
+    pub(crate) timeout: Option<TimeSpan>,
 
     /// Time between two looks at a task where the agent cannot stream, such as 2s; without it 500ms at first and up to 10s
     #[arg(long, value_name = "TIME", env = "A2ACLI_POLL_INTERVAL", hide_env_values = true, value_parser = time)]
-    pub poll_interval: Option<TimeSpan>,
+    pub(crate) poll_interval: Option<TimeSpan>,
 
     /// Follow the addresses on the agent's card to other hosts; without it they are looked for where the card is
     #[arg(long, env = "A2ACLI_TRUST_CARD_URL", hide_env_values = true, action = SetTrue, value_parser = boolean)]
-    pub trust_card_url: bool,
+    pub(crate) trust_card_url: bool,
 
     /// File with certificates (PEM) to trust besides the system's: the server's own, or of the authority that signed it
     #[arg(long, value_name = "FILE", env = "A2ACLI_CA", hide_env_values = true)]
-    pub ca: Option<PathBuf>,
+    pub(crate) ca: Option<PathBuf>,
 
     /// Do not check the server's certificate (TLS), so that anybody may answer. For trying things out
     #[arg(long, env = "A2ACLI_INSECURE", hide_env_values = true, action = SetTrue, value_parser = boolean)]
-    pub insecure: bool,
+    pub(crate) insecure: bool,
 
     /// Id that ties this call to others in logs, sent as X-Correlation-Id
     #[arg(long, value_name = "ID", env = "A2ACLI_CORRELATION_ID", hide_env_values = true)]
-    pub correlation_id: Option<String>,
+    pub(crate) correlation_id: Option<String>,
 
     /// Show all of what was sent and received, part by part
     #[arg(long, env = "A2ACLI_VERBOSE", hide_env_values = true, action = SetTrue, value_parser = boolean)]
-    pub verbose: bool,
+    pub(crate) verbose: bool,
 
     /// Show on standard error how it is done: requests and answers as they are, times, retries. Secrets are left out
     #[arg(long, env = "A2ACLI_DEBUG", hide_env_values = true, action = SetTrue, value_parser = boolean)]
-    pub debug: bool,
+    pub(crate) debug: bool,
 
     /// File with these settings, one A2ACLI_NAME=value a line
     #[arg(long, value_name = "FILE", env = "A2ACLI_CONFIG", hide_env_values = true)]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 
     /// Whether a single transport is used and no other, for those who look at every interface.
     #[arg(skip)]
-    pub is_pinned: bool,
+    pub(crate) is_pinned: bool,
 
     /// The workspace, for agents that are called by name
     #[command(flatten)]
-    pub workspace: DataFlags,
+    pub(crate) workspace: DataFlags,
 }
 
 /// A way to carry requests, by the name that was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transport {
+pub(crate) enum Transport {
     /// One that is spoken here.
     Spoken(Binding),
     /// One that other agents and clients have, and that is passed over.
@@ -138,9 +136,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The binding, if it is spoken here.
-    #[must_use]
-    pub fn binding(&self) -> Option<Binding> {
+    pub(crate) fn binding(&self) -> Option<Binding> {
         match self {
             Self::Spoken(binding) => Some(*binding),
             Self::Other(_) => None,
@@ -150,8 +146,7 @@ impl Transport {
 
 impl CallFlags {
     /// The flags that the next command needs too, each with a space in front of it. Secrets are not repeated.
-    #[must_use]
-    pub fn again(&self) -> String {
+    pub(crate) fn again(&self) -> String {
         let mut again = self.workspace.again();
         for (id, flag) in AGAIN {
             if let Some(given) = self.origins.given(id).filter(|_| self.origins.is_typed(id)) {

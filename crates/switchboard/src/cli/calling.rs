@@ -71,7 +71,6 @@ of the workspace, which switchboard agents lists.
 Exit codes: 0 nothing failed that the specification demands; 1 something did; 2 typed wrongly; 3 not reachable; \
 4 credentials; 5 time is up.";
 
-/// The commands that call agents.
 #[derive(Debug, Subcommand)]
 pub(super) enum CallingCommand {
     /// Send a message to an agent and wait for its answer
@@ -176,7 +175,6 @@ pub(super) enum AuthCommand {
     },
 }
 
-/// Which agent.
 #[derive(Debug, Clone, Args)]
 pub(super) struct AgentWord {
     /// The agent: a URL, a file with its card, or a name of the workspace

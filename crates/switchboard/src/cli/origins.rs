@@ -11,9 +11,8 @@ use crate::cli::CallFlags;
 
 /// The value of each setting and its source.
 #[derive(Debug, Clone, Default)]
-pub struct Origins(BTreeMap<String, Given>);
+pub(crate) struct Origins(BTreeMap<String, Given>);
 
-/// One setting.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     pub(crate) source: ValueSource,
@@ -21,20 +20,16 @@ pub(crate) struct Given {
 }
 
 impl Origins {
-    /// Whether a flag sets it.
-    #[must_use]
-    pub fn is_typed(&self, id: &str) -> bool {
+    pub(crate) fn is_typed(&self, id: &str) -> bool {
         self.0.get(id).is_some_and(|given| given.source == ValueSource::CommandLine)
     }
 
     /// Whether the value differs from the default. The parser takes values of a file for defaults too, so the text decides.
-    #[must_use]
-    pub fn differs(&self, id: &str, usual: &str) -> bool {
+    pub(crate) fn differs(&self, id: &str, usual: &str) -> bool {
         let is_usual = |given: &Given| given.source == ValueSource::DefaultValue && given.text == usual;
         self.0.get(id).is_some_and(|given| !is_usual(given))
     }
 
-    /// What was given, by a setting's id.
     pub(crate) fn given(&self, id: &str) -> Option<&Given> {
         self.0.get(id)
     }

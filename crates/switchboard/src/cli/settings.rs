@@ -16,9 +16,7 @@ use switchboard_host::config::suggestion::nearest;
 use crate::cli::{Origins, boolean};
 use crate::commands::calling::Failure;
 
-/// The beginning of every name.
 const PREFIX: &str = "A2ACLI_";
-/// Settings that are secrets.
 pub(crate) const SECRETS: [&str; 4] = ["A2ACLI_BEARER", "A2ACLI_API_KEY", "A2ACLI_CLIENT_SECRET", "A2ACLI_SVC_PARAM"];
 /// Settings that no flag has for its variable.
 const WITHOUT_FLAG: [&str; 3] = ["A2ACLI_OUTPUT", "A2ACLI_ASYNC", "A2ACLI_CLIENT_SECRET"];
@@ -33,13 +31,11 @@ pub(crate) struct Settings {
     unread: Option<PathBuf>,
 }
 
-/// The source of a setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Flag,
     Variable,
     File(&'a File),
-    /// The default.
     Usual,
 }
 
@@ -56,7 +52,6 @@ impl Settings {
         }
     }
 
-    /// Reads the files.
     pub(crate) fn load(named: Option<&Path>) -> Result<Self, Failure> {
         let global = folder().map(|folder| folder.join(".env")).filter(|path| path.is_file());
         let paths = named.map(Path::to_owned).into_iter().chain(global);
@@ -85,7 +80,6 @@ impl Settings {
         boolean(&value).map_err(|right| wrong_value(name, &value, &source, &right))
     }
 
-    /// The source of a flag's value.
     pub(crate) fn source(&self, origins: &Origins, id: &str, name: &str) -> Source<'_> {
         match origins.given(id).map(|given| given.source) {
             Some(ValueSource::CommandLine) => Source::Flag,
@@ -153,7 +147,6 @@ impl Settings {
     }
 }
 
-/// The failure for an invalid value.
 pub(crate) fn wrong_value(name: &str, value: &str, source: &str, right: &str) -> Failure {
     let place = if source == name { name.to_owned() } else { format!("{source}: {name}") };
     Failure::usage(format!("{place} is {value:?}"), right)

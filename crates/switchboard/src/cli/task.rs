@@ -50,7 +50,6 @@ const PUSH: &str = with_exit_codes!(
     "  switchboard task push-config set planner ID --url https://hooks.example/in"
 );
 
-/// The commands for tasks of an agent.
 #[derive(Debug, Subcommand)]
 pub(super) enum TaskCommand {
     /// Show a task (what became of a message): where it stands and what it has produced
@@ -108,7 +107,6 @@ pub(super) enum TaskCommand {
     PushConfig(PushConfigCommand),
 }
 
-/// The commands for the webhooks of a task.
 #[derive(Debug, Subcommand)]
 pub(super) enum PushConfigCommand {
     /// Have the agent report a task's changes to an address of yours
@@ -147,7 +145,6 @@ pub(super) enum PushConfigCommand {
     },
 }
 
-/// A task of an agent.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct TaskWords {
     /// The agent: a URL, a file with its card, or a name of the workspace
@@ -156,7 +153,6 @@ pub(super) struct TaskWords {
     id: Option<String>,
 }
 
-/// A webhook of a task of an agent.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct WebhookWords {
     #[command(flatten)]

@@ -33,7 +33,6 @@ pub(super) fn typed_output() -> Output {
     if is_json { Output::Json } else { Output::Text }
 }
 
-/// Prints a usage error and returns its exit code.
 pub(super) fn print(mut message: clap::Error, command: &Command) -> ExitCode {
     name_the_variable(&mut message, command);
     let tip = tip(&message);

@@ -11,7 +11,6 @@ use switchboard_host::printer::Printer;
 use crate::cli::DataFlags;
 use crate::commands::webhooks;
 
-/// The commands for webhooks.
 #[derive(Debug, Subcommand)]
 pub(super) enum WebhooksCommand {
     /// List webhooks and how far they have come
@@ -61,7 +60,6 @@ pub(super) enum WebhooksCommand {
     Secret(SecretCommand),
 }
 
-/// The commands for secrets.
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
     /// Show a caller's secret, which its receivers check signatures with
@@ -84,14 +82,14 @@ pub(super) enum SecretCommand {
 
 /// Which part of a long list.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub struct PageFlags {
+pub(crate) struct PageFlags {
     /// Begin after this number
     #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_default_value = true)]
-    pub after: i64,
+    pub(crate) after: i64,
 
     /// Show at most so many
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub limit: u16,
+    pub(crate) limit: u16,
 }
 
 impl WebhooksCommand {

@@ -3,15 +3,15 @@
 //! The commands follow the published conventions of A2A command lines with one exception: they use 0.3 without being
 //! told to with agents that have nothing newer, because many agents have not.
 
-pub mod agents;
+pub(crate) mod agents;
 mod answer;
 pub(crate) mod api_key_location;
-pub mod auth;
+pub(crate) mod auth;
 mod caller_identity;
-pub mod card;
-pub mod chat;
-pub mod completion;
-pub mod conformance;
+pub(crate) mod card;
+pub(crate) mod chat;
+pub(crate) mod completion;
+pub(crate) mod conformance;
 mod credential_guard;
 mod debug;
 mod failure;
@@ -23,12 +23,12 @@ mod message;
 mod parts;
 mod printed_artifacts;
 mod progress;
-pub mod send;
-pub mod skills;
+pub(crate) mod send;
+pub(crate) mod skills;
 mod stream_printer;
 mod target;
-pub mod task;
-mod task_output;
+pub(crate) mod task;
+pub(super) mod task_output;
 
 pub(crate) use failure::Failure;
 pub(crate) use switchboard_host::sanitize;
@@ -55,7 +55,6 @@ use caller_identity::CallerIdentity;
 use credential_guard::CredentialGuard;
 use target::Target;
 
-/// The hint for an invalid address.
 const WRITE_A_URL: &str = "write a URL such as https://agent.example";
 
 /// How to find the source of a setting.
@@ -144,7 +143,6 @@ struct AgentCall {
     /// The flags that name the local server's data.
     data_flags: String,
     deadline: Option<(Instant, Duration)>,
-    /// The source of the credentials.
     identity: CallerIdentity,
     is_local: bool,
     is_debug: bool,
@@ -225,7 +223,6 @@ impl AgentCall {
         Ok(call)
     }
 
-    /// The agent's address in full.
     fn address(&self) -> Result<String, Failure> {
         address(&self.client)
     }
@@ -257,7 +254,6 @@ impl AgentCall {
         Failure::of_call(error, self, known.as_deref().map(|found: &FoundCard| &found.card))
     }
 
-    /// A next command for this agent.
     fn command(&self, command: &str, rest: &str) -> String {
         format!("switchboard {command}{} {rest}", self.again).trim_end().to_owned()
     }

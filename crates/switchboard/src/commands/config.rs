@@ -1,6 +1,6 @@
 //! `switchboard config`: looks at the configuration, and has a running server look again.
 
-pub mod check;
-pub mod reload;
-pub mod schema;
-pub mod show;
+pub(crate) mod check;
+pub(crate) mod reload;
+pub(crate) mod schema;
+pub(crate) mod show;

@@ -1,5 +1,5 @@
 //! `switchboard db`: looks after the data file. Checks and backups run beside a running server too.
 
-pub mod backup;
-pub mod check;
-pub mod restore;
+pub(crate) mod backup;
+pub(crate) mod check;
+pub(crate) mod restore;

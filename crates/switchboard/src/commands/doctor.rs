@@ -36,8 +36,7 @@ use report::DoctorReport;
 const INTERRUPTED: u8 = 130;
 
 /// Runs all checks. Exits 1 if there is a problem.
-#[must_use]
-pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
     let fleet = FleetConfig::of(flags);
     let folder = std::path::absolute(&flags.workspace).unwrap_or_else(|_| flags.workspace.clone());
     short(printer, async {
@@ -59,7 +58,6 @@ pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
     })
 }
 
-/// The result of one check.
 enum Part {
     Program(usize, ProgramReport),
     Agent(usize, AgentReport),

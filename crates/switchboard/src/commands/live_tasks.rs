@@ -1,66 +1,53 @@
 //! `switchboard task list --all` and `switchboard task cancel ID`: the tasks of all callers of a server, asked for at its
 //! control socket. Unlike the commands that call agents they need no key, but the server's data directory.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::{Clock, SystemClock};
+use switchboard_host::config::Workspace;
 use switchboard_host::control::{BlockedBy, CanceledTask, LiveTask, LiveTaskPage, Request, TaskRequest};
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
-use crate::commands::calling::{Failure, run as run_async, sanitize};
+use crate::commands::calling::task::list::ListOptions;
+use crate::commands::calling::{Failure, run as run_async, sanitize, task_output};
 use crate::commands::{loaded, next_step};
-use crate::control_client::{ControlClient, ControlClientError};
+use crate::control_client::{self, ControlClientError};
 
-/// Which of them, and how they are shown.
-pub struct Filter {
-    /// Of which conversation.
-    pub context: Option<String>,
-    /// In which state, such as `input-required`.
-    pub state: Option<String>,
-    /// With -o json one a line.
-    pub stream: bool,
-}
-
-impl Filter {
-    fn takes(&self, task: &LiveTask) -> bool {
-        self.context.as_ref().is_none_or(|context| *context == task.context_id)
-            && self.state.as_ref().is_none_or(|state| *state == task.state)
-    }
-}
-
-/// Lists them.
-#[must_use]
-pub fn list(flags: &DataFlags, filter: &Filter, printer: Printer) -> ExitCode {
-    run(flags, printer, async |query: &TaskQuery<'_>| {
+pub(crate) fn list(options: &ListOptions, flags: &DataFlags, printer: Printer) -> ExitCode {
+    let state = options.status.map(task_output::state);
+    let is_wanted = |task: &LiveTask| {
+        options.context_id.as_ref().is_none_or(|context| *context == task.context_id)
+            && state.as_ref().is_none_or(|state| *state == task.state)
+    };
+    run(flags, printer, async |workspace: &Workspace| {
         let mut tasks = Vec::new();
         let mut after = 0;
         loop {
-            let page: LiveTaskPage = query.send(TaskRequest::List { after }).await?;
-            tasks.extend(page.tasks.into_iter().filter(|task| filter.takes(task)));
+            let page: LiveTaskPage = send(workspace, flags, TaskRequest::List { after }).await?;
+            tasks.extend(page.tasks.into_iter().filter(is_wanted));
             match page.next {
                 Some(next) => after = next,
                 None => break,
             }
         }
-        match (printer.is_json(), filter.stream) {
+        match (printer.is_json(), options.stream) {
             (true, true) => tasks.iter().for_each(|task| printer.json_line(task)),
             (true, false) => printer.json(&json!({ "tasks": tasks })),
-            (false, _) => print(&tasks, filter, flags, printer),
+            (false, _) if !tasks.is_empty() => print(&tasks, flags, printer),
+            (false, _) if options.context_id.is_none() && state.is_none() => printer.line("there are no live tasks"),
+            (false, _) => printer.line("no live task is like that"),
         }
         Ok(())
     })
 }
 
-/// Stops one.
-#[must_use]
-pub fn cancel(flags: &DataFlags, id: String, printer: Printer) -> ExitCode {
-    run(flags, printer, async |query: &TaskQuery<'_>| {
-        let canceled: CanceledTask = query.send(TaskRequest::Cancel { id: id.clone() }).await?;
+pub(crate) fn cancel(flags: &DataFlags, id: String, printer: Printer) -> ExitCode {
+    run(flags, printer, async |workspace: &Workspace| {
+        let canceled: CanceledTask = send(workspace, flags, TaskRequest::Cancel { id }).await?;
         match printer.is_json() {
             true => printer.json(&canceled),
             false => printer.line(format!("task: {}\nstate: {}", canceled.id, canceled.state)),
@@ -69,46 +56,32 @@ pub fn cancel(flags: &DataFlags, id: String, printer: Printer) -> ExitCode {
     })
 }
 
-/// Connects again for every page: a control connection carries one request.
-struct TaskQuery<'a> {
-    data_dir: &'a Path,
-    flags: &'a DataFlags,
+async fn send<T: DeserializeOwned>(
+    workspace: &Workspace,
+    flags: &DataFlags,
+    request: TaskRequest,
+) -> Result<T, Failure> {
+    let sent = control_client::request(workspace, Request::Tasks(request)).await;
+    sent.map(|(reply, _)| reply).map_err(|error| match error {
+        ControlClientError::Refused(refusal) => {
+            Failure::at_control_socket(&refusal.code, refusal.problem, refusal.next)
+        }
+        ControlClientError::NoServer(refusal) => {
+            Failure::at_control_socket("", refusal.problem, format!("switchboard serve{} starts one", flags.again()))
+        }
+        error => Failure::at_control_socket("", error.to_string(), next_step(&error)),
+    })
 }
 
-impl TaskQuery<'_> {
-    async fn send<T: DeserializeOwned>(&self, request: TaskRequest) -> Result<T, Failure> {
-        let failed = |error: ControlClientError| Failure::at_control_socket("", error.to_string(), next_step(&error));
-        let client = ControlClient::open(self.data_dir, false).await.map_err(failed)?;
-        let is_server = client.is_server();
-        client.request(Request::Tasks(request)).await.map_err(|error| match error {
-            ControlClientError::Refused(refusal) if is_server => {
-                Failure::at_control_socket(&refusal.code, refusal.problem, refusal.next)
-            }
-            ControlClientError::Refused(refusal) => Failure::at_control_socket(
-                "",
-                refusal.problem,
-                format!("switchboard serve{} starts one", self.flags.again()),
-            ),
-            error => failed(error),
-        })
-    }
-}
-
-fn run(flags: &DataFlags, printer: Printer, work: impl AsyncFnOnce(&TaskQuery<'_>) -> Result<(), Failure>) -> ExitCode {
+fn run(flags: &DataFlags, printer: Printer, work: impl AsyncFnOnce(&Workspace) -> Result<(), Failure>) -> ExitCode {
     let workspace = match loaded(flags.load(), printer) {
         Ok(fleet) => fleet.workspace,
         Err(code) => return code,
     };
-    let data_dir = workspace.data_dir();
-    run_async(printer, async { work(&TaskQuery { data_dir: &data_dir, flags }).await.map(|()| ExitCode::SUCCESS) })
+    run_async(printer, async { work(&workspace).await.map(|()| ExitCode::SUCCESS) })
 }
 
-fn print(tasks: &[LiveTask], filter: &Filter, flags: &DataFlags, printer: Printer) {
-    if tasks.is_empty() {
-        let is_all = filter.context.is_none() && filter.state.is_none();
-        printer.line(if is_all { "there are no live tasks" } else { "no live task is like that" });
-        return;
-    }
+fn print(tasks: &[LiveTask], flags: &DataFlags, printer: Printer) {
     let now = SystemClock.now();
     let heading = ["TASK", "AGENT", "CALLER", "STATE", "AGE", "BLOCKED BY", "TEXT"];
     let mut rows = vec![heading.map(str::to_owned)];

@@ -12,8 +12,7 @@ use crate::config::FleetConfig;
 use crate::fleet::configured;
 
 /// Serves. Returns when it was stopped in order, or could not start.
-#[must_use]
-pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
     let fleet = match loaded(FleetConfig::of(flags), printer) {
         Ok(fleet) => fleet,
         Err(code) => return code,

@@ -5,9 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use switchboard_host::printer::Printer;
 
-/// Prints the version and what it was built for.
-#[must_use]
-pub fn run(printer: Printer) -> ExitCode {
+pub(crate) fn run(printer: Printer) -> ExitCode {
     let version = env!("CARGO_PKG_VERSION");
     let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
     if printer.is_json() {

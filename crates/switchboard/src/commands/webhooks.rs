@@ -1,11 +1,11 @@
 //! `switchboard webhooks`: what operators see of webhooks and do with them, beside a running server or on its data alone.
 
-pub mod dead_letters;
-pub mod list;
-pub mod pause;
-pub mod retry;
-pub mod secret;
-pub mod show;
+pub(crate) mod dead_letters;
+pub(crate) mod list;
+pub(crate) mod pause;
+pub(crate) mod retry;
+pub(crate) mod secret;
+pub(crate) mod show;
 
 use std::process::ExitCode;
 
@@ -29,12 +29,10 @@ fn send_request<T: Serialize + DeserializeOwned>(
     control_request(flags, Request::Webhooks(request), None, printer, print)
 }
 
-/// A time in a table.
 fn time(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "-".to_owned(), |at| at.to_string())
 }
 
-/// The outcome of the last attempt, for a table.
 fn outcome(delivery: &DeliveryView) -> String {
     match (delivery.problem.as_str(), delivery.status) {
         ("", Some(status)) => status.to_string(),

@@ -10,7 +10,6 @@ use crate::commands::calling::Failure;
 /// No file of settings is larger.
 const LARGEST: u64 = 1 << 20;
 
-/// One file.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) path: PathBuf,

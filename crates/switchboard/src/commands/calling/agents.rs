@@ -17,9 +17,7 @@ struct ListedAgent {
     url: Option<String>,
 }
 
-/// Lists them.
-#[must_use]
-pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let fleet = target::load(flags)?;
         let workspace = &fleet.workspace;

@@ -9,10 +9,8 @@ use switchboard_host::sanitize;
 /// More options than these are not listed: a question with so many is a form.
 const MOST_OPTIONS: usize = 20;
 
-/// One answer that a question offers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AnswerOption {
-    /// What to answer.
     pub(super) id: String,
     /// What it means; empty if the agent does not say.
     pub(super) label: String,
@@ -82,7 +80,6 @@ fn repeats(made: &str, said: &str) -> bool {
     !made.is_empty() && (ends_with_it || says_the_same(made, said))
 }
 
-/// The text of an artifact.
 pub(super) fn text_of(artifact: &Artifact) -> String {
     artifact.parts.iter().filter_map(Part::as_text).collect()
 }
@@ -93,7 +90,6 @@ pub(super) fn readable(parts: &[Part]) -> impl Iterator<Item = &Part> {
     parts.iter().filter(move |part| only_data || !is_data(part))
 }
 
-/// Whether a part is for programs.
 pub(super) fn is_data(part: &Part) -> bool {
     matches!(part.content, PartContent::Data(_))
 }

@@ -40,7 +40,6 @@ pub(crate) fn frames(name: &HeaderName) -> bool {
     FRAMES.contains(&name.as_str())
 }
 
-/// What is wrong with the place.
 pub(super) fn problem(location: &str, name: &str) -> Option<String> {
     // What may be the name of a header may be that of a cookie, and nothing else.
     let header = HeaderName::try_from(name);

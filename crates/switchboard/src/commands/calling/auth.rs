@@ -28,9 +28,8 @@ const CLIENT_SECRET: &str = "A2ACLI_CLIENT_SECRET";
 /// How long before its end a token is no longer used, in seconds.
 const MARGIN: u64 = 30;
 
-/// How to get a token.
 #[derive(Debug, Clone, clap::Args)]
-pub struct LoginOptions {
+pub(crate) struct LoginOptions {
     /// Id under which this program is known to the server that gives tokens
     #[arg(long, value_name = "ID", env = "A2ACLI_CLIENT_ID", hide_env_values = true)]
     client_id: Option<String>,
@@ -51,10 +50,9 @@ pub struct LoginOptions {
     flow: Option<Flow>,
 }
 
-/// A way to get a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Flow {
+pub(crate) enum Flow {
     /// A person types a code in on a web page.
     DeviceCode,
     /// A program shows the secret in A2ACLI_CLIENT_SECRET.
@@ -70,9 +68,7 @@ impl Flow {
     }
 }
 
-/// Gets a token and keeps it.
-#[must_use]
-pub fn login(words: Vec<String>, options: &LoginOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn login(words: Vec<String>, options: &LoginOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
         let Some(client_id) = options.client_id.clone() else {
@@ -125,9 +121,7 @@ pub fn login(words: Vec<String>, options: &LoginOptions, flags: &CallFlags, prin
     })
 }
 
-/// Forgets it.
-#[must_use]
-pub fn logout(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn logout(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
         let address = target::find(&agent, &flags.workspace).await?.peer.address();

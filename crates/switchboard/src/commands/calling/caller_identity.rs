@@ -14,7 +14,6 @@ use crate::commands::calling::{Failure, api_key_location};
 pub(super) const BEARER: &str = "A2ACLI_BEARER";
 pub(super) const API_KEY: &str = "A2ACLI_API_KEY";
 
-/// The source of the credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallerIdentity {
     /// There are none.
@@ -74,13 +73,11 @@ impl CallerIdentity {
         Ok(identity)
     }
 
-    /// The identity with a stored token.
     pub(super) fn with_token(token: &Token) -> (Self, Option<Credentials>) {
         let credentials = Credentials::Bearer(Secret::Plain(token.access_token.clone()));
         (Self::Token(token.access_token.clone()), Some(credentials))
     }
 
-    /// All secrets to redact.
     pub(super) fn secrets(&self, peer: &Peer) -> Vec<String> {
         let mut secrets: Vec<String> = match &peer.credentials {
             Credentials::Bearer(secret)

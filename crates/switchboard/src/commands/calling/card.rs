@@ -13,9 +13,8 @@ use crate::commands::calling::{
     AgentCall, Failure, OneLine, agent_and_words, api_key_location, run as run_async, sanitize, skills,
 };
 
-/// Which card.
 #[derive(Debug, Clone, clap::Args)]
-pub struct CardOptions {
+pub(crate) struct CardOptions {
     /// Say what is wrong with the card, and exit with 1 if something is
     #[arg(long)]
     validate: bool,
@@ -28,9 +27,7 @@ pub struct CardOptions {
     line: OneLine,
 }
 
-/// Shows the card.
-#[must_use]
-pub fn run(words: Vec<String>, options: &CardOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, options: &CardOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
         let call = AgentCall::open(&agent, flags).await?;

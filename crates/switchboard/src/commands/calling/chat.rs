@@ -18,9 +18,8 @@ use crate::commands::calling::printed_artifacts::PrintedArtifacts;
 use crate::commands::calling::{AgentCall, Failure, agent_and_words, message, run as run_async, sanitize};
 use saved_conversation::SavedConversation;
 
-/// How to talk.
 #[derive(Debug, Clone, clap::Args)]
-pub struct ChatOptions {
+pub(crate) struct ChatOptions {
     /// File to keep the conversation in; if it exists, the conversation goes on where it was
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -29,7 +28,6 @@ pub struct ChatOptions {
     about: message::AboutFlags,
 }
 
-/// What a line is.
 enum Turn {
     Say(String),
     Task,
@@ -44,8 +42,7 @@ enum Turn {
 const HELP: &str = "/done ends the conversation, /quit leaves it, /task shows where it stands";
 
 /// Talks until there is nothing more to say.
-#[must_use]
-pub fn run(words: Vec<String>, options: &ChatOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, options: &ChatOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
         let call = AgentCall::open(&agent, flags).await?;

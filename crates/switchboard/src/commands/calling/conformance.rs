@@ -19,7 +19,7 @@ const OTHER_API_KEY: &str = "A2ACLI_OTHER_API_KEY";
 
 /// What to check, and where the report goes.
 #[derive(Clone, clap::Args)]
-pub struct ConformanceOptions {
+pub(crate) struct ConformanceOptions {
     /// What to say to the agent; a text that keeps it busy for a few seconds shows more
     #[arg(long, value_name = "TEXT", default_value = "hello", allow_hyphen_values = true)]
     text: String,
@@ -87,9 +87,7 @@ fn group(text: &str) -> Result<Group, String> {
     Group::from_name(text).ok_or_else(|| format!("write one of {}", names()))
 }
 
-/// Checks an agent.
-#[must_use]
-pub fn run(words: Vec<String>, options: &ConformanceOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, options: &ConformanceOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
         let call = AgentCall::open(&agent, flags).await?;

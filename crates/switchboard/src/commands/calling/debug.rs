@@ -32,7 +32,6 @@ struct RedactingWriter {
     secrets: Vec<String>,
 }
 
-/// One line.
 struct RedactedLine<'a> {
     writer: &'a RedactingWriter,
     text: Vec<u8>,

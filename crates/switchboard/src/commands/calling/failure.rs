@@ -37,7 +37,6 @@ impl Failure {
         Self { exit, code: code.into(), message: message.into(), hint: hint.into(), a2a_code: None }
     }
 
-    /// A usage error.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(USAGE, "A2ACLI_ERR_USAGE", message, hint)
     }
@@ -47,7 +46,6 @@ impl Failure {
         Self::new(FAILED, if code.is_empty() { "SWITCHBOARD_ERR_REFUSED" } else { code }, message, hint)
     }
 
-    /// There is no such agent.
     pub(super) fn no_agent(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(UNREACHABLE, CARD_NOT_FOUND, message, hint)
     }
@@ -62,12 +60,10 @@ impl Failure {
         Self::new(FAILED, "A2ACLI_ERR_CARD_INVALID", message, hint)
     }
 
-    /// Missing credentials.
     pub(super) fn no_credentials(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(CREDENTIALS, "A2ACLI_ERR_CREDENTIALS_MISSING", message, hint)
     }
 
-    /// Rejected credentials.
     pub(super) fn refused_credentials(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(CREDENTIALS, "A2ACLI_ERR_AUTH_FAILED", message, hint)
     }
@@ -78,12 +74,10 @@ impl Failure {
         Self::no_credentials(format!("the token for {} has run out", sanitize::line(agent)), hint)
     }
 
-    /// A failure on this side.
     pub(super) fn internal(message: impl Into<String>) -> Self {
         Self::new(FAILED, "A2ACLI_ERR_INTERNAL", message, "")
     }
 
-    /// Replaces the hint.
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
@@ -125,7 +119,6 @@ impl Failure {
         self.code == CARD_NOT_FOUND
     }
 
-    /// The message.
     pub(super) fn message(&self) -> &str {
         &self.message
     }
@@ -234,7 +227,6 @@ impl Failure {
     }
 
     /// Prints the failure and returns its exit code.
-    #[must_use]
     pub(crate) fn print(&self, printer: Printer) -> ExitCode {
         let Self { code, message, hint, a2a_code, .. } = self;
         let (message, hint) = (&sanitize::redact_passwords(message), &sanitize::redact_passwords(hint));
@@ -249,7 +241,6 @@ impl Failure {
     }
 }
 
-/// The JSON form.
 #[derive(Serialize)]
 struct Envelope<'a> {
     error: ErrorBody<'a>,
@@ -264,7 +255,6 @@ struct ErrorBody<'a> {
     a2a_code: Option<i64>,
 }
 
-/// The hint for a TLS error.
 fn not_trusted(fault: TlsError) -> &'static str {
     match fault {
         TlsError::SelfSigned => {

@@ -16,7 +16,6 @@ use crate::commands::calling::{AgentCall, Failure, answer, line_breaks, sanitize
 
 const ASKS: &str = "the agent asks and waits for an answer";
 
-/// How events and results are printed.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub(super) printer: Printer,
@@ -28,7 +27,6 @@ pub(super) struct Style {
     pub(super) is_verbose: bool,
 }
 
-/// How text is laid out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// With labels, the same everywhere.
@@ -48,7 +46,6 @@ impl Style {
     }
 }
 
-/// How following ended.
 pub(super) enum End {
     /// With a result, and what of it is on standard output already.
     Done(Box<SendResponse>, WrittenOutput),

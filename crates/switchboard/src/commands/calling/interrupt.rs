@@ -68,9 +68,6 @@ impl Interrupt {
 }
 
 /// A line of standard input; none at its end.
-///
-/// # Errors
-/// When it cannot be read, or is no text.
 pub(super) async fn read_line() -> std::io::Result<Option<String>> {
     let read = tokio::task::spawn_blocking(|| {
         let mut line = Vec::new();

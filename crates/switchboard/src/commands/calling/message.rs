@@ -5,7 +5,6 @@ use switchboard_a2a::{Json, Message, MessageId, Metadata, Part, Role, SendReques
 use crate::commands::calling::Failure;
 use crate::commands::calling::parts::PartFlags;
 
-/// What a message says, and about what.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "What to send")]
 pub(super) struct MessageFlags {
@@ -16,7 +15,6 @@ pub(super) struct MessageFlags {
     about: AboutFlags,
 }
 
-/// What is said about a message.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "What to send")]
 pub(super) struct AboutFlags {
@@ -28,7 +26,6 @@ pub(super) struct AboutFlags {
     metadata: MetadataFlag,
 }
 
-/// What else is said.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "What to send")]
 pub(super) struct MetadataFlag {

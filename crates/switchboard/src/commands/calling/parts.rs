@@ -19,11 +19,9 @@ const MEDIA_TYPE: &str = "media_type";
 /// What stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// The parts that flags make.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PartFlags(Vec<TypedPart>);
 
-/// One part as it was typed.
 #[derive(Debug, Clone)]
 struct TypedPart {
     flag: &'static str,

@@ -15,7 +15,6 @@ const FRAMES: [char; 4] = ['|', '/', '-', '\\'];
 /// The most characters of a status message on the line.
 const LONGEST: usize = 60;
 
-/// The spinner, or the lines.
 pub(super) struct Progress {
     printer: Printer,
     is_moving: bool,
@@ -52,7 +51,6 @@ impl Progress {
         self.status_text = text;
     }
 
-    /// Draws the next frame.
     pub(super) fn draw(&mut self) {
         if !self.is_moving {
             return;

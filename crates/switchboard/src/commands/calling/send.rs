@@ -17,9 +17,8 @@ use crate::commands::calling::{AgentCall, Failure, agent_and_rest, run as run_as
 
 const WAITING: &str = "How to wait for the answer";
 
-/// What to send, and how to wait.
 #[derive(Debug, Clone, clap::Args)]
-pub struct SendOptions {
+pub(crate) struct SendOptions {
     #[command(flatten)]
     message: MessageFlags,
 
@@ -68,9 +67,7 @@ impl SendOptions {
     }
 }
 
-/// Sends.
-#[must_use]
-pub fn run(words: Vec<String>, options: &SendOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, options: &SendOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, text) = agent_and_rest(words, flags)?;
         let mut message = options.message.message(&text)?;

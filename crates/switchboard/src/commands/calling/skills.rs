@@ -9,9 +9,7 @@ use switchboard_host::printer::Printer;
 use crate::cli::CallFlags;
 use crate::commands::calling::{AgentCall, agent_and_words, run as run_async, sanitize};
 
-/// Lists the skills.
-#[must_use]
-pub fn run(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
         let call = AgentCall::open(&agent, flags).await?;

@@ -10,7 +10,6 @@ use crate::commands::calling::follow::{Form, Style};
 use crate::commands::calling::task_output::{self, TaskPrinter, WrittenOutput};
 use crate::commands::calling::{answer, sanitize};
 
-/// Prints streamed events as text.
 pub(super) struct StreamPrinter {
     style: Style,
     task_printer: TaskPrinter,
@@ -24,7 +23,6 @@ pub(super) struct StreamPrinter {
     is_at_line_start: bool,
     /// Whether there is a task; else a message is the whole answer.
     is_task: bool,
-    /// The output so far.
     pub(super) written: WrittenOutput,
 }
 

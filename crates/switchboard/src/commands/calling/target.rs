@@ -22,12 +22,11 @@ use crate::cli::DataFlags;
 use crate::commands::calling::{Failure, sanitize};
 use crate::config::FleetConfig;
 use crate::config::remote_agent::RemoteAgent;
-use crate::control_client::{ControlClient, ControlClientError};
+use crate::control_client::{self, ControlClientError};
 
 /// A listener of this machine accepts at once.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// An agent and how to get there.
 pub(super) struct Target {
     pub(super) peer: Peer,
     /// Certificates to trust besides the system's.
@@ -46,7 +45,6 @@ impl Target {
     }
 }
 
-/// Finds the typed agent.
 pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failure> {
     if let Some(path) = file(typed) {
         return on_file(&path);
@@ -157,18 +155,10 @@ pub(super) fn load(flags: &DataFlags) -> Result<FleetConfig, Failure> {
 
 /// The server that runs on the workspace, if one does.
 pub(super) async fn running(workspace: &Workspace) -> Result<Option<Status>, Failure> {
-    let failed =
-        |error: ControlClientError| Failure::internal(error.to_string()).with_hint("name the agent by its URL");
-    let client = match ControlClient::open(&workspace.data_dir(), false).await {
-        Ok(client) => client,
-        Err(ControlClientError::NoData(_)) => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    let is_server = client.is_server();
-    match client.request::<Status>(Request::Status).await {
-        Ok(status) => Ok(Some(status)),
-        Err(_) if !is_server => Ok(None),
-        Err(error) => Err(failed(error)),
+    match control_client::request::<Status>(workspace, Request::Status).await {
+        Ok((status, _)) => Ok(Some(status)),
+        Err(ControlClientError::NoData(_) | ControlClientError::NoServer(_)) => Ok(None),
+        Err(error) => Err(Failure::internal(error.to_string()).with_hint("name the agent by its URL")),
     }
 }
 

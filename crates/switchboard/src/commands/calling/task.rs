@@ -1,9 +1,9 @@
 //! `switchboard task`: what became of a message that was sent, one file per command.
 
-pub mod cancel;
-pub mod download;
-pub mod get;
-pub mod list;
+pub(crate) mod cancel;
+pub(crate) mod download;
+pub(crate) mod get;
+pub(crate) mod list;
 mod list_server;
-pub mod push_config;
-pub mod subscribe;
+pub(crate) mod push_config;
+pub(crate) mod subscribe;

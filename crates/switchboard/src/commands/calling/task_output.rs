@@ -15,7 +15,7 @@ use crate::commands::calling::answer::AnswerOption;
 use crate::commands::calling::{answer, sanitize};
 
 /// A state in one word, as version 0.3 writes it.
-pub(super) fn state(state: TaskState) -> String {
+pub(crate) fn state(state: TaskState) -> String {
     state_label(state).replace('_', "-")
 }
 
@@ -37,12 +37,10 @@ pub(super) struct TaskPrinter {
 }
 
 impl TaskPrinter {
-    /// A value that fits on a line.
     pub(super) fn field(self, label: &str, value: &str) {
         self.printer.line(format!("{label}: {}", sanitize::line(value)).trim_end());
     }
 
-    /// A value that does not.
     pub(super) fn block(self, label: &str, content: &str) {
         self.printer.line(format!("{label}:"));
         let content = indented(&sanitize::text(content), true);
@@ -125,7 +123,6 @@ impl TaskPrinter {
         }
     }
 
-    /// An artifact.
     pub(super) fn artifact(self, artifact: &Artifact) {
         self.heading(artifact);
         self.parts(&artifact.parts);
@@ -144,7 +141,6 @@ impl TaskPrinter {
         }
     }
 
-    /// A message.
     pub(super) fn message(self, label: &str, message: &Message) {
         if !self.is_verbose {
             self.block(label, &joined(&message.parts));

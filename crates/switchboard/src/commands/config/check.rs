@@ -13,8 +13,7 @@ use crate::config::agents::Kind;
 use crate::programs;
 
 /// Reads the configuration as `serve` would, with the files that agents name, and starts nothing.
-#[must_use]
-pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
     match FleetConfig::of(flags).and_then(with_agents) {
         Ok(fleet) => {
             let workspace = &fleet.workspace;
@@ -59,7 +58,7 @@ fn with_agents(fleet: FleetConfig) -> Result<FleetConfig, Problems> {
 }
 
 /// Prints configuration problems, for every command that loads the configuration.
-pub fn report(problems: &Problems, printer: Printer) {
+pub(crate) fn report(problems: &Problems, printer: Printer) {
     if printer.is_json() {
         printer.json(&json!({ "ok": false, "problems": problems.0 }));
         return;

@@ -9,7 +9,7 @@ use crate::config::agents::Agents;
 
 /// The files that have a schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum SchemaFile {
+pub(crate) enum SchemaFile {
     /// switchboard.yaml
     #[default]
     Switchboard,
@@ -18,8 +18,7 @@ pub enum SchemaFile {
 }
 
 /// Prints the schema; it is JSON in either form of output.
-#[must_use]
-pub fn run(file: SchemaFile, printer: Printer) -> ExitCode {
+pub(crate) fn run(file: SchemaFile, printer: Printer) -> ExitCode {
     match file {
         SchemaFile::Switchboard => printer.json(&schema::switchboard()),
         SchemaFile::Agents => printer.json(&schema::of_file::<Agents>()),

@@ -43,9 +43,7 @@ struct Setting {
     source: String,
 }
 
-/// Shows them.
-#[must_use]
-pub fn run(flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &CallFlags, printer: Printer) -> ExitCode {
     let settings = match Settings::load(flags.config.as_deref()) {
         Ok(settings) => settings,
         Err(failure) => return failure.print(printer),

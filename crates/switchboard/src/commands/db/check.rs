@@ -11,9 +11,7 @@ use switchboard_store::{CheckError, IntegrityReport, OpenError, database_path};
 use crate::cli::DataFlags;
 use crate::commands::loaded_data;
 
-/// Checks the file.
-#[must_use]
-pub fn run(flags: &DataFlags, backup: Option<&Path>, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, backup: Option<&Path>, printer: Printer) -> ExitCode {
     // A backup belongs to no workspace.
     let file: PathBuf = match backup {
         Some(backup) => backup.to_owned(),

@@ -13,9 +13,7 @@ use switchboard_store::{CheckError, OpenError, RestoreError, Restored};
 use crate::cli::DataFlags;
 use crate::commands::loaded_data;
 
-/// Restores the file.
-#[must_use]
-pub fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
     let workspace = match loaded_data(flags, printer) {
         Ok(workspace) => workspace,
         Err(code) => return code,

@@ -5,12 +5,10 @@ use switchboard_cli_agents::process::User;
 
 use super::finding::Finding;
 
-/// Whether this process is root's.
 pub(super) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether a program would run as root.
 pub(super) fn runs_as_root(settings: &Settings) -> bool {
     settings.user.as_ref().map_or_else(is_root, |user| user.uid == 0)
 }

@@ -15,7 +15,6 @@ use super::program::{Program, not_executable};
 use crate::config::cli_agent::{CliAgent, Worktree};
 use crate::programs::{self, AgentSettingsError};
 
-/// What was found out about an agent.
 #[derive(Debug, Serialize)]
 pub(super) struct AgentReport {
     pub(super) name: String,

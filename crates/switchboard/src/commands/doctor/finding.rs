@@ -30,7 +30,6 @@ pub(super) struct Finding {
 }
 
 impl Level {
-    /// The word for people.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",

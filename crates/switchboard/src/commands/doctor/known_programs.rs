@@ -11,7 +11,6 @@ use super::login::Login;
 use super::probe_runner::ProbeRunner;
 use super::program::{Program, not_executable};
 
-/// What was found out about a program.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProgramReport {
@@ -28,7 +27,6 @@ pub(super) struct ProgramReport {
     pub(super) findings: Vec<Finding>,
 }
 
-/// All of them.
 pub(super) fn all() -> [Worker; 5] {
     [
         Worker::new(ClaudeCode::new()),

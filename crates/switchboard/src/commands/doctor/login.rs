@@ -14,20 +14,16 @@ use super::finding::{Finding, Level};
 /// No file that a login writes is longer.
 const LONGEST: u64 = 8 << 20;
 
-/// The login state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub(super) enum Login {
     /// A variable or a file shows it.
     Found {
-        /// The variable or the file.
         sign: String,
     },
     /// None of the usual variables and files is there.
     NotFound,
-    /// It cannot be determined.
     NotKnown {
-        /// Why not.
         reason: String,
     },
 }

@@ -32,8 +32,6 @@ pub(super) struct ProbeRunner {
 struct TemporaryFolder(PathBuf);
 
 impl ProbeRunner {
-    /// # Errors
-    /// If the system gives no folder or no threads.
     pub(super) fn open() -> io::Result<Self> {
         let folder = TemporaryFolder::new()?;
         // Children that were inherited from the parent process are not ours to reap.
@@ -42,19 +40,12 @@ impl ProbeRunner {
         Ok(Self { children, slots: Arc::new(Semaphore::new(MAX_CONCURRENT)), _folder: Arc::new(folder) })
     }
 
-    /// Asks a program for its version.
-    ///
-    /// # Errors
-    /// Why it cannot be used.
     pub(super) async fn version(&self, settings: &Settings, worker: &Worker) -> Result<Version, String> {
         let _slot = self.slots.acquire().await;
         version(&self.children, settings, worker).await
     }
 
     /// Whether git answers a command in a folder with success.
-    ///
-    /// # Errors
-    /// If it could not be asked.
     pub(super) async fn git(&self, folder: &Path, user: Option<&User>, words: &[&str]) -> Result<bool, String> {
         let _slot = self.slots.acquire().await;
         let path = std::env::var_os("PATH").unwrap_or_default();

@@ -13,7 +13,6 @@ use super::probe_runner::ProbeRunner;
 /// The most of what a program says of its version that is shown.
 const LONGEST: usize = 100;
 
-/// A program that was found.
 pub(super) struct Program {
     pub(super) path: PathBuf,
     /// What it says, or why it cannot be used. Nothing if it cannot be asked.
@@ -25,9 +24,6 @@ pub(super) struct Program {
 
 impl Program {
     /// Finds a worker's program, and asks it for its version.
-    ///
-    /// # Errors
-    /// If there is none.
     pub(super) async fn look(probes: &ProbeRunner, settings: &Settings, worker: &Worker) -> Result<Self, ProgramError> {
         let about = worker.adapter.about();
         let env = child_environment(settings, worker);

@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 
 use switchboard_host::printer::{self, Printer};
 
-/// Shows how much is left.
 pub(super) struct Progress {
     printer: Printer,
     left: usize,

@@ -10,7 +10,6 @@ use super::agent::AgentReport;
 use super::finding::{Finding, Level};
 use super::known_programs::ProgramReport;
 
-/// All findings.
 pub(super) struct DoctorReport {
     folder: PathBuf,
     configuration: Vec<Finding>,

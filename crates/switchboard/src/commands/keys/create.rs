@@ -13,11 +13,10 @@ use switchboard_host::printer::Printer;
 use crate::cli::DataFlags;
 use crate::commands::{loaded_fleet, refused, short};
 use crate::config::FleetConfig;
-use crate::control_client::ControlClient;
+use crate::control_client::request;
 
-/// What the key shall be.
 #[derive(Debug, Clone, clap::Args)]
-pub struct CreateKeyOptions {
+pub(crate) struct CreateKeyOptions {
     /// Name to find it by later
     #[arg(long, default_value = "", hide_default_value = true)]
     name: String,
@@ -35,9 +34,7 @@ pub struct CreateKeyOptions {
     expires: Option<TimeSpan>,
 }
 
-/// Makes a key.
-#[must_use]
-pub fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer) -> ExitCode {
     let fleet = match loaded_fleet(flags, printer) {
         Ok(fleet) => fleet,
         Err(code) => return code,
@@ -48,20 +45,12 @@ pub fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer) -> Ex
         scopes: KeyScopes { agents: options.agents, admin: options.admin },
         expires_in_ms: options.expires.map(|span| u64::try_from(span.duration().as_millis()).unwrap_or(u64::MAX)),
     };
-    let data_dir = fleet.workspace.data_dir();
     short(printer, async {
-        let client = match ControlClient::open(&data_dir, true).await {
-            Ok(client) => client,
+        match request(&fleet.workspace, Request::CreateKey(new)).await {
+            Ok((created, is_server)) => print(&created, is_server, printer),
             Err(error) => return refused(&error, printer),
-        };
-        let running = client.is_server();
-        match client.request::<CreatedKey>(Request::CreateKey(new)).await {
-            Ok(created) => {
-                print(&created, running, printer);
-                ExitCode::SUCCESS
-            }
-            Err(error) => refused(&error, printer),
         }
+        ExitCode::SUCCESS
     })
 }
 

@@ -9,34 +9,25 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control_client::{ControlClient, ControlClientError};
+use crate::control_client::{ControlClientError, request};
 
-/// Lists the keys.
-#[must_use]
-pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     let workspace = match loaded_data(flags, printer) {
         Ok(workspace) => workspace,
         Err(code) => return code,
     };
-    let data_dir = workspace.data_dir();
     short(printer, async {
-        let keys = match ControlClient::open(&data_dir, false).await {
-            Ok(client) => client.request::<Vec<KeyView>>(Request::ListKeys).await,
+        match request(&workspace, Request::ListKeys).await {
+            Ok((keys, _)) => print(keys, printer),
             // Where there is no data there are no keys.
-            Err(ControlClientError::NoData(_)) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        };
-        match keys {
-            Ok(keys) => {
-                print(&keys, printer);
-                ExitCode::SUCCESS
-            }
-            Err(error) => refused(&error, printer),
+            Err(ControlClientError::NoData(_)) => print(Vec::new(), printer),
+            Err(error) => return refused(&error, printer),
         }
+        ExitCode::SUCCESS
     })
 }
 
-fn print(keys: &[KeyView], printer: Printer) {
+fn print(keys: Vec<KeyView>, printer: Printer) {
     if printer.is_json() {
         printer.json(&json!({ "keys": keys }));
         return;

@@ -8,9 +8,7 @@ use switchboard_host::printer::Printer;
 use crate::cli::{DataFlags, PageFlags};
 use crate::commands::webhooks::{outcome, send_request, time};
 
-/// Lists them.
-#[must_use]
-pub fn run(flags: &DataFlags, page: PageFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, page: PageFlags, printer: Printer) -> ExitCode {
     let request = WebhookRequest::DeadLetters { after: page.after, limit: usize::from(page.limit) };
     send_request(flags, request, printer, |answer| print(&answer, page.after, printer))
 }

@@ -9,9 +9,8 @@ use switchboard_webhooks::WebhookView;
 use crate::cli::{DataFlags, PageFlags};
 use crate::commands::webhooks::{send_request, time};
 
-/// Which webhooks to list.
 #[derive(Debug, Clone, clap::Args)]
-pub struct WebhookListOptions {
+pub(crate) struct WebhookListOptions {
     /// Only those of this task
     #[arg(long, value_name = "ID")]
     task: Option<String>,
@@ -24,9 +23,7 @@ pub struct WebhookListOptions {
     page: PageFlags,
 }
 
-/// Lists them.
-#[must_use]
-pub fn run(flags: &DataFlags, options: WebhookListOptions, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, options: WebhookListOptions, printer: Printer) -> ExitCode {
     let WebhookListOptions { task, state, page } = options;
     let some_only = task.is_some() || state.is_some() || page.after > 0;
     let filter = match (&task, &state) {

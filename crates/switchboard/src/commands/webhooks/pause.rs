@@ -8,9 +8,7 @@ use switchboard_host::printer::Printer;
 use crate::cli::DataFlags;
 use crate::commands::webhooks::send_request;
 
-/// Pauses it.
-#[must_use]
-pub fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
+pub(crate) fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
     send_request(flags, WebhookRequest::Pause { webhook }, printer, |_: ChangedWebhook| {
         printer.line(format!(
             "webhook {webhook} is paused; what it is not told waits for switchboard webhooks resume {webhook}"
@@ -18,9 +16,7 @@ pub fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
     })
 }
 
-/// Resumes it.
-#[must_use]
-pub fn resume(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
+pub(crate) fn resume(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
     send_request(flags, WebhookRequest::Resume { webhook }, printer, |answer: ChangedWebhook| {
         printer.line(match answer.waits {
             None => format!("webhook {webhook} goes on where it was"),

@@ -8,11 +8,10 @@ use switchboard_host::printer::Printer;
 use crate::cli::DataFlags;
 use crate::commands::webhooks::send_request;
 
-/// What to send once more.
 #[derive(Debug, Clone, clap::Args)]
 // A group, so that the usage error for neither names both.
 #[command(group = clap::ArgGroup::new("what").required(true).args(["delivery", "all_dead"]))]
-pub struct RetryOptions {
+pub(crate) struct RetryOptions {
     /// Number of the delivery, as dead-letters and show list it
     delivery: Option<i64>,
 
@@ -25,9 +24,7 @@ pub struct RetryOptions {
     task: Option<String>,
 }
 
-/// Sends it.
-#[must_use]
-pub fn run(flags: &DataFlags, options: RetryOptions, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, options: RetryOptions, printer: Printer) -> ExitCode {
     let request = match options.delivery {
         Some(delivery) => WebhookRequest::Retry { delivery },
         None => WebhookRequest::RetryDead { task: options.task },

@@ -10,9 +10,7 @@ use switchboard_webhooks::SecretView;
 use crate::cli::DataFlags;
 use crate::commands::webhooks::send_request;
 
-/// Shows those of a caller.
-#[must_use]
-pub fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
+pub(crate) fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
     send_request(flags, WebhookRequest::Secret { caller }, printer, |answer: SecretView| {
         let mut rows = vec![["caller".to_owned(), answer.caller]];
         for (index, secret) in answer.secrets.into_iter().enumerate() {
@@ -29,9 +27,7 @@ pub fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
     })
 }
 
-/// Gives every caller a new one.
-#[must_use]
-pub fn rotate(flags: &DataFlags, overlap: TimeSpan, printer: Printer) -> ExitCode {
+pub(crate) fn rotate(flags: &DataFlags, overlap: TimeSpan, printer: Printer) -> ExitCode {
     let overlap_ms = u64::try_from(overlap.duration().as_millis()).unwrap_or(u64::MAX);
     send_request(flags, WebhookRequest::RotateSecret { overlap_ms }, printer, |answer: RotatedSecret| {
         printer.line("every caller has a new secret; switchboard webhooks secret show --caller ID shows it");

@@ -9,9 +9,7 @@ use switchboard_webhooks::{DeliveryView, WebhookView};
 use crate::cli::DataFlags;
 use crate::commands::webhooks::{outcome, send_request, time};
 
-/// Shows it.
-#[must_use]
-pub fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
     send_request(flags, WebhookRequest::Show { webhook }, printer, |answer: WebhookDetails| {
         print_webhook(&answer.webhook, printer);
         printer.line("");

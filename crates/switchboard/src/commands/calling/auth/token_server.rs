@@ -18,7 +18,6 @@ use crate::commands::calling::{Failure, sanitize};
 const TIMEOUT: Duration = Duration::from_secs(30);
 const LARGEST_ANSWER: usize = 64 << 10;
 
-/// The token response.
 #[derive(Deserialize)]
 pub(super) struct Granted {
     pub(super) access_token: String,
@@ -28,7 +27,6 @@ pub(super) struct Granted {
     pub(super) expires_in: Option<f64>,
 }
 
-/// The error response.
 #[derive(Deserialize)]
 pub(super) struct Denied {
     pub(super) error: String,
@@ -48,7 +46,6 @@ impl TokenServer {
         Ok(Self { url: safe(url)?, client_id: client_id.to_owned() })
     }
 
-    /// The client credentials grant.
     pub(super) async fn with_secret(
         &self,
         egress: &Egress,
@@ -62,7 +59,6 @@ impl TokenServer {
         self.granted(ask(egress, &self.url, &form, Some((&self.client_id, secret))).await?)
     }
 
-    /// The refresh token grant.
     pub(super) async fn renew(&self, egress: &Egress, refresh: &str) -> Result<Granted, Failure> {
         let form = [
             ("grant_type", "refresh_token".to_owned()),
@@ -72,7 +68,6 @@ impl TokenServer {
         self.granted(ask(egress, &self.url, &form, None).await?)
     }
 
-    /// The token of an answer.
     pub(super) fn granted(&self, answer: Result<Granted, Denied>) -> Result<Granted, Failure> {
         answer.map_err(|denied| denied.failure(&self.url))
     }

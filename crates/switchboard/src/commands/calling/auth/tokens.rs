@@ -13,7 +13,6 @@ use super::token_server::{Granted, TokenServer};
 use super::{Failure, Flow};
 use crate::cli::settings;
 
-/// All of them.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Tokens {
     tokens: Vec<Token>,

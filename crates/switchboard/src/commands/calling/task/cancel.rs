@@ -11,9 +11,8 @@ use crate::commands::calling::task_output::TaskPrinter;
 use crate::commands::calling::{AgentCall, OneLine, agent_and_words, run as run_async};
 use crate::commands::live_tasks;
 
-/// What is said with it.
 #[derive(Debug, Clone, clap::Args)]
-pub struct CancelOptions {
+pub(crate) struct CancelOptions {
     #[command(flatten)]
     metadata: MetadataFlag,
 
@@ -21,9 +20,7 @@ pub struct CancelOptions {
     line: OneLine,
 }
 
-/// Stops it.
-#[must_use]
-pub fn run(words: Vec<String>, options: &CancelOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, options: &CancelOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     if flags.agent_card.is_none()
         && let [id] = words.as_slice()
     {

@@ -14,9 +14,8 @@ use crate::cli::CallFlags;
 use crate::commands::calling::task_output::TaskPrinter;
 use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize};
 
-/// Where to.
 #[derive(Debug, Clone, clap::Args)]
-pub struct DownloadOptions {
+pub(crate) struct DownloadOptions {
     /// Folder to write to; it is made if it is not there. What the agent only names by its URL is not fetched
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
@@ -26,9 +25,7 @@ pub struct DownloadOptions {
     force: bool,
 }
 
-/// Saves them.
-#[must_use]
-pub fn run(words: Vec<String>, options: &DownloadOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, options: &DownloadOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
         let call = AgentCall::open(&agent, flags).await?;

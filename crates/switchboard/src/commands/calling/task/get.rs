@@ -12,9 +12,8 @@ use crate::commands::calling::follow::{self, End, Style};
 use crate::commands::calling::printed_artifacts::PrintedArtifacts;
 use crate::commands::calling::{AgentCall, OneLine, agent_and_words, line_breaks, run as run_async};
 
-/// How much of it.
 #[derive(Debug, Clone, clap::Args)]
-pub struct GetOptions {
+pub(crate) struct GetOptions {
     /// Show the last so many messages of the conversation too
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     history: u32,
@@ -31,9 +30,7 @@ pub struct GetOptions {
     line: OneLine,
 }
 
-/// Shows it.
-#[must_use]
-pub fn run(words: Vec<String>, options: GetOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, options: GetOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
         let call = AgentCall::open(&agent, flags).await?;

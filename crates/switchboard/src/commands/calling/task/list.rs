@@ -10,21 +10,19 @@ use super::list_server;
 use crate::cli::CallFlags;
 use crate::commands::calling::task_output::TaskPrinter;
 use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize, task_output};
-use crate::commands::live_tasks::{self, Filter};
+use crate::commands::live_tasks;
 
-/// The default page size.
 const PAGE: u32 = 20;
 
-/// Which tasks.
 #[derive(Debug, Clone, clap::Args)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// Only tasks of this conversation (context)
     #[arg(long, value_name = "ID", env = "A2ACLI_CONTEXT_ID", hide_env_values = true)]
-    context_id: Option<String>,
+    pub(crate) context_id: Option<String>,
 
     /// Only tasks in this state, such as working or input-required
     #[arg(long, value_name = "STATE", value_parser = state)]
-    status: Option<TaskState>,
+    pub(crate) status: Option<TaskState>,
 
     /// Show at most so many at once
     #[arg(long, visible_alias = "limit", value_name = "COUNT", default_value_t = PAGE,
@@ -41,16 +39,12 @@ pub struct ListOptions {
 
     /// With -o json one task a line
     #[arg(long)]
-    pub(super) stream: bool,
+    pub(crate) stream: bool,
 }
 
-/// Lists them.
-#[must_use]
-pub fn run(words: Vec<String>, options: ListOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, options: ListOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     if options.all && words.is_empty() && flags.agent_card.is_none() {
-        let state = options.status.map(task_output::state);
-        let filter = Filter { context: options.context_id, state, stream: options.stream };
-        return live_tasks::list(&flags.workspace, &filter, printer);
+        return live_tasks::list(&options, &flags.workspace, printer);
     }
     run_async(printer, async {
         if words.is_empty() && flags.agent_card.is_none() {

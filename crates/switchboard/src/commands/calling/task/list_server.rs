@@ -13,13 +13,11 @@ use crate::commands::calling::{AgentCall, Failure, sanitize, target, task_output
 /// The most characters of a task's first message.
 const WORDS: usize = 50;
 
-/// A task and its agent.
 struct ListedTask {
     agent: String,
     task: Task,
 }
 
-/// Lists them.
 pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Printer) -> Result<ExitCode, Failure> {
     if options.page_token.is_some() {
         let next = "name the agent that the page before was of, or leave out --page-token";

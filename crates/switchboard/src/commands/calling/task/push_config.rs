@@ -13,9 +13,8 @@ use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_a
 const TASK: &str = "the id of the task";
 const WEBHOOK: &str = "the id of the webhook";
 
-/// The webhook.
 #[derive(Debug, Clone, clap::Args)]
-pub struct PushConfigOptions {
+pub(crate) struct PushConfigOptions {
     /// Address of yours that the agent reports to
     #[arg(long, value_name = "URL")]
     url: String,
@@ -37,9 +36,7 @@ pub struct PushConfigOptions {
     credentials_env: Option<String>,
 }
 
-/// Sets one.
-#[must_use]
-pub fn set(words: Vec<String>, options: PushConfigOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn set(words: Vec<String>, options: PushConfigOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, [TASK])?;
         let credentials = options.credentials_env.as_deref().map(secret).transpose()?;
@@ -64,9 +61,7 @@ pub fn set(words: Vec<String>, options: PushConfigOptions, flags: &CallFlags, pr
     })
 }
 
-/// Shows one.
-#[must_use]
-pub fn get(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn get(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
         let call = AgentCall::open(&agent, flags).await?;
@@ -78,9 +73,7 @@ pub fn get(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode 
     })
 }
 
-/// Lists all of a task.
-#[must_use]
-pub fn list(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn list(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [task]) = agent_and_words(words, flags, [TASK])?;
         let call = AgentCall::open(&agent, flags).await?;
@@ -99,9 +92,7 @@ pub fn list(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode
     })
 }
 
-/// Removes one.
-#[must_use]
-pub fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
         let call = AgentCall::open(&agent, flags).await?;

@@ -11,9 +11,8 @@ use crate::commands::calling::follow::{self, End, Style};
 use crate::commands::calling::printed_artifacts::PrintedArtifacts;
 use crate::commands::calling::{AgentCall, agent_and_words, run as run_async};
 
-/// How to watch.
 #[derive(Debug, Clone, clap::Args)]
-pub struct SubscribeOptions {
+pub(crate) struct SubscribeOptions {
     /// Show every event as it comes; with -o json one event a line. Without it, -o json prints the task once it ends
     #[arg(long)]
     stream: bool,
@@ -23,9 +22,7 @@ pub struct SubscribeOptions {
     fail: bool,
 }
 
-/// Watches it.
-#[must_use]
-pub fn run(words: Vec<String>, options: &SubscribeOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(words: Vec<String>, options: &SubscribeOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
         let call = AgentCall::open(&agent, flags).await?;
