@@ -36,7 +36,6 @@ impl ConfigFlags {
     }
 
     /// What overrides the files of the workspace: these flags and this process's environment.
-    #[must_use]
     pub fn overrides(&self) -> Overrides {
         Overrides { environment: environment(), flags: self.flags() }
     }

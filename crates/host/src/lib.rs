@@ -1,7 +1,7 @@
 //! Hosts agents behind A2A with durable tasks: settings, server, keys, control socket and log around an [`Agent`].
 //!
 //! To host an agent of your own, implement [`Agent`] and call [`host()`]; for several in one program, use [`Host`].
-//! The `switchboard` program is made of the same parts.
+//! The `switchboard` program is made of the same parts; those that only it needs are left out here.
 //!
 //! # Features
 //! All are off unless they are asked for; `switchboard` has them all.
@@ -12,13 +12,16 @@
 //! - `schema`: [`config`] has the JSON schema of `switchboard.yaml`.
 
 pub mod config;
+#[doc(hidden)]
 pub mod control;
 pub mod demo;
 pub mod flags;
 mod host;
+#[doc(hidden)]
 pub mod keys;
 pub mod logging;
 pub mod printer;
+#[doc(hidden)]
 pub mod sanitize;
 pub mod serve;
 

@@ -29,13 +29,11 @@ pub struct Printer {
 
 impl Printer {
     /// A printer for the chosen form.
-    #[must_use]
     pub fn new(output: Output) -> Self {
         Self { output }
     }
 
     /// Whether the output is JSON.
-    #[must_use]
     pub fn is_json(&self) -> bool {
         self.output == Output::Json
     }
@@ -119,7 +117,6 @@ impl Printer {
     }
 
     /// Writes an error and turns it into the exit code of a failure.
-    #[must_use]
     pub fn failure(&self, text: &str, next_step: &str) -> ExitCode {
         self.error(text, next_step);
         ExitCode::FAILURE
@@ -202,27 +199,4 @@ fn write_line(target: impl Write, text: &str) {
 /// A failure to write to standard error cannot be reported.
 fn write(mut target: impl Write, bytes: &[u8]) {
     let _ = target.write_all(bytes).and_then(|()| target.flush());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn json_says_the_same_without_what_a_terminal_obeys() {
-        let json = serde_json::to_string_pretty(&["\u{9b}31m\u{202e}x\u{7f}", "\u{1b}\t\u{e4}"]).unwrap();
-        let shown = escape_terminal_controls(&json);
-        assert_eq!(shown, "[\n  \"\\u009b31m\\u202ex\\u007f\",\n  \"\\u001b\\t\u{e4}\"\n]");
-        let again: Vec<String> = serde_json::from_str(&shown).unwrap();
-        assert_eq!(again, ["\u{9b}31m\u{202e}x\u{7f}", "\u{1b}\t\u{e4}"]);
-        assert_eq!(escape_terminal_controls("{\r\n\t\"a\": 1}"), "{\n\t\"a\": 1}");
-    }
-
-    #[test]
-    fn colour_is_for_terminals_and_not_under_no_color() {
-        assert!(colors(None, true));
-        assert!(colors(Some(OsStr::new("")), true));
-        assert!(!colors(Some(OsStr::new("1")), true));
-        assert!(!colors(None, false));
-    }
 }

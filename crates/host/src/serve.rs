@@ -150,7 +150,6 @@ impl Serving {
     }
 
     /// The reloader, for the handler of SIGHUP.
-    #[must_use]
     pub fn reloader(&self) -> Arc<Reloader> {
         Arc::clone(&self.reloader)
     }
@@ -231,7 +230,7 @@ fn warnings(config: &Config, address: SocketAddr, data_dir: &std::path::Path) ->
     let mut warnings = Vec::new();
     if address.ip().is_unspecified() && config.server.public_base_url.is_none() {
         warnings.push(format!(
-            "agent cards say {}, which nobody can call from elsewhere: set server.publicBaseUrl to the address the \
+            "agent cards say {}, which no client elsewhere can call: set server.publicBaseUrl to the address the \
              world uses",
             config.server.url_at(address).as_str()
         ));

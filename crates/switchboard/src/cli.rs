@@ -11,10 +11,10 @@ mod task;
 mod usage_errors;
 mod webhooks;
 
-pub(crate) use call::{API_KEY_HEADER, boolean, time};
-pub(crate) use call::{CallFlags, Transport};
-pub(crate) use origins::Origins;
-pub(crate) use origins::variables;
+pub(crate) use call::{API_KEY_HEADER, CallFlags, Transport, boolean, secret, time};
+pub(crate) use calling::{AgentWord, MessageWords};
+pub(crate) use origins::{Origins, variables};
+pub(crate) use task::TaskWords;
 pub(crate) use webhooks::PageFlags;
 
 use std::io::Write;
@@ -58,10 +58,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Host the agents of a workspace
-    Serve {
-        #[command(flatten)]
-        flags: ConfigFlags,
-    },
+    Serve(ConfigFlags),
     #[command(flatten)]
     Calling(Box<CallingCommand>),
     /// Make, list and revoke API keys
@@ -74,16 +71,10 @@ enum Command {
     #[command(subcommand)]
     Db(DbCommand),
     /// Say whether a server runs on the data, and which
-    Status {
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    Status(DataFlags),
     /// Look whether agents have the programs, logins and folders they need, and say how to mend it
     #[command(after_help = DOCTOR)]
-    Doctor {
-        #[command(flatten)]
-        flags: ConfigFlags,
-    },
+    Doctor(ConfigFlags),
     /// Check the configuration of a server, apply it, print its schema; show the settings of calls
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -98,7 +89,7 @@ enum Command {
 
 /// What stands under the help of `doctor`.
 const DOCTOR: &str = "\
-Run it as the account and with the variables that the server has, since both decide what programs see. It calls nobody: \
+Run it as the account and with the variables that the server has, since both decide what programs see. It makes no network call: \
 whether a program is logged in shows by its keys and files alone. No secret is printed.\n\
 Exit codes: 0 no problem, even if there are warnings; 1 a problem; 2 typed wrongly; 130 Ctrl-C.";
 
@@ -112,21 +103,12 @@ see switchboard config check.";
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Read the configuration and say what is in force and where it comes from
-    Check {
-        #[command(flatten)]
-        flags: ConfigFlags,
-    },
+    Check(ConfigFlags),
     /// Have the running server read it again, as SIGHUP does, and apply whom webhooks may reach
-    Reload {
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    Reload(DataFlags),
     /// Say what is in force for commands that call agents, and where each setting comes from
     #[command(after_help = SHOW)]
-    Show {
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Show(Box<CallFlags>),
     /// Print the JSON schema of a configuration file
     Schema {
         /// File to describe
@@ -138,17 +120,9 @@ enum ConfigCommand {
 #[derive(Debug, Subcommand)]
 enum KeysCommand {
     /// Make a key and show it, once
-    Create {
-        #[command(flatten)]
-        options: commands::keys::create::CreateKeyOptions,
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    Create(OnData<commands::keys::create::CreateKeyOptions>),
     /// List all keys, without their secrets
-    List {
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    List(DataFlags),
     /// Take a key out of use, at once and for good
     Revoke {
         /// Id of the key, as the list shows it
@@ -181,6 +155,15 @@ enum DbCommand {
         #[command(flatten)]
         flags: DataFlags,
     },
+}
+
+/// What was typed for a command on the data of a workspace.
+#[derive(Debug, Args)]
+pub(crate) struct OnData<O: Args> {
+    #[command(flatten)]
+    options: O,
+    #[command(flatten)]
+    flags: DataFlags,
 }
 
 /// The flags of every command that needs the data of a workspace and listens nowhere.
@@ -238,20 +221,22 @@ fn run_typed() -> ExitCode {
     match command_line.command {
         Command::Calling(command) => command.run(printer),
         Command::Completion { shell } => commands::calling::completion::run(shell, CommandLine::command(), printer),
-        Command::Config(ConfigCommand::Check { flags }) => commands::config::check::run(&flags, printer),
-        Command::Config(ConfigCommand::Reload { flags }) => commands::config::reload::run(&flags, printer),
-        Command::Config(ConfigCommand::Show { flags }) => commands::config::show::run(&flags, printer),
+        Command::Config(ConfigCommand::Check(flags)) => commands::config::check::run(&flags, printer),
+        Command::Config(ConfigCommand::Reload(flags)) => commands::config::reload::run(&flags, printer),
+        Command::Config(ConfigCommand::Show(flags)) => commands::config::show::run(&flags, printer),
         Command::Config(ConfigCommand::Schema { file }) => commands::config::schema::run(file, printer),
-        Command::Doctor { flags } => commands::doctor::run(&flags, printer),
-        Command::Serve { flags } => commands::serve::run(&flags, printer),
-        Command::Keys(KeysCommand::Create { options, flags }) => commands::keys::create::run(&flags, options, printer),
-        Command::Keys(KeysCommand::List { flags }) => commands::keys::list::run(&flags, printer),
+        Command::Doctor(flags) => commands::doctor::run(&flags, printer),
+        Command::Serve(flags) => commands::serve::run(&flags, printer),
+        Command::Keys(KeysCommand::Create(OnData { options, flags })) => {
+            commands::keys::create::run(&flags, options, printer)
+        }
+        Command::Keys(KeysCommand::List(flags)) => commands::keys::list::run(&flags, printer),
         Command::Keys(KeysCommand::Revoke { id, flags }) => commands::keys::revoke::run(&flags, id, printer),
         Command::Webhooks(command) => command.run(printer),
         Command::Db(DbCommand::Check { file, flags }) => commands::db::check::run(&flags, file.as_deref(), printer),
         Command::Db(DbCommand::Backup { file, flags }) => commands::db::backup::run(&flags, &file, printer),
         Command::Db(DbCommand::Restore { file, flags }) => commands::db::restore::run(&flags, &file, printer),
-        Command::Status { flags } => commands::status::run(&flags, printer),
+        Command::Status(flags) => commands::status::run(&flags, printer),
         Command::Version => commands::version::run(printer),
     }
 }
@@ -299,15 +284,5 @@ fn not_run(message: clap::Error) -> ExitCode {
             printer::record_result(message.print().and_then(|()| std::io::stdout().flush()));
             ExitCode::SUCCESS
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_sound() {
-        CommandLine::command().debug_assert();
     }
 }

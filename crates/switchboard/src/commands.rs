@@ -8,8 +8,11 @@ pub(crate) mod keys;
 pub(crate) mod live_tasks;
 pub(crate) mod serve;
 pub(crate) mod status;
+mod status_line;
 pub(crate) mod version;
 pub(crate) mod webhooks;
+
+use status_line::StatusLine;
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -60,7 +63,7 @@ fn short(printer: Printer, work: impl Future<Output = ExitCode>) -> ExitCode {
 /// `without_server` is the next step to suggest if only a running server can handle the request.
 fn control_request<T: Serialize + DeserializeOwned>(
     flags: &DataFlags,
-    request: Request,
+    request: impl Into<Request>,
     without_server: Option<String>,
     printer: Printer,
     print: impl FnOnce(T),
@@ -70,7 +73,7 @@ fn control_request<T: Serialize + DeserializeOwned>(
         Err(code) => return code,
     };
     short(printer, async {
-        match (control_client::request::<T>(&workspace, request).await, without_server) {
+        match (control_client::request::<T>(&workspace, request.into()).await, without_server) {
             (Ok((reply, _)), _) if printer.is_json() => printer.json(&reply),
             (Ok((reply, _)), _) => print(reply),
             (Err(ControlClientError::NoServer(refusal)), Some(next)) => {

@@ -22,7 +22,7 @@ use switchboard_host::StartError;
 use switchboard_host::serve::Lifecycle;
 
 use crate::config::cli_agent::cli::Cli;
-use crate::config::cli_agent::profiles::{ProfileName, Selected};
+use crate::config::cli_agent::profiles::Selected;
 use crate::config::cli_agent::{self, Worktree, generic};
 
 /// Between the two signals that end a program.
@@ -60,7 +60,7 @@ impl Programs {
     }
 
     /// Folders for copies of agents that are not served any more.
-    fn folders_of_nobody(&self) -> Vec<PathBuf> {
+    fn folders_of_removed_agents(&self) -> Vec<PathBuf> {
         let folders = std::fs::read_dir(&self.copies).into_iter().flatten().flatten();
         let is_served = |name: &OsStr| self.names.iter().any(|served| name == served.as_str());
         folders.filter(|folder| !is_served(&folder.file_name())).map(|folder| folder.path()).collect()
@@ -78,7 +78,7 @@ impl Lifecycle for Programs {
                 stop.run_until_cancelled(tidying.sweep_periodically(&engine)).await
             });
         }
-        for folder in self.folders_of_nobody() {
+        for folder in self.folders_of_removed_agents() {
             let (shared, engine) = (self.shared.clone(), engine.clone());
             tokio::spawn(async move {
                 let stop = engine.closing().clone();
@@ -135,9 +135,6 @@ pub(crate) fn children_options(ledger: PathBuf) -> ChildrenOptions {
 }
 
 /// An agent's settings, from its configuration.
-///
-/// # Errors
-/// What is wrong and how to mend it.
 pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, AgentSettingsError> {
     let (workers, skills) = (workers(agent)?, skills(agent)?);
     let user = agent.user.as_deref().map(User::find).transpose().map_err(|error| error.to_string())?;
@@ -171,17 +168,11 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
 }
 
 /// Who works, from an agent's configuration and the file that describes its program, if there is one.
-///
-/// # Errors
-/// What is wrong and how to mend it.
 pub(crate) fn workers(agent: &cli_agent::CliAgent) -> Result<Workers, AgentSettingsError> {
     permitted_workers(agent, &agent.permissions.rules())
 }
 
 /// What differs for the skills of an agent that have permissions of their own.
-///
-/// # Errors
-/// What is wrong and how to mend it.
 pub(crate) fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, SkillSettings>, AgentSettingsError> {
     let skill = |(name, permissions): (&String, &cli_agent::permissions::Permissions)| {
         let permissions = permissions.rules();
@@ -197,9 +188,9 @@ fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> 
         None => Workers::One(worker(None)?),
         Some(profiles) => Workers::ByDifficulty(Box::new(ByDifficulty {
             classifier: Classifier::new(profiles.complex.keywords.as_deref(), profiles.routine.keywords.as_deref()),
-            complex: worker(Some(ProfileName::Complex))?,
-            mid: worker(Some(ProfileName::Mid))?,
-            routine: worker(Some(ProfileName::Routine))?,
+            complex: worker(Some(&profiles.complex))?,
+            mid: worker(Some(&profiles.mid))?,
+            routine: worker(Some(&profiles.routine))?,
         })),
     })
 }
@@ -313,99 +304,4 @@ fn command(agent: &cli_agent::CliAgent) -> Result<(String, Vec<String>), String>
     let command = agent.command.as_ref().ok_or("command: names no program")?;
     let program = command.program.to_str().ok_or("command: the program's name must be UTF-8")?;
     Ok((program.to_owned(), command.args.iter().map(str::to_owned).collect()))
-}
-
-#[cfg(test)]
-mod tests {
-    use switchboard_cli_agents::adapters::{Order, Session};
-    use switchboard_host::config::Overrides;
-
-    use super::*;
-    use crate::config::FleetConfig;
-    use crate::config::agents::Kind;
-
-    /// The first worker of the one agent that a file holds.
-    fn worker(keys: &str) -> Result<Worker, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let declared = "name: NAME\nbinary: { names: [x] }\nstart: { args: ['--message={prompt}'] }\noutput: text\n";
-        for name in ["aider", "codex", "acp"] {
-            std::fs::write(folder.path().join(format!("{name}.yaml")), declared.replace("NAME", name)).unwrap();
-        }
-        let asks = declared.replace("NAME", "asks") + "approvals: { pattern: sure }\n";
-        std::fs::write(folder.path().join("asks.yaml"), asks).unwrap();
-        std::fs::write(folder.path().join("agents.yaml"), format!("agents:\n  - {{ name: a, {keys} }}\n")).unwrap();
-        let workspace = FleetConfig::load(folder.path(), &Overrides::default()).unwrap();
-        let Kind::Cli(agent) = &workspace.agents[0].kind else { panic!("{:?}", workspace.agents) };
-        let settings = settings("a", agent).map_err(|error| error.to_string())?;
-        Ok(settings.workers.all()[0].clone())
-    }
-
-    fn order(prompt: &str) -> Order {
-        Order {
-            prompt: prompt.to_owned(),
-            session: Session::New("00000000-0000-4000-8000-000000000000".to_owned()),
-            cwd: PathBuf::from("/"),
-            model: None,
-            effort: None,
-            permissions: Permissions::default(),
-            args: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn what_stands_before_the_prompt_is_as_configured() {
-        let args = |keys: &str| worker(keys).unwrap().adapter.start(&order("hello")).unwrap().0.args;
-        let command = "cli: generic, command: [echo, -n], input: argument";
-        assert_eq!(args(command), ["-n", "--", "hello"]);
-        assert_eq!(args(&format!("{command}, separator: dashes")), ["-n", "--", "hello"]);
-        assert_eq!(args(&format!("{command}, separator: none")), ["-n", "hello"]);
-        let none = worker(&format!("{command}, separator: none")).unwrap();
-        assert!(none.adapter.start(&order("--help")).is_err(), "it could be taken for an option");
-    }
-
-    #[test]
-    fn a_program_that_writes_events_may_ask_with_them() {
-        let asks = |keys: &str| worker(keys).unwrap().adapter.about().capabilities.approvals;
-        assert!(asks("cli: generic, command: [x], output: jsonl, approval: { events: true }"));
-        assert!(asks("cli: generic, command: [x], approval: { pattern: sure }"));
-        assert!(!asks("cli: generic, command: [x], output: jsonl"));
-    }
-
-    #[test]
-    fn what_a_described_program_cannot_be_told_is_said_before_anybody_asks() {
-        let adapter = "cli: generic, adapter: aider.yaml, permissions: { default: allow }";
-        for (key, value, word) in [
-            ("model", "x", "model"),
-            ("models", "[x]", "model"),
-            ("effort", "x", "effort"),
-            ("efforts", "[x]", "effort"),
-            ("profiles", "{ complex: {}, mid: { model: x }, routine: {} }", "model"),
-        ] {
-            let refused = worker(&format!("{adapter}, {key}: {value}")).err().unwrap();
-            let key = if key == "profiles" { "model" } else { key };
-            let begin =
-                format!("{key}: aider has no argument for it: remove {key}, or write {{{word}}} in start.args of");
-            assert!(refused.starts_with(&begin), "{refused}");
-        }
-    }
-
-    #[test]
-    fn an_adapter_file_cannot_take_the_name_of_a_known_kind() {
-        assert_eq!(
-            worker("cli: generic, adapter: aider.yaml, permissions: { default: allow }").unwrap().name(),
-            "aider"
-        );
-        let asking = worker("cli: generic, adapter: aider.yaml").err().unwrap();
-        assert_eq!(asking, "permissions.default: aider cannot be run with ask: write allow");
-        let named = worker("cli: generic, adapter: asks.yaml, permissions: { deny: [shell] }").err().unwrap();
-        let text = "permissions: \"shell\" can be about nothing that asks asks: the names here are prompt";
-        assert_eq!(named, text);
-        assert!(worker("cli: generic, adapter: asks.yaml, permissions: { deny: [prompt] }").is_ok());
-        for taken in ["codex", "acp"] {
-            let refused = worker(&format!("cli: generic, adapter: {taken}.yaml")).err().unwrap();
-            let end =
-                format!("{taken}.yaml: name: \"{taken}\" is the name of a kind that is known: choose another one");
-            assert!(refused.ends_with(&end), "{refused}");
-        }
-    }
 }

@@ -20,13 +20,11 @@ impl Scalar for BindAddress {
     const WRITE: &'static str = "address:port, such as 127.0.0.1:41242, or 0.0.0.0:41242 for every interface";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let wrong =
-            || Mismatch::new(format!("\"{text}\" is not an address with a port"), format!("write {}", Self::WRITE));
-        if let Some(port) = text.strip_prefix("localhost:") {
-            let port = port.parse().map_err(|_| wrong())?;
-            return Ok(Self(SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
-        }
-        text.parse().map(Self).map_err(|_| wrong())
+        let address = match text.strip_prefix("localhost:") {
+            Some(port) => port.parse().ok().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+            None => text.parse().ok(),
+        };
+        address.map(Self).ok_or_else(|| Self::mismatch(text, "is not an address with a port"))
     }
 }
 
@@ -37,13 +35,11 @@ pub struct BaseUrl(String);
 
 impl BaseUrl {
     /// The address as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The URL of a socket address, for a server without `server.publicBaseUrl`.
-    #[must_use]
     pub fn of_address(tls: bool, address: SocketAddr) -> Self {
         let scheme = if tls { "https" } else { "http" };
         Self(format!("{scheme}://{address}"))
@@ -54,10 +50,9 @@ impl Scalar for BaseUrl {
     const WRITE: &'static str = "an address that begins with https:// or http://, such as https://agents.example.com";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
-        let uri = web_address(text).ok_or_else(|| wrong("is not a web address"))?;
+        let uri = web_address(text).ok_or_else(|| Self::mismatch(text, "is not a web address"))?;
         if uri.query().is_some() || text.contains('#') {
-            return Err(wrong("has a query or a fragment, and cards put paths behind it"));
+            return Err(Self::mismatch(text, "has a query or a fragment, and cards put paths behind it"));
         }
         Ok(Self(text.trim_end_matches('/').to_owned()))
     }
@@ -66,27 +61,18 @@ impl Scalar for BaseUrl {
 /// A web page's origin that may call us from a browser: `https://app.example.com`, or `*` for any.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct WebOrigin(String);
-
-impl WebOrigin {
-    /// The origin as a browser sends it.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
+pub struct WebOrigin(pub(crate) String);
 
 impl Scalar for WebOrigin {
     const WRITE: &'static str = "an origin such as https://app.example.com, without a path, or \"*\" for any";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
         if text == "*" {
             return Ok(Self(text.to_owned()));
         }
-        let uri = web_address(text).ok_or_else(|| wrong("is not an origin"))?;
+        let uri = web_address(text).ok_or_else(|| Self::mismatch(text, "is not an origin"))?;
         if !matches!(uri.path(), "" | "/") || text.ends_with('/') || text.contains(['?', '#']) {
-            return Err(wrong("is more than an origin"));
+            return Err(Self::mismatch(text, "is more than an origin"));
         }
         Ok(Self(text.to_ascii_lowercase()))
     }
@@ -98,7 +84,6 @@ pub struct Network(pub IpNet);
 
 impl Network {
     /// Whether the address lies in this network.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address)
     }
@@ -115,11 +100,10 @@ impl Scalar for Network {
         "an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8, or one address, such as 10.0.0.1";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let wrong = || Mismatch::new(format!("\"{text}\" is not a network"), format!("write {}", Self::WRITE));
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(Self(address.into()));
         }
-        let network: IpNet = text.parse().map_err(|_| wrong())?;
+        let network: IpNet = text.parse().map_err(|_| Self::mismatch(text, "is not a network"))?;
         // An allowlist must not guess whether the whole network or one machine is meant.
         if network.trunc() != network {
             let (whole, one) = (network.trunc(), IpNet::from(network.addr()));
@@ -135,15 +119,7 @@ impl Scalar for Network {
 /// A host that may be called although it is not public: `host`, `host:port` or `*.domain`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct AllowedHost(String);
-
-impl AllowedHost {
-    /// The entry as it was written.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
+pub struct AllowedHost(pub(crate) String);
 
 impl Scalar for AllowedHost {
     const WRITE: &'static str = "a host such as hooks.internal, hooks.internal:8080 or *.internal, without http://";
@@ -151,7 +127,7 @@ impl Scalar for AllowedHost {
     fn from_text(text: &str) -> Result<Self, Mismatch> {
         match Allowlist::parse([text], [""; 0]) {
             Ok(_) => Ok(Self(text.to_owned())),
-            Err(_) => Err(Mismatch::new(format!("\"{text}\" is not a host"), format!("write {}", Self::WRITE))),
+            Err(_) => Err(Self::mismatch(text, "is not a host")),
         }
     }
 }
@@ -179,8 +155,7 @@ impl Scalar for Nameserver {
     fn from_text(text: &str) -> Result<Self, Mismatch> {
         let with_port = || text.parse::<SocketAddr>().ok().filter(|address| address.port() != 0);
         let address = text.parse::<IpAddr>().ok().map(|address| SocketAddr::from((address, Self::PORT)));
-        let wrong = || Mismatch::new(format!("\"{text}\" is not an address"), format!("write {}", Self::WRITE));
-        address.or_else(with_port).map(Self).ok_or_else(wrong)
+        address.or_else(with_port).map(Self).ok_or_else(|| Self::mismatch(text, "is not an address"))
     }
 }
 

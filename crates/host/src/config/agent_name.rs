@@ -21,7 +21,6 @@ pub struct AgentName(String);
 
 impl AgentName {
     /// The name as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::config::problem::Mismatch;
 use crate::config::section::Section;
-use crate::config::value::{Scalar, choice};
+use crate::word_setting;
 
 /// Agent cards.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,10 +39,4 @@ impl Cards {
     }
 }
 
-impl Scalar for CardForm {
-    const WRITE: &'static str = "hybrid, v1 or v03";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("hybrid", Self::Hybrid), ("v1", Self::V1), ("v03", Self::V03)])
-    }
-}
+word_setting!(CardForm: "hybrid" => Hybrid, "v1" => V1 or "v03" => V03);

@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::config::problem::Mismatch;
 use crate::config::section::Section;
-use crate::config::value::{Scalar, choice};
+use crate::word_setting;
 
 /// The log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,7 +21,7 @@ pub struct Log {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum LogLevel {
-    /// Something failed and somebody should look.
+    /// Something failed and an operator should look.
     Error,
     /// Something is odd.
     Warn,
@@ -58,25 +57,6 @@ impl Log {
     }
 }
 
-impl Scalar for LogLevel {
-    const WRITE: &'static str = "error, warn, info, debug or trace";
+word_setting!(LogLevel: "error" => Error, "warn" => Warn, "info" => Info, "debug" => Debug or "trace" => Trace);
 
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let levels = [
-            ("error", Self::Error),
-            ("warn", Self::Warn),
-            ("info", Self::Info),
-            ("debug", Self::Debug),
-            ("trace", Self::Trace),
-        ];
-        choice(text, &levels)
-    }
-}
-
-impl Scalar for LogFormat {
-    const WRITE: &'static str = "text or json";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("text", Self::Text), ("json", Self::Json)])
-    }
-}
+word_setting!(LogFormat: "text" => Text or "json" => Json);

@@ -6,13 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use crate::config::Config;
 
 /// The schema of `switchboard.yaml`.
-#[must_use]
 pub fn switchboard() -> Schema {
     of_file::<Config>()
 }
 
 /// The schema of a file that holds this type.
-#[must_use]
 pub fn of_file<T: JsonSchema>() -> Schema {
     let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
     Titles.transform(&mut schema);

@@ -96,13 +96,11 @@ impl Default for Server {
 
 impl Server {
     /// What cards say in front of every path. `listener` is the address really bound, which port 0 leaves open.
-    #[must_use]
     pub fn base_url(&self, listener: SocketAddr) -> BaseUrl {
         self.public_base_url.clone().unwrap_or_else(|| self.url_at(listener))
     }
 
     /// The base URL for clients that call a socket address directly.
-    #[must_use]
     pub fn url_at(&self, address: SocketAddr) -> BaseUrl {
         BaseUrl::of_address(self.tls.files().is_some(), address)
     }
@@ -138,7 +136,6 @@ impl Server {
 
 impl Tls {
     /// Certificate and key, if TLS is to be spoken.
-    #[must_use]
     pub fn files(&self) -> Option<(&Path, &Path)> {
         Some((self.cert.as_deref()?, self.key.as_deref()?))
     }
@@ -148,7 +145,7 @@ impl Tls {
         for path in [&mut self.cert, &mut self.key].into_iter().flatten() {
             let full = folder.join(&*path);
             *path = match full.strip_prefix(".") {
-                // The folder itself is no file, and whoever says so needs a name for it.
+                // The folder itself is no file, and the message that says so needs a name for it.
                 Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
                 Ok(rest) => rest.to_owned(),
                 Err(_) => full,

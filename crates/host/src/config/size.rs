@@ -18,31 +18,26 @@ pub struct Size {
 
 impl Size {
     /// So many kibibytes.
-    #[must_use]
     pub const fn from_kibibytes(count: u64) -> Self {
         Self { bytes: count.saturating_mul(1 << 10) }
     }
 
     /// So many mebibytes.
-    #[must_use]
     pub const fn from_mebibytes(count: u64) -> Self {
         Self { bytes: count.saturating_mul(1 << 20) }
     }
 
     /// So many gibibytes.
-    #[must_use]
     pub const fn from_gibibytes(count: u64) -> Self {
         Self { bytes: count.saturating_mul(1 << 30) }
     }
 
     /// The number of bytes.
-    #[must_use]
     pub const fn bytes(self) -> u64 {
         self.bytes
     }
 
     /// The number of bytes as a length in memory.
-    #[must_use]
     pub fn length(self) -> usize {
         usize::try_from(self.bytes).unwrap_or(usize::MAX)
     }
@@ -61,7 +56,7 @@ impl Scalar for Size {
     const WRITE: &'static str = "a number with a unit, such as 512B, 64KiB, 10MiB or 10GiB";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
+        let wrong = |what: &str| Self::mismatch(text, what);
         let bytes = quantity(text, &UNITS, "is not a size").map_err(wrong)?;
         // The database counts bytes in signed 64-bit numbers.
         match bytes.filter(|bytes| i64::try_from(*bytes).is_ok()) {
@@ -90,13 +85,11 @@ impl Count {
     const LARGEST: usize = 2_147_483_647;
 
     /// So many; zero becomes one.
-    #[must_use]
     pub const fn new(count: usize) -> Self {
         if count == 0 { Self(1) } else { Self(count) }
     }
 
     /// The number.
-    #[must_use]
     pub const fn get(self) -> usize {
         self.0
     }

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::config::problem::Mismatch;
 use crate::config::section::Section;
 use crate::config::size::{Count, Size};
 use crate::config::time_span::TimeSpan;
-use crate::config::value::{Scalar, choice};
+use crate::word_setting;
 
 /// The store of tasks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -101,10 +100,4 @@ impl Retention {
     }
 }
 
-impl Scalar for Durability {
-    const WRITE: &'static str = "full or process";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("full", Self::Full), ("process", Self::Process)])
-    }
-}
+word_setting!(Durability: "full" => Full or "process" => Process);

@@ -23,31 +23,26 @@ impl TimeSpan {
     pub const ZERO: Self = Self { milliseconds: 0 };
 
     /// So many seconds.
-    #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {
         Self { milliseconds: seconds.saturating_mul(1_000) }
     }
 
     /// So many minutes.
-    #[must_use]
     pub const fn from_minutes(minutes: u64) -> Self {
         Self { milliseconds: minutes.saturating_mul(60_000) }
     }
 
     /// So many hours.
-    #[must_use]
     pub const fn from_hours(hours: u64) -> Self {
         Self { milliseconds: hours.saturating_mul(3_600_000) }
     }
 
     /// So many days.
-    #[must_use]
     pub const fn from_days(days: u64) -> Self {
         Self { milliseconds: days.saturating_mul(86_400_000) }
     }
 
     /// The same time for the standard library.
-    #[must_use]
     pub const fn duration(self) -> Duration {
         Duration::from_millis(self.milliseconds)
     }
@@ -67,7 +62,7 @@ impl Scalar for TimeSpan {
     const WRITE: &'static str = "a number with a unit, such as 250ms, 30s, 10m, 12h or 7d";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
+        let wrong = |what: &str| Self::mismatch(text, what);
         let milliseconds = quantity(text, &UNITS, "is not a length of time").map_err(wrong)?;
         // A century is more than any of these settings can mean, and keeps every later sum in range.
         let longest = 36_500 * 86_400_000;
@@ -98,7 +93,6 @@ impl TimeLimit {
     pub const NONE: Self = Self(None);
 
     /// The limit for the standard library, if there is one.
-    #[must_use]
     pub fn duration(self) -> Option<Duration> {
         self.0.map(TimeSpan::duration)
     }

@@ -22,6 +22,11 @@ pub trait Scalar: Sized {
 
     /// Reads it from its text.
     fn from_text(text: &str) -> Result<Self, Mismatch>;
+
+    /// What is wrong with a text, as the end of a sentence about it, and what a right one looks like.
+    fn mismatch(text: &str, wrong: &str) -> Mismatch {
+        Mismatch::new(format!("\"{text}\" {wrong}"), format!("write {}", Self::WRITE))
+    }
 }
 
 impl<T: Scalar + Serialize> Value for T {
@@ -79,6 +84,21 @@ pub(super) fn quantity(
     Ok(number.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor)))
 }
 
+/// Implements [`Scalar`] for a setting that is one of a few words.
+#[macro_export]
+macro_rules! word_setting {
+    ($setting:ident: $first:literal => $one:ident $(, $word:literal => $other:ident)* or $last:literal => $end:ident) => {
+        impl $crate::config::value::Scalar for $setting {
+            const WRITE: &'static str = concat!($first, $(", ", $word,)* " or ", $last);
+
+            fn from_text(text: &str) -> Result<Self, $crate::config::problem::Mismatch> {
+                let words = [($first, Self::$one), $(($word, Self::$other),)* ($last, Self::$end)];
+                $crate::config::value::choice(text, &words)
+            }
+        }
+    };
+}
+
 /// Reads one of a few words.
 pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, Mismatch> {
     if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
@@ -96,11 +116,7 @@ impl Scalar for bool {
     const WRITE: &'static str = "true or false";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
-        match text {
-            "true" => Ok(true),
-            "false" => Ok(false),
-            _ => Err(Mismatch::new(format!("\"{text}\" is neither true nor false"), "write true or false")),
-        }
+        text.parse().map_err(|_| Self::mismatch(text, "is neither true nor false"))
     }
 }
 
@@ -108,8 +124,7 @@ impl Scalar for u32 {
     const WRITE: &'static str = "a whole number, such as 3";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let wrong = || Mismatch::new(format!("\"{text}\" is not a whole number"), format!("write {}", Self::WRITE));
-        text.parse().map_err(|_| wrong())
+        text.parse().map_err(|_| Self::mismatch(text, "is not a whole number"))
     }
 }
 

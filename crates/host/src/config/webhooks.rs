@@ -43,7 +43,7 @@ pub struct Webhooks {
     pub timeout: TimeSpan,
     /// Time a receiver has to accept a connection, and once more to agree on TLS.
     pub connect_timeout: TimeSpan,
-    /// DeliveryHold between the attempts to deliver.
+    /// Waits between the attempts to deliver.
     ///
     /// One attempt follows each of them, then the delivery is a dead letter. Each is made up to a tenth longer by chance.
     pub retries: Vec<TimeSpan>,
@@ -168,9 +168,8 @@ impl Webhooks {
     }
 
     /// What may be called although it is not public.
-    #[must_use]
     pub fn allowlist(&self) -> Allowlist {
-        let hosts: Vec<&str> = self.allowed_hosts.iter().map(AllowedHost::as_str).collect();
+        let hosts: Vec<&str> = self.allowed_hosts.iter().map(|host| host.0.as_str()).collect();
         let networks: Vec<String> = self.allowed_cidrs.iter().map(Network::to_string).collect();
         // All of them were read before; one that could not be read again would be left out, which allows less.
         let (allowlist, _) = Allowlist::from_text(&hosts.join(" "), &networks.join(" "));
@@ -178,7 +177,6 @@ impl Webhooks {
     }
 
     /// Where names are looked up; empty for the system's nameservers.
-    #[must_use]
     pub fn nameserver_addresses(&self) -> Vec<SocketAddr> {
         self.nameservers.iter().map(|nameserver| nameserver.0).collect()
     }

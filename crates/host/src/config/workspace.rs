@@ -17,7 +17,7 @@ use crate::config::{
 };
 
 /// What was found in a workspace folder.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Workspace {
     /// The folder.
     pub folder: PathBuf,
@@ -47,7 +47,6 @@ impl Workspace {
 
     /// The absolute data directory, so that messages do not depend on the current folder. A relative one starts at the
     /// workspace folder.
-    #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         let data_dir = self.folder.join(&self.config.store.data_dir);
         std::path::absolute(&data_dir).unwrap_or(data_dir)
@@ -88,19 +87,11 @@ fn check_folder(folder: &Path) -> Result<(), Problems> {
 
 /// Reads the files of a workspace folder and collects what is wrong with all of them.
 pub struct Loader<'a> {
-    folder: &'a Path,
     overrides: &'a Overrides,
-    files: Vec<String>,
-    /// The settings in force.
-    pub config: Config,
-    /// Every setting with its origin.
-    pub settings: Vec<Setting>,
+    /// What was found so far.
+    pub workspace: Workspace,
     /// What is wrong.
     pub problems: Vec<Problem>,
-    /// What is not wrong but probably not meant.
-    pub warnings: Vec<String>,
-    /// Files and variables that look like settings and are not read.
-    pub unread: Vec<String>,
     /// Variables of our name that a file fills in.
     filled_in: BTreeSet<String>,
 }
@@ -110,19 +101,10 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// If there is no such folder. What is wrong with the settings is among the problems.
-    pub fn open(folder: &'a Path, overrides: &'a Overrides) -> Result<Self, Problems> {
+    pub fn open(folder: &Path, overrides: &'a Overrides) -> Result<Self, Problems> {
         check_folder(folder)?;
-        let mut loader = Self {
-            folder,
-            overrides,
-            files: Vec::new(),
-            config: Config::default(),
-            settings: Vec::new(),
-            problems: Vec::new(),
-            warnings: Vec::new(),
-            unread: Vec::new(),
-            filled_in: BTreeSet::new(),
-        };
+        let workspace = Workspace { folder: folder.to_owned(), ..Workspace::default() };
+        let mut loader = Self { overrides, workspace, problems: Vec::new(), filled_in: BTreeSet::new() };
         loader.switchboard();
         Ok(loader)
     }
@@ -132,38 +114,33 @@ impl<'a> Loader<'a> {
     /// # Errors
     /// All problems of all files, variables and flags together.
     pub fn finish(mut self, agents: Vec<Value>) -> Result<Workspace, Problems> {
-        self.warn_of_unknown_variables();
-        self.warnings.extend(self.config.server.plain_text_warning());
+        let variables = self.overrides.environment.keys();
+        let unknown = environment::warnings(variables, &self.workspace.settings, &self.filled_in);
+        self.workspace.unread.extend(unknown);
+        self.workspace.warnings.extend(self.workspace.config.server.plain_text_warning());
         if !self.problems.is_empty() {
             return Err(self.into_problems());
         }
-        let Self { folder, files, config, settings, warnings, unread, .. } = self;
-        let warnings = unread.iter().cloned().chain(warnings).collect();
-        Ok(Workspace { folder: folder.to_owned(), config, agents, files, settings, warnings, unread })
-    }
-
-    /// The folder.
-    #[must_use]
-    pub fn folder(&self) -> &'a Path {
-        self.folder
+        let Workspace { warnings, unread, .. } = &mut self.workspace;
+        warnings.splice(..0, unread.iter().cloned());
+        Ok(Workspace { agents, ..self.workspace })
     }
 
     fn switchboard(&mut self) {
         self.warn_of_unread_files("switchboard.yaml", &["switchboard.yml", "switchboard.json"]);
         let node = self.file(Path::new("switchboard.yaml"));
-        let config = &mut self.config;
+        let Workspace { folder, config, settings, warnings, .. } = &mut self.workspace;
         let mut reader = Reader { overrides: Some(self.overrides), ..Reader::default() };
         reader.read("", node.as_ref(), |root| config.read(root));
-        config.server.tls.start_at(self.folder);
+        config.server.tls.start_at(folder);
         self.problems.append(&mut reader.problems);
-        self.settings = reader.settings;
-        let environment = &self.overrides.environment;
-        self.warnings.append(&mut push_notification::add(environment, &mut config.webhooks, &mut self.settings));
+        *settings = reader.settings;
+        warnings.extend(push_notification::add(&self.overrides.environment, &mut config.webhooks, settings));
     }
 
     /// One file with its variables filled in; nothing if it is not there or cannot be read, which is then reported.
     pub fn file(&mut self, path: &Path) -> Option<Node> {
-        let source = match std::fs::read_to_string(self.folder.join(path)) {
+        let source = match std::fs::read_to_string(self.workspace.folder.join(path)) {
             Ok(source) => source,
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             Err(error) => {
@@ -172,7 +149,7 @@ impl<'a> Loader<'a> {
             }
         };
         let name = self.shown(path);
-        self.files.push(name.to_string());
+        self.workspace.files.push(name.to_string());
         self.filled_in.extend(environment::filled_in(self.overrides.environment.keys(), &source));
         match document::parse(&name, &source) {
             Ok(mut node) => {
@@ -198,29 +175,23 @@ impl<'a> Loader<'a> {
     }
 
     /// A path relative to the current folder, as a person would type it.
-    #[must_use]
     pub fn shown(&self, path: &Path) -> Arc<str> {
-        let full = self.folder.join(path);
+        let full = self.workspace.folder.join(path);
         let short = full.strip_prefix(".").unwrap_or(&full);
         Arc::from(short.display().to_string())
     }
 
     /// Warns of files whose name is close to the expected one, which are not read.
     pub fn warn_of_unread_files(&mut self, name: &str, others: &[&str]) {
-        for other in others.iter().filter(|other| self.folder.join(other).is_file()) {
-            self.unread.push(format!("{} is not read: rename it to {name}", self.shown(Path::new(other))));
+        for other in others.iter().filter(|other| self.workspace.folder.join(other).is_file()) {
+            let unread = format!("{} is not read: rename it to {name}", self.shown(Path::new(other)));
+            self.workspace.unread.push(unread);
         }
-    }
-
-    /// All files are read by now.
-    fn warn_of_unknown_variables(&mut self) {
-        let variables = self.overrides.environment.keys();
-        self.unread.append(&mut environment::warnings(variables, &self.settings, &self.filled_in));
     }
 
     /// The problems in the order a person goes through them: flags and variables, then each file from top to bottom.
     fn into_problems(mut self) -> Problems {
-        let files = self.files;
+        let files = self.workspace.files;
         self.problems.sort_by_key(|problem| match &problem.origin {
             Origin::File { file, line } => {
                 (files.iter().position(|name| **name == **file).map(|index| index + 1), *line)
@@ -232,7 +203,6 @@ impl<'a> Loader<'a> {
 }
 
 /// The origin of a setting.
-#[must_use]
 pub fn origin_of(settings: &[Setting], key: &str) -> Origin {
     let setting = settings.iter().find(|setting| setting.key == key);
     setting.map_or(Origin::Default, |setting| setting.origin.clone())

@@ -17,7 +17,6 @@ use crate::serve::{ReloadReport, Reloader};
 
 type StatusReader = Box<dyn Fn() -> Status + Send + Sync>;
 
-/// Handles control requests.
 pub struct ControlHandler {
     keys: KeyService,
     webhooks: WebhookService,
@@ -36,13 +35,11 @@ struct ServerState {
 
 impl ControlHandler {
     /// A handler for a data directory that this process has locked.
-    #[must_use]
     pub fn new(keys: KeyService, webhooks: WebhookService, data_dir: PathBuf) -> Self {
         Self { keys, webhooks, waits: Some(DeliveryHold::NoServer), data_dir, server: None }
     }
 
     /// Adds what only a running server offers: status, reload and tasks.
-    #[must_use]
     pub fn with_server(
         mut self,
         status: impl Fn() -> Status + Send + Sync + 'static,
@@ -53,13 +50,10 @@ impl ControlHandler {
         self
     }
 
-    /// Sets why deliveries wait, if they do.
-    #[must_use]
     pub fn with_delivery_hold(self, waits: Option<DeliveryHold>) -> Self {
         Self { waits, ..self }
     }
 
-    /// Handles a request.
     pub async fn handle(&self, request: Request) -> Reply {
         let result = match request {
             Request::CreateKey(new) => self.keys.create(new).await.map_err(ControlError::new).and_then(value),

@@ -21,7 +21,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a failed accept, which as a rule is a lack of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The socket in the data directory.
 pub struct ControlListener {
     listener: UnixListener,
     path: PathBuf,
@@ -31,9 +30,6 @@ pub struct ControlListener {
 
 impl ControlListener {
     /// Opens the socket. The caller has locked the data directory, so an existing socket is stale.
-    ///
-    /// # Errors
-    /// If the socket cannot be made.
     pub fn open(data_dir: &Path) -> io::Result<Self> {
         let path = data_dir.join(FILE_NAME);
         match std::fs::remove_file(&path) {
@@ -47,7 +43,6 @@ impl ControlListener {
         Ok(Self { listener, path, owner })
     }
 
-    /// Serves until it is stopped.
     pub async fn run(self, handler: Arc<ControlHandler>, stop: CancellationToken) {
         loop {
             let accepted = tokio::select! {
@@ -58,7 +53,7 @@ impl ControlListener {
                 Ok((stream, _)) if self.trusts(&stream) => {
                     tokio::spawn(serve(stream, Arc::clone(&handler)));
                 }
-                Ok(_) => tracing::warn!("somebody else's process was refused at the control socket"),
+                Ok(_) => tracing::warn!("a process of another user was refused at the control socket"),
                 Err(error) => {
                     tracing::warn!(%error, "the control socket could not accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;

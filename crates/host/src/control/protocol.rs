@@ -13,19 +13,12 @@ use crate::keys::NewKey;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command")]
 pub enum Request {
-    /// Make a key.
     #[serde(rename = "keys.create")]
     CreateKey(NewKey),
-    /// List all keys.
     #[serde(rename = "keys.list")]
     ListKeys,
-    /// Revoke a key.
     #[serde(rename = "keys.revoke")]
-    RevokeKey {
-        /// Which one.
-        id: String,
-    },
-    /// Copy the database.
+    RevokeKey { id: String },
     #[serde(rename = "db.backup")]
     Backup {
         /// Where to; an absolute path that does not exist yet.
@@ -34,24 +27,25 @@ pub enum Request {
     /// Manage the tasks of all callers.
     #[serde(rename = "tasks")]
     Tasks(TaskRequest),
-    /// Manage webhooks.
     #[serde(rename = "webhooks")]
     Webhooks(WebhookRequest),
-    /// Reload the configuration.
     #[serde(rename = "config.reload")]
     Reload,
-    /// Report the status of the server.
     #[serde(rename = "status")]
     Status,
+}
+
+impl From<WebhookRequest> for Request {
+    fn from(request: WebhookRequest) -> Self {
+        Self::Webhooks(request)
+    }
 }
 
 /// The reply to a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reply {
-    /// The result.
     Done(Value),
-    /// The error.
     Refused(ControlError),
 }
 
@@ -59,7 +53,6 @@ pub enum Reply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{problem}")]
 pub struct ControlError {
-    /// What is wrong.
     pub problem: String,
     /// What to do about it; empty if the problem says so already.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -70,52 +63,38 @@ pub struct ControlError {
 }
 
 impl ControlError {
-    /// An error with this message.
     pub fn new(problem: impl ToString) -> Self {
         Self { problem: problem.to_string(), next: String::new(), code: String::new() }
     }
 
-    /// The same, with an error code.
-    #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.code = code.into();
         self
     }
 
-    /// The same, with what to do about it.
-    #[must_use]
     pub fn with_next(mut self, next: impl Into<String>) -> Self {
         self.next = next.into();
         self
     }
 }
 
-/// The JSON of a result.
 pub(super) fn value(answer: impl Serialize) -> Result<Value, ControlError> {
     serde_json::to_value(answer).map_err(ControlError::new)
 }
 
-/// A backup that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupReport {
-    /// Where it is.
     pub file: PathBuf,
-    /// How large it is.
     pub bytes: u64,
 }
 
-/// The status of a running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// Its process.
     pub pid: u32,
-    /// Its version.
     pub version: String,
-    /// Where it listens.
     pub address: String,
-    /// Whether it speaks TLS there.
     #[serde(default)]
     pub tls: bool,
     /// The base URL for clients on this machine.
@@ -124,8 +103,6 @@ pub struct Status {
     /// Its certificate, which may be self-signed.
     #[serde(default)]
     pub certificate: Option<PathBuf>,
-    /// The hosted agents.
     pub agents: Vec<String>,
-    /// Whether requests need a key.
     pub keys_required: bool,
 }

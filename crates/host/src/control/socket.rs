@@ -20,9 +20,6 @@ pub struct SocketPath {
 
 impl SocketPath {
     /// The path of the socket in a data directory.
-    ///
-    /// # Errors
-    /// If the path is too long and the directory cannot be opened.
     pub fn new(data_dir: &Path) -> io::Result<Self> {
         let path = data_dir.join(FILE_NAME);
         if path.as_os_str().as_bytes().len() <= LONGEST_PATH {
@@ -35,8 +32,6 @@ impl SocketPath {
         })
     }
 
-    /// The path, good as long as this lives.
-    #[must_use]
     pub fn as_path(&self) -> &Path {
         &self.path
     }

@@ -11,7 +11,6 @@ use crate::control::protocol::{ControlError, value};
 /// The most tasks in one reply.
 const PAGE: usize = 500;
 
-/// A task command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase")]
 pub enum TaskRequest {
@@ -20,14 +19,11 @@ pub enum TaskRequest {
         /// After which number; 0 for the oldest.
         after: i64,
     },
-    /// Stop one.
     Cancel {
-        /// Its id.
         id: String,
     },
 }
 
-/// A page of live tasks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LiveTaskPage {
     /// Oldest first.
@@ -40,13 +36,10 @@ pub struct LiveTaskPage {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LiveTask {
-    /// Its id.
     pub id: String,
-    /// Its agent.
     pub agent: String,
     /// Its owner: the id of a key, or `local`.
     pub caller: String,
-    /// Its conversation.
     pub context_id: String,
     /// Its state, such as `input-required`.
     pub state: String,
@@ -65,28 +58,22 @@ pub struct LiveTask {
     pub text: String,
 }
 
-/// The task that another one waits for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockedBy {
     /// As its owner sees it; `cancel` is the operator's command.
     #[serde(flatten)]
     pub blocker: BlockingTaskView,
-    /// Whose it is.
     pub caller: String,
 }
 
-/// A task that was stopped.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CanceledTask {
-    /// Its id.
     pub id: String,
-    /// Its state now.
     pub state: String,
 }
 
-/// Handles a request.
 pub(super) async fn handle(engine: &Engine, request: TaskRequest) -> Result<Value, ControlError> {
     match request {
         TaskRequest::List { after } => list(engine, after).await.and_then(value),

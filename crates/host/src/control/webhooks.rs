@@ -14,66 +14,44 @@ use crate::keys::KeyService;
 /// The caller of a server that runs without keys.
 pub const LOCAL_CALLER: &str = "local";
 
-/// A webhook command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum WebhookRequest {
-    /// List them.
     List {
-        /// Of which task.
         task: Option<String>,
-        /// In which state.
         state: Option<String>,
-        /// After which number.
         after: i64,
-        /// How many at most.
         limit: usize,
     },
-    /// Show one and its deliveries.
     Show {
-        /// Its number.
         webhook: i64,
     },
-    /// Send a delivery once more.
     Retry {
-        /// Its number.
         delivery: i64,
     },
-    /// Send dead letters once more.
     RetryDead {
         /// Of which task; without it all.
         task: Option<String>,
     },
-    /// Hold one back.
     Pause {
-        /// Its number.
         webhook: i64,
     },
-    /// Let one go on.
     Resume {
-        /// Its number.
         webhook: i64,
     },
-    /// List deliveries that were given up.
     DeadLetters {
-        /// After which number.
         after: i64,
-        /// How many at most.
         limit: usize,
     },
-    /// Show a caller's secrets.
     Secret {
-        /// Whose.
         caller: String,
     },
-    /// Give every caller a new secret.
     RotateSecret {
         /// For how long the old one is used too.
         overlap_ms: u64,
     },
 }
 
-/// A page of webhooks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WebhookPage {
     /// Oldest first.
@@ -82,10 +60,8 @@ pub struct WebhookPage {
     pub next: Option<i64>,
 }
 
-/// One webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WebhookDetails {
-    /// It.
     pub webhook: WebhookView,
     /// Its deliveries, newest first.
     #[serde(default)]
@@ -95,7 +71,6 @@ pub struct WebhookDetails {
 /// A webhook that was paused or resumed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ChangedWebhook {
-    /// It.
     pub webhook: WebhookView,
     /// What keeps a resumed one from going on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,17 +80,14 @@ pub struct ChangedWebhook {
 /// Why nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryHold {
-    /// No server runs.
     #[serde(rename = "no server runs on this data")]
     NoServer,
-    /// Webhooks are disabled.
     #[serde(rename = "webhooks.enabled is false")]
     Disabled,
 }
 
 impl DeliveryHold {
     /// When deliveries go on, as the end of a sentence after `as soon as`.
-    #[must_use]
     pub fn until(self) -> &'static str {
         match self {
             Self::NoServer => "a server runs on this data",
@@ -124,7 +96,6 @@ impl DeliveryHold {
     }
 }
 
-/// A page of dead letters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetterPage {
@@ -137,7 +108,6 @@ pub struct DeadLetterPage {
 /// How many deliveries are sent once more.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RetryReport {
-    /// So many.
     pub retried: u64,
     /// What keeps them from being sent now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,7 +122,6 @@ pub struct RotatedSecret {
     pub previous_until: Timestamp,
 }
 
-/// Handles a request.
 pub(super) async fn handle(
     service: &WebhookService,
     keys: &KeyService,

@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use crate::keys::scopes::KeyScopes;
 use crate::keys::secret::digest;
 
-/// Authenticates keys.
 pub struct KeyRing {
     loopback: bool,
     clock: Arc<dyn Clock>,
@@ -44,7 +43,6 @@ struct KeyEntry {
 impl KeyRing {
     /// The ring of a server: whether it listens on loopback only, and every key that is stored. Must be called within
     /// the runtime, because keys that expire are watched.
-    #[must_use]
     pub fn new(loopback: bool, clock: Arc<dyn Clock>, rows: &[KeyRow]) -> Self {
         let ring = Self { loopback, clock, state: RwLock::default() };
         for row in rows {
@@ -102,13 +100,11 @@ impl KeyRing {
     }
 
     /// Whether requests are served without a key.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.loopback && !self.state.read().closed.is_cancelled()
     }
 
     /// Cancelled once a key is, or ever was, there.
-    #[must_use]
     pub fn keyed(&self) -> CancellationToken {
         self.state.read().closed.clone()
     }

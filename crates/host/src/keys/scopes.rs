@@ -3,28 +3,22 @@
 use serde::{Deserialize, Serialize};
 use switchboard_engine::{AgentName, AgentScope, Scopes};
 
-/// What a key allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyScopes {
-    /// Which agents it may call.
     pub agents: KeyAgents,
     /// Whether it may use the operator API.
     pub admin: bool,
 }
 
-/// Which agents a key may call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum KeyAgents {
     /// Every one, also those added later.
     All,
-    /// These only.
     Only(Vec<String>),
 }
 
 impl KeyAgents {
-    /// As it is typed.
-    #[must_use]
     pub fn shown(&self) -> String {
         match self {
             Self::All => "all".to_owned(),

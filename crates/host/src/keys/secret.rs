@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use switchboard_engine::sha256;
 
-/// The prefix of every key.
 const KEY_PREFIX: &str = "a2a_";
 /// Length of the part that lists show, to tell keys apart: 36 of the 256 bits.
 const SHOWN_LENGTH: usize = KEY_PREFIX.len() + 6;
@@ -13,10 +12,6 @@ const SHOWN_LENGTH: usize = KEY_PREFIX.len() + 6;
 pub struct Secret(String);
 
 impl Secret {
-    /// A new one.
-    ///
-    /// # Errors
-    /// If the system has no random numbers.
     pub fn generate() -> Result<Self, getrandom::Error> {
         let mut bits = [0; 32];
         getrandom::fill(&mut bits)?;
@@ -24,13 +19,11 @@ impl Secret {
     }
 
     /// The key, to be shown once.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
     /// Its beginning, for lists.
-    #[must_use]
     pub fn prefix(&self) -> &str {
         self.0.get(..SHOWN_LENGTH).unwrap_or(KEY_PREFIX)
     }

@@ -21,30 +21,23 @@ pub enum KeyError {
     /// The name is of no use in a list.
     #[error("the name of a key may have up to {LONGEST_NAME} characters and no line breaks")]
     Name,
-    /// There is no such key.
     #[error("there is no key {0:?}; switchboard keys list shows them all")]
     Unknown(String),
-    /// It was revoked before.
     #[error("the key {0} is already revoked")]
     AlreadyRevoked(String),
-    /// The system has no random numbers.
     #[error("the system gave no random numbers: {0}")]
     Random(#[from] getrandom::Error),
-    /// The store failed.
     #[error("{0}")]
     Store(#[from] StoreError),
-    /// The scopes could not be written down.
     #[error("the scopes cannot be stored: {0}")]
     Scopes(#[from] serde_json::Error),
 }
 
-/// A key to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewKey {
     /// What its maker calls it; may be empty.
     pub name: String,
-    /// What it allows.
     pub scopes: KeyScopes,
     /// For how long; without it for good.
     pub expires_in_ms: Option<u64>,
@@ -69,7 +62,6 @@ pub struct CreatedKey {
 pub struct KeyView {
     /// What it is called in commands and logs, and the owner of the tasks it starts.
     pub id: String,
-    /// What its maker called it.
     pub name: String,
     /// The beginning of the key itself.
     pub prefix: String,
@@ -77,11 +69,9 @@ pub struct KeyView {
     pub scopes: Option<KeyScopes>,
     /// Whether it is `usable`, `expired` or `revoked`.
     pub state: String,
-    /// When it was made.
     pub created_at: Timestamp,
     /// From when on it is refused.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -105,7 +95,6 @@ impl KeyView {
     }
 }
 
-/// Creates, lists and revokes keys.
 pub struct KeyService {
     store: Arc<SqliteStore>,
     clock: Arc<dyn Clock>,
@@ -114,15 +103,11 @@ pub struct KeyService {
 
 impl KeyService {
     /// A service over a store, with the key ring of the running server, if there is one.
-    #[must_use]
     pub fn new(store: Arc<SqliteStore>, clock: Arc<dyn Clock>, ring: Option<Arc<KeyRing>>) -> Self {
         Self { store, clock, ring }
     }
 
     /// Makes a key. In force when this returns.
-    ///
-    /// # Errors
-    /// If it could not be stored.
     pub async fn create(&self, new: NewKey) -> Result<CreatedKey, KeyError> {
         let name = new.name.trim();
         if name.chars().count() > LONGEST_NAME || name.contains(char::is_control) {
@@ -150,10 +135,6 @@ impl KeyService {
         Ok(CreatedKey { secret: secret.reveal().to_owned(), key: KeyView::of(row, now), first })
     }
 
-    /// Every key, oldest first.
-    ///
-    /// # Errors
-    /// If the store failed.
     pub async fn list(&self) -> Result<Vec<KeyView>, KeyError> {
         let now = self.clock.now();
         let rows = self.store.list_keys().await?;
@@ -161,9 +142,6 @@ impl KeyService {
     }
 
     /// Revokes a key, and ends its open requests.
-    ///
-    /// # Errors
-    /// If there is no such key, or it was revoked before.
     pub async fn revoke(&self, id: &str) -> Result<KeyView, KeyError> {
         let now = self.clock.now();
         let revoked = self.store.revoke_key(id, now).await?;

@@ -236,7 +236,6 @@ fn full(path: &Path) -> PathBuf {
 }
 
 /// The address as this machine reaches it: a listener on every interface has no address of its own.
-#[must_use]
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

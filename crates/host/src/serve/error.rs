@@ -98,7 +98,6 @@ pub enum StartError {
 
 impl StartError {
     /// What to do about it; empty if the message says so already.
-    #[must_use]
     pub fn next_step(&self) -> String {
         match self {
             Self::Children(_) => "check that the data directory can be written and that /proc is there".to_owned(),
@@ -128,7 +127,6 @@ impl StartError {
     }
 
     /// Whether another process has the data directory.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         matches!(self, Self::DataHeld { .. })
     }

@@ -31,7 +31,6 @@ pub type FleetFactory = Box<dyn FnOnce(&Path, &Arc<dyn Clock>) -> Result<Fleet, 
 
 impl Fleet {
     /// These agents, without a lifecycle.
-    #[must_use]
     pub fn of(hosted: Vec<Hosted>) -> FleetFactory {
         Box::new(move |_, _| Ok(Self { hosted, lifecycle: None }))
     }

@@ -54,7 +54,7 @@ pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>
         public_base_url: server.base_url(address).as_str().to_owned(),
         open: false,
         tls,
-        allowed_origins: server.allowed_origins.iter().map(|origin| origin.as_str().to_owned()).collect(),
+        allowed_origins: server.allowed_origins.iter().map(|origin| origin.0.clone()).collect(),
         trusted_proxies: server.trusted_proxies.iter().map(|network| network.0).collect(),
         strict_version: server.strict_version,
         card_default: match config.cards.default {

@@ -171,7 +171,7 @@ fn key_header(text: &str) -> Result<HeaderName, String> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "clap wants a parser that could fail")]
-fn secret(text: &str) -> Result<Secret, String> {
+pub(crate) fn secret(text: &str) -> Result<Secret, String> {
     Ok(Secret::Plain(text.to_owned()))
 }
 

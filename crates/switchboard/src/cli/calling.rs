@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use switchboard_host::printer::Printer;
 
+use crate::cli::DataFlags;
 use crate::cli::task::TaskCommand;
-use crate::cli::{CallFlags, DataFlags};
-use crate::commands::calling;
+use crate::commands::calling::{self, Call, NoOptions};
 
 const SEND: &str = with_exit_codes!(
     "The agent makes a task of the message and answers when the task has ended or needs something from you. What it has produced comes first, then the task's id, its context (the conversation it belongs to) and its state, and if there is something to do next, the command for it.",
@@ -75,26 +75,10 @@ Exit codes: 0 nothing failed that the specification demands; 1 something did; 2 
 pub(super) enum CallingCommand {
     /// Send a message to an agent and wait for its answer
     #[command(override_usage = "switchboard send [OPTIONS] AGENT TEXT...", after_help = SEND)]
-    Send {
-        /// The agent: a URL, a file with its card, or a name of the workspace
-        agent: Option<String>,
-        /// What to say; - reads it from standard input
-        text: Vec<String>,
-        #[command(flatten)]
-        options: calling::send::SendOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Send(Call<MessageWords, calling::send::SendOptions>),
     /// Talk with an agent, a line at a time
     #[command(override_usage = "switchboard chat [OPTIONS] AGENT", after_help = CHAT)]
-    Chat {
-        #[command(flatten)]
-        agent: AgentWord,
-        #[command(flatten)]
-        options: calling::chat::ChatOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Chat(Call<AgentWord, calling::chat::ChatOptions>),
     /// Show what an agent says of itself: its card
     #[command(
         override_usage = "switchboard card [get] [OPTIONS] AGENT",
@@ -106,38 +90,23 @@ pub(super) enum CallingCommand {
         #[command(subcommand)]
         command: Option<CardCommand>,
         #[command(flatten)]
-        arguments: CardArguments,
+        call: Call<AgentWord, calling::card::CardOptions>,
     },
     /// List what an agent is good at
     #[command(override_usage = "switchboard skills [OPTIONS] AGENT", after_help = SKILLS)]
-    Skills {
-        #[command(flatten)]
-        agent: AgentWord,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Skills(Call<AgentWord, NoOptions>),
     /// Say whether an agent keeps to the specification, and what to put right
     #[command(
         visible_alias = "check",
         override_usage = "switchboard conformance [OPTIONS] AGENT",
         after_help = CONFORMANCE
     )]
-    Conformance {
-        #[command(flatten)]
-        agent: AgentWord,
-        #[command(flatten)]
-        options: calling::conformance::ConformanceOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Conformance(Call<AgentWord, calling::conformance::ConformanceOptions>),
     /// Look after what was sent: tasks, their files, their webhooks
     #[command(subcommand)]
     Task(TaskCommand),
     /// List the agents that can be called by name
-    Agents {
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    Agents(DataFlags),
     /// Get a token for an agent that asks for OAuth, or forget it
     #[command(subcommand)]
     Auth(AuthCommand),
@@ -147,84 +116,67 @@ pub(super) enum CallingCommand {
 pub(super) enum CardCommand {
     /// Show the card
     #[command(override_usage = "switchboard card get [OPTIONS] AGENT", after_help = CARD)]
-    Get {
-        #[command(flatten)]
-        arguments: CardArguments,
-    },
+    Get(Call<AgentWord, calling::card::CardOptions>),
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuthCommand {
     /// Get a token and keep it for calls to this agent
     #[command(override_usage = "switchboard auth login [OPTIONS] AGENT", after_help = LOGIN)]
-    Login {
-        #[command(flatten)]
-        agent: AgentWord,
-        #[command(flatten)]
-        options: calling::auth::LoginOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Login(Call<AgentWord, calling::auth::LoginOptions>),
     /// Forget the token for an agent
     #[command(override_usage = "switchboard auth logout [OPTIONS] AGENT", after_help = LOGOUT)]
-    Logout {
-        #[command(flatten)]
-        agent: AgentWord,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Logout(Call<AgentWord, NoOptions>),
 }
 
 #[derive(Debug, Clone, Args)]
-pub(super) struct AgentWord {
+pub(crate) struct AgentWord {
     /// The agent: a URL, a file with its card, or a name of the workspace
-    agent: Option<String>,
+    pub(crate) agent: Option<String>,
 }
 
-impl AgentWord {
-    pub(super) fn words(self) -> Vec<String> {
-        self.agent.into_iter().collect()
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MessageWords {
+    #[command(flatten)]
+    agent: AgentWord,
+    /// What to say; - reads it from standard input
+    text: Vec<String>,
+}
+
+impl From<AgentWord> for Vec<String> {
+    fn from(word: AgentWord) -> Self {
+        word.agent.into_iter().collect()
     }
 }
 
-#[derive(Debug, Args)]
-pub(super) struct CardArguments {
-    #[command(flatten)]
-    agent: AgentWord,
-    #[command(flatten)]
-    options: calling::card::CardOptions,
-    #[command(flatten)]
-    flags: Box<CallFlags>,
+impl From<MessageWords> for Vec<String> {
+    fn from(words: MessageWords) -> Self {
+        words.agent.agent.into_iter().chain(words.text).collect()
+    }
 }
 
 impl CallingCommand {
     /// Whether nothing but the text of the answer is wanted.
     pub(super) fn is_quiet(&self) -> bool {
-        matches!(self, Self::Send { options, .. } if options.is_quiet())
+        matches!(self, Self::Send(call) if call.options.is_quiet())
     }
 
     pub(super) fn run(self, printer: Printer) -> ExitCode {
         match self {
-            Self::Send { agent, text, options, flags } => {
-                calling::send::run(agent.into_iter().chain(text).collect(), &options, &flags, printer)
+            Self::Send(call) => calling::send::run(call, printer),
+            Self::Chat(call) => call.open([], printer, calling::chat::run),
+            Self::Card { command: Some(CardCommand::Get(call)), .. } | Self::Card { command: None, call } => {
+                call.open([], printer, calling::card::run)
             }
-            Self::Chat { agent, options, flags } => calling::chat::run(agent.words(), &options, &flags, printer),
-            Self::Card { command: Some(CardCommand::Get { arguments }), .. }
-            | Self::Card { command: None, arguments } => {
-                let CardArguments { agent, options, flags } = arguments;
-                calling::card::run(agent.words(), &options, &flags, printer)
-            }
-            Self::Skills { agent, flags } => calling::skills::run(agent.words(), &flags, printer),
-            Self::Conformance { agent, options, mut flags } => {
-                flags.is_pinned = true;
-                calling::conformance::run(agent.words(), &options, &flags, printer)
+            Self::Skills(call) => call.open([], printer, calling::skills::run),
+            Self::Conformance(mut call) => {
+                call.flags.is_pinned = true;
+                call.open([], printer, calling::conformance::run)
             }
             Self::Task(command) => command.run(printer),
-            Self::Agents { flags } => calling::agents::run(&flags, printer),
-            Self::Auth(AuthCommand::Login { agent, options, flags }) => {
-                calling::auth::login(agent.words(), &options, &flags, printer)
-            }
-            Self::Auth(AuthCommand::Logout { agent, flags }) => calling::auth::logout(agent.words(), &flags, printer),
+            Self::Agents(flags) => calling::agents::run(&flags, printer),
+            Self::Auth(AuthCommand::Login(call)) => call.open([], printer, calling::auth::login),
+            Self::Auth(AuthCommand::Logout(call)) => calling::auth::logout(call, printer),
         }
     }
 }

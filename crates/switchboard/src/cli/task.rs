@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
-use crate::commands::calling::task;
+use crate::cli::AgentWord;
+use crate::commands::calling::task::{self, push_config};
+use crate::commands::calling::{Call, NoOptions};
 
 const GET: &str = with_exit_codes!(
     "Examples:",
@@ -43,7 +44,7 @@ const SUBSCRIBE: &str = with_exit_codes!(
 const DOWNLOAD: &str = with_exit_codes!("Examples:", "  switchboard task download painter ID --out pictures");
 
 const PUSH: &str = with_exit_codes!(
-    "A webhook is an address of yours that the agent calls with every change of a task, so that nobody has to wait for it.",
+    "A webhook is an address of yours that the agent calls with every change of a task, so that no client has to wait for it.",
     "The protocol calls it a push notification configuration.",
     "",
     "Example:",
@@ -54,54 +55,19 @@ const PUSH: &str = with_exit_codes!(
 pub(super) enum TaskCommand {
     /// Show a task (what became of a message): where it stands and what it has produced
     #[command(override_usage = "switchboard task get [OPTIONS] AGENT ID", after_help = GET)]
-    Get {
-        #[command(flatten)]
-        words: TaskWords,
-        #[command(flatten)]
-        options: task::get::GetOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Get(Call<TaskWords, task::get::GetOptions>),
     /// List tasks, the newest first
     #[command(override_usage = "switchboard task list [OPTIONS] [AGENT]", after_help = LIST)]
-    List {
-        /// The agent: a URL, a file with its card, or a name of the workspace
-        agent: Option<String>,
-        #[command(flatten)]
-        options: task::list::ListOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    List(Call<AgentWord, task::list::ListOptions>),
     /// Stop a task
     #[command(override_usage = "switchboard task cancel [OPTIONS] [AGENT] ID", after_help = CANCEL)]
-    Cancel {
-        #[command(flatten)]
-        words: TaskWords,
-        #[command(flatten)]
-        options: task::cancel::CancelOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Cancel(Call<TaskWords, task::cancel::CancelOptions>),
     /// Watch a task until it ends or waits for you
     #[command(override_usage = "switchboard task subscribe [OPTIONS] AGENT ID", after_help = SUBSCRIBE)]
-    Subscribe {
-        #[command(flatten)]
-        words: TaskWords,
-        #[command(flatten)]
-        options: task::subscribe::SubscribeOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Subscribe(Call<TaskWords, task::subscribe::SubscribeOptions>),
     /// Save the files that a task has produced
     #[command(override_usage = "switchboard task download [OPTIONS] AGENT ID", after_help = DOWNLOAD)]
-    Download {
-        #[command(flatten)]
-        words: TaskWords,
-        #[command(flatten)]
-        options: task::download::DownloadOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Download(Call<TaskWords, task::download::DownloadOptions>),
     /// Say where the agent shall report a task's changes (webhooks)
     #[command(subcommand)]
     PushConfig(PushConfigCommand),
@@ -111,44 +77,22 @@ pub(super) enum TaskCommand {
 pub(super) enum PushConfigCommand {
     /// Have the agent report a task's changes to an address of yours
     #[command(override_usage = "switchboard task push-config set [OPTIONS] --url URL AGENT ID", after_help = PUSH)]
-    Set {
-        #[command(flatten)]
-        words: TaskWords,
-        #[command(flatten)]
-        options: task::push_config::PushConfigOptions,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Set(Call<TaskWords, push_config::PushConfigOptions>),
     /// Show one webhook of a task
     #[command(override_usage = "switchboard task push-config get [OPTIONS] AGENT ID WEBHOOK", after_help = PUSH)]
-    Get {
-        #[command(flatten)]
-        words: WebhookWords,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Get(Call<WebhookWords, NoOptions>),
     /// List the webhooks of a task
     #[command(override_usage = "switchboard task push-config list [OPTIONS] AGENT ID", after_help = PUSH)]
-    List {
-        #[command(flatten)]
-        words: TaskWords,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    List(Call<TaskWords, NoOptions>),
     /// Remove a webhook of a task
     #[command(override_usage = "switchboard task push-config delete [OPTIONS] AGENT ID WEBHOOK", after_help = PUSH)]
-    Delete {
-        #[command(flatten)]
-        words: WebhookWords,
-        #[command(flatten)]
-        flags: Box<CallFlags>,
-    },
+    Delete(Call<WebhookWords, NoOptions>),
 }
 
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct TaskWords {
-    /// The agent: a URL, a file with its card, or a name of the workspace
-    agent: Option<String>,
+pub(crate) struct TaskWords {
+    #[command(flatten)]
+    agent: AgentWord,
     /// Id of the task, as send and task list show it
     id: Option<String>,
 }
@@ -161,40 +105,34 @@ pub(super) struct WebhookWords {
     webhook: Option<String>,
 }
 
-impl TaskWords {
-    fn words(self) -> Vec<String> {
-        [self.agent, self.id].into_iter().flatten().collect()
+impl From<TaskWords> for Vec<String> {
+    fn from(words: TaskWords) -> Self {
+        [words.agent.agent, words.id].into_iter().flatten().collect()
     }
 }
 
-impl WebhookWords {
-    fn words(self) -> Vec<String> {
-        self.task.words().into_iter().chain(self.webhook).collect()
+impl From<WebhookWords> for Vec<String> {
+    fn from(words: WebhookWords) -> Self {
+        Self::from(words.task).into_iter().chain(words.webhook).collect()
     }
 }
+
+/// What the words after the agent are called.
+const ID: &str = "the id of the task";
+const WEBHOOK: &str = "the id of the webhook";
 
 impl TaskCommand {
     pub(super) fn run(self, printer: Printer) -> ExitCode {
         match self {
-            Self::Get { words, options, flags } => task::get::run(words.words(), options, &flags, printer),
-            Self::List { agent, options, flags } => {
-                task::list::run(agent.into_iter().collect(), options, &flags, printer)
-            }
-            Self::Cancel { words, options, flags } => task::cancel::run(words.words(), &options, &flags, printer),
-            Self::Subscribe { words, options, flags } => task::subscribe::run(words.words(), &options, &flags, printer),
-            Self::Download { words, options, flags } => task::download::run(words.words(), &options, &flags, printer),
-            Self::PushConfig(command) => command.run(printer),
-        }
-    }
-}
-
-impl PushConfigCommand {
-    fn run(self, printer: Printer) -> ExitCode {
-        match self {
-            Self::Set { words, options, flags } => task::push_config::set(words.words(), options, &flags, printer),
-            Self::Get { words, flags } => task::push_config::get(words.words(), &flags, printer),
-            Self::List { words, flags } => task::push_config::list(words.words(), &flags, printer),
-            Self::Delete { words, flags } => task::push_config::delete(words.words(), &flags, printer),
+            Self::Get(call) => call.open([ID], printer, task::get::run),
+            Self::List(call) => task::list::run(call, printer),
+            Self::Cancel(call) => task::cancel::run(call, printer),
+            Self::Subscribe(call) => call.open([ID], printer, task::subscribe::run),
+            Self::Download(call) => call.open([ID], printer, task::download::run),
+            Self::PushConfig(PushConfigCommand::Set(call)) => call.open([ID], printer, push_config::set),
+            Self::PushConfig(PushConfigCommand::Get(call)) => call.open([ID, WEBHOOK], printer, push_config::get),
+            Self::PushConfig(PushConfigCommand::List(call)) => call.open([ID], printer, push_config::list),
+            Self::PushConfig(PushConfigCommand::Delete(call)) => call.open([ID, WEBHOOK], printer, push_config::delete),
         }
     }
 }

@@ -8,56 +8,32 @@ use switchboard_host::config::value::Scalar;
 use switchboard_host::control::LOCAL_CALLER;
 use switchboard_host::printer::Printer;
 
-use crate::cli::DataFlags;
+use crate::cli::{DataFlags, OnData};
 use crate::commands::webhooks;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WebhooksCommand {
     /// List webhooks and how far they have come
-    List {
-        #[command(flatten)]
-        options: webhooks::list::WebhookListOptions,
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    List(OnData<webhooks::list::WebhookListOptions>),
     /// Show a webhook and its newest deliveries
-    Show {
-        /// Number of the webhook, as the list shows it
-        number: i64,
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    Show(OnData<WebhookNumber>),
     /// Send a delivery once more, or all that were given up
-    Retry {
-        #[command(flatten)]
-        options: webhooks::retry::RetryOptions,
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    Retry(OnData<webhooks::retry::RetryOptions>),
     /// Hold a webhook back; what it is not told waits
-    Pause {
-        /// Number of the webhook, as the list shows it
-        number: i64,
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    Pause(OnData<WebhookNumber>),
     /// Let a paused or disabled webhook go on where it was
-    Resume {
-        /// Number of the webhook, as the list shows it
-        number: i64,
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    Resume(OnData<WebhookNumber>),
     /// List deliveries that were given up
-    DeadLetters {
-        #[command(flatten)]
-        page: PageFlags,
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    DeadLetters(OnData<PageFlags>),
     /// Show or rotate the secrets that deliveries are signed with
     #[command(subcommand)]
     Secret(SecretCommand),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct WebhookNumber {
+    /// Number of the webhook, as the list shows it
+    number: i64,
 }
 
 #[derive(Debug, Subcommand)]
@@ -95,12 +71,12 @@ pub(crate) struct PageFlags {
 impl WebhooksCommand {
     pub(super) fn run(self, printer: Printer) -> ExitCode {
         match self {
-            Self::List { options, flags } => webhooks::list::run(&flags, options, printer),
-            Self::Show { number, flags } => webhooks::show::run(&flags, number, printer),
-            Self::Retry { options, flags } => webhooks::retry::run(&flags, options, printer),
-            Self::Pause { number, flags } => webhooks::pause::pause(&flags, number, printer),
-            Self::Resume { number, flags } => webhooks::pause::resume(&flags, number, printer),
-            Self::DeadLetters { page, flags } => webhooks::dead_letters::run(&flags, page, printer),
+            Self::List(OnData { options, flags }) => webhooks::list::run(&flags, options, printer),
+            Self::Show(OnData { options, flags }) => webhooks::show::run(&flags, options.number, printer),
+            Self::Retry(OnData { options, flags }) => webhooks::retry::run(&flags, options, printer),
+            Self::Pause(OnData { options, flags }) => webhooks::pause::pause(&flags, options.number, printer),
+            Self::Resume(OnData { options, flags }) => webhooks::pause::resume(&flags, options.number, printer),
+            Self::DeadLetters(OnData { options, flags }) => webhooks::dead_letters::run(&flags, options, printer),
             Self::Secret(SecretCommand::Show { caller, flags }) => webhooks::secret::show(&flags, caller, printer),
             Self::Secret(SecretCommand::Rotate { overlap, flags }) => {
                 webhooks::secret::rotate(&flags, overlap, printer)

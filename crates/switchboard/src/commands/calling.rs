@@ -38,6 +38,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::Args;
 use http::{HeaderName, HeaderValue};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
@@ -81,6 +82,36 @@ impl OneLine {
             true => printer.json_line(value),
             false => printer.json(value),
         }
+    }
+}
+
+/// What was typed for a command that calls an agent: which one, what is wanted of it, and how to call it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Call<W: Args, O: Args> {
+    #[command(flatten)]
+    words: W,
+    #[command(flatten)]
+    pub(crate) options: O,
+    #[command(flatten)]
+    pub(crate) flags: Box<CallFlags>,
+}
+
+/// For commands that have no options of their own.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NoOptions {}
+
+impl<W: Args + Into<Vec<String>>, O: Args> Call<W, O> {
+    /// Runs a command on a client for the agent. `names` says what the words after the agent are.
+    pub(crate) fn open<const WORDS: usize>(
+        self,
+        names: [&str; WORDS],
+        printer: Printer,
+        command: impl AsyncFnOnce(AgentCall<'_>, [String; WORDS], O) -> Result<ExitCode, Failure>,
+    ) -> ExitCode {
+        run(printer, async {
+            let (agent, words) = agent_and_words(self.words.into(), &self.flags, names)?;
+            command(AgentCall::open(&agent, &self.flags, printer).await?, words, self.options).await
+        })
     }
 }
 
@@ -134,22 +165,21 @@ fn is_url(word: &str) -> bool {
 }
 
 /// A client for one agent, with the options of the command.
-struct AgentCall {
+pub(crate) struct AgentCall<'a> {
+    flags: &'a CallFlags,
+    printer: Printer,
     client: Client,
     egress: Egress,
     context: CallContext,
     /// The flags and the name of the agent, for the next command to type.
     again: String,
-    /// The flags that name the local server's data.
-    data_flags: String,
     deadline: Option<(Instant, Duration)>,
     identity: CallerIdentity,
     is_local: bool,
-    is_debug: bool,
 }
 
-impl AgentCall {
-    async fn open(agent: &str, flags: &CallFlags) -> Result<Self, Failure> {
+impl<'a> AgentCall<'a> {
+    async fn open(agent: &str, flags: &'a CallFlags, printer: Printer) -> Result<Self, Failure> {
         let Target { mut peer, mut roots, certificate, is_local, card } = target::find(agent, &flags.workspace).await?;
         let guard = CredentialGuard::new(&peer, flags)?;
         if !peer.headers.is_empty() {
@@ -195,15 +225,15 @@ impl AgentCall {
             debug::start(identity.secrets(client.peer()));
         }
         let mut call = Self {
+            flags,
+            printer,
             client,
             egress,
             context,
             again: format!("{}{}", flags.again(), agent_again(agent, flags)),
-            data_flags: flags.workspace.again(),
             deadline: limit.map(|limit| (Instant::now() + limit, limit)),
             identity,
             is_local,
-            is_debug: flags.debug,
         };
         if !flags.origins.differs("api_key_header", API_KEY_HEADER)
             && matches!(call.client.peer().credentials, Credentials::ApiKey { .. })
@@ -310,9 +340,9 @@ fn warn(flags: &CallFlags, identity: &CallerIdentity) {
         (true, CallerIdentity::Anonymous) => {
             printer.warning("certificates are not checked: anybody may be the one who answers")
         }
-        (true, _) => printer.warning(
-            "certificates are not checked and CREDENTIALS ARE SENT: whoever answers gets them, whoever that is",
-        ),
+        (true, _) => {
+            printer.warning("certificates are not checked and CREDENTIALS ARE SENT: any server that answers gets them")
+        }
     }
 }
 

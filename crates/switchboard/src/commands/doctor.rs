@@ -11,9 +11,9 @@ mod known_programs;
 mod login;
 mod probe_runner;
 mod program;
-mod progress;
 mod report;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,14 +22,13 @@ use switchboard_host::flags::ConfigFlags;
 use switchboard_host::printer::Printer;
 use tokio::task::JoinSet;
 
-use crate::commands::short;
+use crate::commands::{StatusLine, short};
 use crate::config::FleetConfig;
 use crate::config::agents::Kind;
 use agent::AgentReport;
 use finding::{Finding, Level};
 use known_programs::ProgramReport;
 use probe_runner::ProbeRunner;
-use progress::Progress;
 use report::DoctorReport;
 
 /// Ctrl-C. Shells say the same.
@@ -83,24 +82,21 @@ async fn looked_at(
         let (probes, name) = (probes.clone(), agent.name.to_string());
         parts.spawn(async move { Part::Agent(index, agent::look(&probes, name, &cli).await) });
     }
-    let mut progress = Progress::new(printer, parts.len());
-    let (mut programs, mut agents) = (Vec::new(), Vec::new());
-    while let Some(part) = parts.join_next().await {
-        match part {
-            Ok(Part::Program(index, report)) => programs.push((index, report)),
-            Ok(Part::Agent(index, report)) => agents.push((index, report)),
+    let progress = StatusLine::new(printer);
+    let (mut programs, mut agents) = (BTreeMap::new(), BTreeMap::new());
+    loop {
+        progress.draw(&format!("looking at programs and agents, {} left", parts.len()));
+        match parts.join_next().await {
+            None => break,
+            Some(Ok(Part::Program(index, report))) => drop(programs.insert(index, report)),
+            Some(Ok(Part::Agent(index, report))) => drop(agents.insert(index, report)),
             // A check fails to join only by a panic, and dropping its report would read as success.
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+            Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
         }
-        progress.one_less();
     }
     drop(progress);
-    DoctorReport::new(folder.to_owned(), configuration, in_order(programs), in_order(agents))
-}
-
-fn in_order<T>(mut parts: Vec<(usize, T)>) -> Vec<T> {
-    parts.sort_by_key(|(index, _)| *index);
-    parts.into_iter().map(|(_, part)| part).collect()
+    let (programs, agents) = (programs.into_values().collect(), agents.into_values().collect());
+    DoctorReport { folder: folder.to_owned(), configuration, programs, agents }
 }
 
 /// The findings of `config check`.

@@ -10,6 +10,7 @@ use switchboard_host::config::document::Node;
 use switchboard_host::config::problem::{Mismatch, Origin};
 use switchboard_host::config::section::{Reader, Section};
 use switchboard_host::config::value::{Scalar, choice};
+use switchboard_host::word_setting;
 
 use crate::config::cli_agent::permissions::SkillPermissions;
 use crate::config::cli_agent::{CliAgent, permission_checks};
@@ -175,7 +176,7 @@ pub enum WebhookEvents {
     All,
     /// Every change of status.
     Status,
-    /// Only when the task ends or waits for somebody.
+    /// Only when the task ends or waits for its caller.
     Stops,
 }
 
@@ -229,7 +230,6 @@ impl Agent {
     }
 
     /// The demo agents, for a workspace that configures none: one of each kind, under its own name.
-    #[must_use]
     pub fn demo_fleet() -> Vec<Self> {
         let named = |(name, builtin): (&str, Builtin)| {
             let kind = Kind::Builtin(BuiltinAgent { builtin });
@@ -359,7 +359,6 @@ impl Entry {
     }
 
     /// What it is called.
-    #[must_use]
     pub fn name(&self) -> &AgentName {
         match self {
             Self::Hosted(agent) => &agent.name,
@@ -411,28 +410,8 @@ impl Scalar for Builtin {
     }
 }
 
-impl Scalar for Blocking {
-    const WRITE: &'static str = "block or return";
+word_setting!(Blocking: "block" => Block or "return" => Return);
 
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("block", Self::Block), ("return", Self::Return)])
-    }
-}
+word_setting!(WebhookPayload: "task" => Task, "status-update" => StatusUpdate or "stream-response" => StreamResponse);
 
-impl Scalar for WebhookPayload {
-    const WRITE: &'static str = "task, status-update or stream-response";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let choices =
-            [("task", Self::Task), ("status-update", Self::StatusUpdate), ("stream-response", Self::StreamResponse)];
-        choice(text, &choices)
-    }
-}
-
-impl Scalar for WebhookEvents {
-    const WRITE: &'static str = "all, status or stops";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("all", Self::All), ("status", Self::Status), ("stops", Self::Stops)])
-    }
-}
+word_setting!(WebhookEvents: "all" => All, "status" => Status or "stops" => Stops);

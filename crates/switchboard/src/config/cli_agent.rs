@@ -16,18 +16,17 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::section::Section;
 use switchboard_host::config::size::Count;
 use switchboard_host::config::time_span::{TimeLimit, TimeSpan};
-use switchboard_host::config::value::{Scalar, choice};
+use switchboard_host::word_setting;
 
 use crate::config::cli_agent::arguments::{Arguments, Command};
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::generic::{Approval, Input, Output, Separator};
 use crate::config::cli_agent::output_limits::OutputLimits;
 use crate::config::cli_agent::permissions::Permissions;
-use crate::config::cli_agent::profiles::{ProfileName, Profiles, Selected};
+use crate::config::cli_agent::profiles::{Profile, Profiles, Selected};
 use crate::config::cli_agent::variable_name::VariableName;
 use crate::config::path_text;
 
@@ -324,8 +323,7 @@ impl CliAgent {
     }
 
     /// What a task is done with: by its profile, or as the agent itself says.
-    #[must_use]
-    pub fn selected(&self, profile: Option<ProfileName>) -> Selected<'_> {
+    pub fn selected<'a>(&'a self, profile: Option<&'a Profile>) -> Selected<'a> {
         let own = Selected {
             cli: self.cli,
             program: self.program.as_deref(),
@@ -335,9 +333,9 @@ impl CliAgent {
             effort: self.effort.as_deref(),
             efforts: &self.efforts,
         };
-        match (&self.profiles, profile) {
-            (Some(profiles), Some(name)) => profiles.get(name).over(own),
-            _ => own,
+        match profile {
+            Some(profile) => profile.over(own),
+            None => own,
         }
     }
 }
@@ -358,10 +356,4 @@ fn refuse_stranger(section: &mut Section<'_, '_>, key: &str, value: Option<&str>
     section.refuse(key, format!("\"{value}\" is not among {list_key}"), right);
 }
 
-impl Scalar for Worktree {
-    const WRITE: &'static str = "off, keep or remove";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("off", Self::Off), ("keep", Self::Keep), ("remove", Self::Remove)])
-    }
-}
+word_setting!(Worktree: "off" => Off, "keep" => Keep or "remove" => Remove);

@@ -81,14 +81,14 @@ fn entries(loader: &mut Loader<'_>) -> Vec<Entry> {
     }
     let served = if entries.is_empty() { ", so that the demo agents are served" } else { "" };
     let warning = |file| format!("{file} lists no agent{served}: write them under agents, or remove the file");
-    loader.warnings.extend(empty.into_iter().map(warning));
+    loader.workspace.warnings.extend(empty.into_iter().map(warning));
     entries
 }
 
 /// The files of `agents.d/`, by name, so that the order is the same everywhere.
 fn agent_folder(loader: &mut Loader<'_>) -> BTreeSet<PathBuf> {
     let folder = Path::new("agents.d");
-    let entries = match std::fs::read_dir(loader.folder().join(folder)) {
+    let entries = match std::fs::read_dir(loader.workspace.folder.join(folder)) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return BTreeSet::new(),
         Err(error) => {
@@ -106,7 +106,8 @@ fn agent_folder(loader: &mut Loader<'_>) -> BTreeSet<PathBuf> {
                 if yaml && !hidden {
                     files.insert(path);
                 } else if path.extension().is_some_and(is_nearly_yaml) && !hidden {
-                    loader.unread.push(format!("{} is not read: end its name in .yaml", loader.shown(&path)));
+                    let unread = format!("{} is not read: end its name in .yaml", loader.shown(&path));
+                    loader.workspace.unread.push(unread);
                 }
             }
             Err(error) => loader.cannot_read(folder, &error),
@@ -118,15 +119,16 @@ fn agent_folder(loader: &mut Loader<'_>) -> BTreeSet<PathBuf> {
 /// The agent with its paths in full. What they name and is not there yet is warned of.
 fn placed(loader: &mut Loader<'_>, mut agent: Agent) -> Agent {
     if let Kind::Cli(cli) = &mut agent.kind {
-        cli.start_at(loader.folder());
+        cli.start_at(&loader.workspace.folder);
         let missing = cli.missing().into_iter();
-        loader.warnings.extend(missing.map(|missing| format!("{}: agent {}: {missing}", agent.origin, agent.name)));
+        let warning = |missing| format!("{}: agent {}: {missing}", agent.origin, agent.name);
+        loader.workspace.warnings.extend(missing.map(warning));
     }
     agent
 }
 
 fn check_default_agent(loader: &mut Loader<'_>, agents: &[Agent]) {
-    let Some(name) = &loader.config.server.default_agent else {
+    let Some(name) = &loader.workspace.config.server.default_agent else {
         return;
     };
     // An agent that was refused is reported already; its absence here would be the same problem again.
@@ -134,7 +136,7 @@ fn check_default_agent(loader: &mut Loader<'_>, agents: &[Agent]) {
         return;
     }
     let key = "server.defaultAgent";
-    let origin = origin_of(&loader.settings, key);
+    let origin = origin_of(&loader.workspace.settings, key);
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     let right = suggestion::did_you_mean(name.as_str(), &names, "the agents are");
     let mismatch = Mismatch::new(format!("there is no agent \"{name}\""), right);

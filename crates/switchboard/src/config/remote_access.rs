@@ -57,7 +57,6 @@ impl OAuth {
     }
 
     /// Where to ask, who asks, and the variable with its secret; none unless tokens are to be fetched.
-    #[must_use]
     pub fn parts(&self) -> Option<(&str, &str, &str)> {
         Some((self.token_url.as_ref()?.as_str(), self.client_id.as_deref()?, self.client_secret_env.as_deref()?))
     }
@@ -75,7 +74,6 @@ impl ClientTls {
     }
 
     /// The files, if a certificate is to be shown, from the workspace folder on.
-    #[must_use]
     pub fn files(&self, folder: &Path) -> Option<(PathBuf, PathBuf)> {
         Some((folder.join(self.cert.as_deref()?), folder.join(self.key.as_deref()?)))
     }

@@ -1,12 +1,10 @@
 //! An entry of `agents.yaml` with a `url`: an agent that runs elsewhere. It is called by its name and not hosted here.
 //! Secrets are named, not written down: they come from variables that are read at the time of a call.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::ser::SerializeMap;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use switchboard_host::config::agent_name::AgentName;
 use switchboard_host::config::document::Content;
@@ -146,14 +144,12 @@ impl RemoteAgent {
     }
 
     /// The header of signatures.
-    #[must_use]
     pub fn signature_header(&self) -> HeaderName {
         let named = self.hmac_header.as_deref().and_then(|name| HeaderName::try_from(name).ok());
         named.unwrap_or_else(|| HeaderName::from_static("x-signature"))
     }
 
     /// The time for a whole call, if it is limited.
-    #[must_use]
     pub fn time_limit(&self) -> Option<Duration> {
         let milliseconds = self.timeout_ms.map(|milliseconds| Duration::from_millis(milliseconds.into()));
         self.timeout.map(TimeSpan::duration).or(milliseconds)
@@ -162,7 +158,6 @@ impl RemoteAgent {
 
 impl RemoteUrl {
     /// The address as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -179,7 +174,7 @@ impl Scalar for RemoteUrl {
     const WRITE: &'static str = "an address that begins with https:// or http://";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
-        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
+        let wrong = |what: &str| Self::mismatch(text, what);
         let Some((scheme, rest)) = text.split_once("://") else { return Err(wrong("has no scheme")) };
         if !["http", "https"].contains(&scheme) {
             return Err(wrong("cannot be called"));
@@ -196,15 +191,7 @@ impl Scalar for RemoteUrl {
     }
 }
 
-impl JsonSchema for RemoteUrl {
-    fn schema_name() -> Cow<'static, str> {
-        "RemoteUrl".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^https?://[^/@]+" })
-    }
-}
+json_schema_of!(RemoteUrl, { "type": "string", "pattern": "^https?://[^/@]+" });
 
 impl Value for Headers {
     fn from_content(content: &Content) -> Result<Self, Mismatch> {
@@ -236,37 +223,8 @@ impl Value for Headers {
 
 impl Serialize for Headers {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, _) in &self.0 {
-            map.serialize_entry(name.as_str(), "***")?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(name, _)| (name.as_str(), "***")))
     }
 }
 
-impl JsonSchema for Headers {
-    fn schema_name() -> Cow<'static, str> {
-        "Headers".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": { "type": "string" } })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_have_a_scheme_and_no_secret() {
-        for good in ["https://agent.example", "http://127.0.0.1:8080/a2a/x", "https://[::1]:1/"] {
-            assert_eq!(RemoteUrl::from_text(good).unwrap().as_str(), good);
-        }
-        for bad in ["agent.example", "ftp://agent.example", "https://", "https:// x"] {
-            assert!(RemoteUrl::from_text(bad).unwrap_err().wrong.contains(bad), "{bad}");
-        }
-        let secret = RemoteUrl::from_text("https://me:hunter2@agent.example").unwrap_err();
-        assert!(!format!("{secret:?}").contains("hunter2"), "{secret:?}");
-    }
-}
+json_schema_of!(Headers, { "type": "object", "additionalProperties": { "type": "string" } });

@@ -3,9 +3,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::section::Section;
-use switchboard_host::config::value::{Scalar, choice};
+use switchboard_host::word_setting;
 
 /// How often the bytes of files are encoded as base64 over REST.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -38,13 +37,7 @@ impl RemoteVersion03 {
     }
 }
 
-impl Scalar for RestFiles {
-    const WRITE: &'static str = "auto, once or twice";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("auto", Self::Auto), ("once", Self::Once), ("twice", Self::Twice)])
-    }
-}
+word_setting!(RestFiles: "auto" => Auto, "once" => Once or "twice" => Twice);
 
 impl From<RestFiles> for switchboard_a2a::RestFiles {
     fn from(setting: RestFiles) -> Self {

@@ -1,5 +1,6 @@
 //! The commands that call agents, against a running server and against things that are none.
 
+mod answers;
 mod api_keys;
 mod auth;
 mod chat;

@@ -367,3 +367,41 @@ fn a_file_that_describes_a_program_is_read_as_serve_reads_it() {
         assert_eq!((&answer["ok"], &answer["problems"][0]["origin"]["line"]), (&false.into(), &3.into()));
     }
 }
+
+#[test]
+fn what_a_described_program_cannot_be_told_or_be_called_is_refused() {
+    let declared = "name: NAME\nbinary: { names: [x] }\nstart: { args: ['--message={prompt}'] }\noutput: text\n";
+    let check = |keys: &str| {
+        let mut workspace = agents(&format!("agents:\n  - {{ name: a, cli: generic, {keys} }}\n"));
+        for name in ["aider", "codex", "acp"] {
+            workspace = workspace.file(&format!("{name}.yaml"), declared.replace("NAME", name));
+        }
+        let asks = declared.replace("NAME", "asks") + "approvals: { pattern: sure }\n";
+        let run = workspace.file("asks.yaml", asks).run(&["config", "check"]);
+        run.errors().join("\n")
+    };
+    let allowed = "permissions: { default: allow }";
+    assert_eq!(check(&format!("adapter: aider.yaml, {allowed}")), "");
+    for (key, value, word) in [
+        ("model", "x", "model"),
+        ("models", "[x]", "model"),
+        ("effort", "x", "effort"),
+        ("efforts", "[x]", "effort"),
+        ("profiles", "{ complex: {}, mid: { model: x }, routine: {} }", "model"),
+    ] {
+        let refused = check(&format!("adapter: aider.yaml, {allowed}, {key}: {value}"));
+        let key = if key == "profiles" { "model" } else { key };
+        let text = format!("{key}: aider has no argument for it: remove {key}, or write {{{word}}} in start.args of ");
+        assert!(refused.starts_with(&format!("agents.yaml:2: agent a: {text}")), "{refused}");
+    }
+    let asking = "agents.yaml:2: agent a: permissions.default: aider cannot be run with ask: write allow";
+    assert_eq!(check("adapter: aider.yaml"), asking);
+    let named = "permissions: \"shell\" can be about nothing that asks asks: the names here are prompt";
+    assert_eq!(check("adapter: asks.yaml, permissions: { deny: [shell] }"), format!("agents.yaml:2: agent a: {named}"));
+    assert_eq!(check("adapter: asks.yaml, permissions: { deny: [prompt] }"), "");
+    for taken in ["codex", "acp"] {
+        let refused = check(&format!("adapter: {taken}.yaml"));
+        let end = format!("{taken}.yaml: name: \"{taken}\" is the name of a kind that is known: choose another one");
+        assert!(refused.ends_with(&end), "{refused}");
+    }
+}

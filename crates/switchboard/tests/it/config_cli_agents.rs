@@ -7,10 +7,14 @@ use switchboard::config::FleetConfig;
 use switchboard::config::agents::Kind;
 use switchboard::config::cli_agent::CliAgent;
 use switchboard::config::cli_agent::cli::Cli;
-use switchboard::config::cli_agent::profiles::{ProfileName, Selected};
+use switchboard::config::cli_agent::profiles::Selected;
+use switchboard::config::cli_agent::variable_name::VariableName;
+use switchboard::config::remote_agent::RemoteUrl;
 use switchboard_host::config::Overrides;
+use switchboard_host::config::value::Scalar;
 
 use crate::program::Workspace;
+use crate::server::Server;
 
 pub(crate) fn agents(content: &str) -> Workspace {
     Workspace::new().file("agents.yaml", content)
@@ -317,12 +321,14 @@ fn a_profile_stands_over_the_agent_unless_it_is_another_program() {
         effort: None,
         efforts: &[],
     };
-    let profile = |name: &str| agent.selected(Some(ProfileName::from_word(name).unwrap()));
+    let profiles = agent.profiles.as_ref().unwrap();
     let own = Selected { models: &large, efforts: &[], ..codex.clone() };
-    assert_eq!(profile("complex"), Selected { args: vec!["-v", "--deep"], model: Some("large"), ..own });
-    assert_eq!((profile("MID"), agent.selected(None)), (codex.clone(), codex));
-    assert_eq!(profile("ROUTINE"), gemini);
-    assert_eq!(ProfileName::from_word("Mid"), None);
+    assert_eq!(
+        agent.selected(Some(&profiles.complex)),
+        Selected { args: vec!["-v", "--deep"], model: Some("large"), ..own }
+    );
+    assert_eq!((agent.selected(Some(&profiles.mid)), agent.selected(None)), (codex.clone(), codex));
+    assert_eq!(agent.selected(Some(&profiles.routine)), gemini);
 }
 
 #[test]
@@ -349,4 +355,64 @@ fn they_are_listed_and_checked_like_other_agents() {
     assert_eq!((listed.code, listed.stdout.as_str()), (Some(0), table));
     let workspace = workspace.file("switchboard.yaml", "server: { defaultAgent: coder }\n");
     assert_eq!(workspace.good().setting("server.defaultAgent").0, "coder");
+}
+
+#[test]
+fn names_of_programs_and_variables_and_addresses_are_read_and_secrets_are_not_repeated() {
+    for name in Cli::WRITE.split([',', ' ']).filter(|word| !["", "or"].contains(word)) {
+        let cli = Cli::from_text(name).unwrap();
+        assert_eq!((cli.to_string().as_str(), serde_json::to_value(cli).unwrap()), (name, name.into()));
+    }
+    let others = ["claude-code", "cursor", "gemini", "codex"].into_iter();
+    for (other, name) in ["claude", "cursor-agent", "gemini-cli", "codex-cli"].into_iter().zip(others) {
+        assert_eq!(Cli::from_text(other).unwrap_err().right, format!("did you mean {name}?"));
+    }
+    for name in ["PATH", "_x", "npm_config_cache", "A1"] {
+        assert_eq!(VariableName::from_text(name).unwrap().as_str(), name);
+    }
+    for name in ["", "1A", "A-B", "A B", "$HOME", "LC_*"] {
+        assert!(VariableName::from_text(name).unwrap_err().wrong.contains(name), "{name}");
+    }
+    for good in ["https://agent.example", "http://127.0.0.1:8080/a2a/x", "https://[::1]:1/"] {
+        assert_eq!(RemoteUrl::from_text(good).unwrap().as_str(), good);
+    }
+    for bad in ["agent.example", "ftp://agent.example", "https://", "https:// x"] {
+        assert!(RemoteUrl::from_text(bad).unwrap_err().wrong.contains(bad), "{bad}");
+    }
+    let variable = VariableName::from_text("KEY=hunter2").unwrap_err();
+    assert!(variable.wrong.contains("KEY=…") && !format!("{variable:?}").contains("hunter2"), "{variable:?}");
+    let address = RemoteUrl::from_text("https://me:hunter2@agent.example").unwrap_err();
+    assert!(!format!("{address:?}").contains("hunter2"), "{address:?}");
+}
+
+#[test]
+fn a_generic_program_gets_the_prompt_and_asks_as_it_is_configured() {
+    let content = "agents:
+  - { name: plain, cli: generic, command: [/bin/echo, said], input: argument }
+  - { name: dashes, cli: generic, command: [/bin/echo, said], input: argument, separator: dashes }
+  - { name: none, cli: generic, command: [/bin/echo, said], input: argument, separator: none }
+  - { name: stdin, cli: generic, command: [/bin/cat] }
+  - { name: asks, cli: generic, command: [/bin/sh, ./asks.sh], approval: { pattern: sure, yes: Y } }
+";
+    let workspace =
+        agents(content).file("asks.sh", "read -r prompt; echo 'sure?'; read -r answer; echo \"got $answer\"\n");
+    let workspace = workspace.variable("PATH", "/usr/bin:/bin");
+    let server = Server::start(&workspace);
+    let status = |agent: &str, text: &str| server.message(agent, "send", text, "").json()["task"]["status"].clone();
+    let said = |agent: &str, text: &str| {
+        let status = status(agent, text);
+        let text = status["message"]["parts"][0]["text"].as_str().unwrap_or_default().trim().to_owned();
+        (status["state"].as_str().unwrap().to_owned(), text)
+    };
+    let completed = |text: &str| ("TASK_STATE_COMPLETED".to_owned(), text.to_owned());
+    for (agent, shown) in
+        [("plain", "said -- hello"), ("dashes", "said -- hello"), ("none", "said hello"), ("stdin", "hello")]
+    {
+        assert_eq!(said(agent, "hello"), completed(shown), "{agent}");
+    }
+    // It could be taken for an option.
+    assert_eq!(said("none", "--help").0, "TASK_STATE_FAILED");
+    let asked = said("asks", "hello");
+    assert!(asked.0 == "TASK_STATE_INPUT_REQUIRED" && asked.1.contains("sure?"), "{asked:?}");
+    server.stop();
 }

@@ -157,6 +157,51 @@ fn logins_show_by_variables_and_files_as_the_child_sees_them_and_secrets_are_not
 }
 
 #[test]
+fn each_program_is_logged_in_where_it_has_written_what_it_was_given() {
+    let logins = [
+        ("claude", ".claude/.credentials.json", r#"{"claudeAiOauth":{"accessToken":"s"}}"#, "{}"),
+        ("codex", ".codex/auth.json", r#"{"OPENAI_API_KEY":"s"}"#, "{}"),
+        ("gemini", ".gemini/oauth_creds.json", r#"{"access_token":"s"}"#, "not json"),
+        ("opencode", ".local/share/opencode/auth.json", r#"{"anthropic":{"key":"s"}}"#, "{}"),
+        ("cursor-agent", ".config/cursor/auth.json", r#"{"accessToken":"s"}"#, r#"{"accessToken":""}"#),
+    ];
+    let states = |workspace: &Workspace| -> Vec<Value> {
+        let programs = doctor(workspace)["programs"].clone();
+        programs.as_array().unwrap().iter().map(|program| program["login"].clone()).collect()
+    };
+    let not_found = vec![json!({ "state": "not-found" }); 5];
+    let mut workspace = workspace("").variable("ANTHROPIC_API_KEY", "");
+    for (binary, ..) in logins {
+        workspace = program(workspace, &format!("bin/{binary}"), "echo 1.0.0");
+    }
+    assert_eq!(states(&workspace), not_found);
+    for finding in
+        all_findings(&doctor(&workspace)).filter(|finding| finding["text"].as_str().unwrap().contains("login"))
+    {
+        // It stands among other fixes, and in the middle of sentences.
+        let fix = finding["fix"].as_str().unwrap();
+        assert!(fix.starts_with(char::is_lowercase) && !fix.ends_with('.'), "{fix}");
+    }
+    for (_, file, _, empty) in logins {
+        workspace = workspace.file(&format!("home/{file}"), empty);
+    }
+    assert_eq!(states(&workspace), not_found);
+    for (_, file, good, _) in logins {
+        workspace = workspace.file(&format!("home/{file}"), good);
+    }
+    let home = workspace.path().join("home");
+    let found = logins.map(|(_, file, ..)| json!({ "state": "found", "sign": home.join(file) }));
+    assert_eq!(states(&workspace), found);
+
+    // A folder that a variable names stands in for the usual one.
+    let other = workspace.path().join("other");
+    let workspace = workspace.variable("CODEX_HOME", other.to_str().unwrap());
+    assert_eq!(states(&workspace)[1], not_found[1]);
+    let workspace = workspace.file("other/auth.json", r#"{"a":1}"#);
+    assert_eq!(states(&workspace)[1], json!({ "state": "found", "sign": other.join("auth.json") }));
+}
+
+#[test]
 fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
     let agents = "agents:
   - { name: nobody, cli: codex, user: no-such-account }
@@ -164,6 +209,7 @@ fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
   - { name: efforts, cli: claude-code, efforts: [high, silly] }
   - { name: pathless, cli: codex, env: [HOME] }
   - { name: elsewhere, cli: codex, program: ./bin/missing }
+  - { name: file, cli: codex, cwd: good.yaml }
   - { name: broken, cli: cursor, permissions: { default: deny } }
   - { name: unknown, cli: acp, command: [agent, --acp] }
   - { name: absent, cli: generic, adapter: absent.yaml }
@@ -189,6 +235,7 @@ fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
     says(&answer, "pathless", "warning", "env: PATH is not among the variables", "add PATH to env");
     says(&answer, "pathless", "problem", "Codex is not found: env does not name PATH", "add PATH to env");
     says(&answer, "elsewhere", "problem", "bin/missing is not a program that can be started", "correct program");
+    says(&answer, "file", "problem", "good.yaml is not a folder", "name a folder as cwd");
     says(&answer, "broken", "problem", "does not start: it exited with code 9: bad license", "--version to see why");
     says(&answer, "unknown", "ok", "bin/agent starts; its version is 7", "");
     says(&answer, "unknown", "unknown", "not known whether it is logged in", "log in with agent itself");

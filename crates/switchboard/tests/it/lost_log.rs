@@ -59,10 +59,28 @@ fn a_log_in_json_is_json_line_by_line_even_when_an_agent_panics() {
     let log = workspace.path().join("log.txt");
     works(Server::start_logging_to(&workspace, File::create(&log).unwrap()));
     let log = std::fs::read_to_string(log).unwrap();
-    let mut panics = 0;
+    let (mut panics, mut details) = (0, 0);
     for line in log.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         panics += usize::from(line["message"] == "something panicked" && line["panic"].is_string());
+        let is_detail = line["level"] == "DEBUG" || line["level"] == "TRACE";
+        details += usize::from(is_detail);
+        // Details of libraries would bury ours.
+        assert!(!is_detail || line["target"].as_str().unwrap().starts_with("switchboard"), "{line}");
     }
     assert_eq!(panics, 3);
+    assert!(details > 0, "{log}");
+}
+
+#[test]
+fn the_level_decides_what_is_logged() {
+    let logged = |level: &str| {
+        let workspace = Workspace::new().file("switchboard.yaml", format!("log: {{ level: {level} }}"));
+        let log = workspace.path().join("log.txt");
+        works(Server::start_logging_to(&workspace, File::create(&log).unwrap()));
+        std::fs::read_to_string(log).unwrap()
+    };
+    let (error, info) = (logged("error"), logged("info"));
+    assert!(error.contains("ERROR") && !error.contains(" INFO ") && !error.contains(" WARN "), "{error}");
+    assert!(info.contains(" INFO ") && !info.contains("DEBUG"), "{info}");
 }

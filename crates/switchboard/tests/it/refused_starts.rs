@@ -29,7 +29,8 @@ fn a_second_server_on_the_same_data_is_told_who_has_it() {
 fn a_taken_port_is_told_with_who_has_it_and_the_flag_to_use() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let holder = format!("the address {address} is taken by process {}", std::process::id());
+    let name = std::fs::read_to_string("/proc/self/comm").unwrap();
+    let holder = format!("the address {address} is taken by process {} ({})", std::process::id(), name.trim());
     let workspace = Workspace::new();
     refused(&workspace, &["--bind", &address], &[&holder, "--bind"]);
     assert!(!workspace.path().join(".switchboard").exists(), "nothing is created for a server that cannot start");

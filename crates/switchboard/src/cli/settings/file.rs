@@ -80,24 +80,3 @@ fn unquoted(value: &str) -> String {
     // Outside quotes a comment may follow.
     value.split(" #").next().unwrap_or_default().trim_end().to_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_are_read_as_shells_do() {
-        let text = "# a comment\nexport A2ACLI_BEARER='a # b'\nA2ACLI_TIMEOUT = 30s # soon\nPATH=/bin\nA2ACLI_TENANT=\"x=y\"\n\
-                    A2ACLI_EMPTY=\nnonsense\nmore of it\n";
-        let (values, junk) = parse(text);
-        let values: Vec<_> =
-            values.iter().map(|(name, (line, value))| (name.as_str(), *line, value.as_str())).collect();
-        let expected = [
-            ("A2ACLI_BEARER", 2, "a # b"),
-            ("A2ACLI_EMPTY", 6, ""),
-            ("A2ACLI_TENANT", 5, "x=y"),
-            ("A2ACLI_TIMEOUT", 3, "30s"),
-        ];
-        assert_eq!((values.as_slice(), junk), (&expected[..], Some(7)));
-    }
-}

@@ -15,11 +15,13 @@ use switchboard_a2a::card::{AgentCard, OAuthFlow, SecurityScheme};
 use switchboard_egress::Egress;
 use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
 use crate::cli::settings::Settings;
+use crate::cli::{AgentWord, CallFlags};
 use crate::commands::calling::credential_guard::CredentialGuard;
 use crate::commands::calling::task_output::TaskPrinter;
-use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize, target};
+use crate::commands::calling::{
+    AgentCall, Call, Failure, NoOptions, agent_and_words, run as run_async, sanitize, target,
+};
 use token_server::TokenServer;
 pub(super) use tokens::Token;
 use tokens::{TokenFile, Tokens};
@@ -68,63 +70,60 @@ impl Flow {
     }
 }
 
-pub(crate) fn login(words: Vec<String>, options: &LoginOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, []) = agent_and_words(words, flags, [])?;
-        let Some(client_id) = options.client_id.clone() else {
-            let next = "write --client-id with the id that the server which gives tokens has for you";
-            return Err(Failure::usage("it is not said who asks for the token", next));
-        };
-        let call = AgentCall::open(&agent, flags).await?;
-        let found = call.ask(call.client.card(&call.context)).await?;
-        let (flow, way) = choose(&found.card, options.flow)?;
-        let scopes = match options.scopes.as_slice() {
-            [] => way.scopes.iter().map(|(name, _)| name.clone()).collect(),
-            scopes => scopes.to_vec(),
-        };
-        let server = TokenServer::new(way.token_url.as_deref(), &client_id)?;
-        let address = call.address()?;
-        let of_card = if found.url.starts_with("http") { &found.url } else { &address };
-        for url in [Some(&server.url), way.device_authorization_url.as_ref()].into_iter().flatten() {
-            if !call.client.peer().trust_card_url && !token_server::is_same_host(url, of_card) {
-                return Err(another_host(url, of_card));
-            }
+pub(crate) async fn login(call: AgentCall<'_>, []: [String; 0], options: LoginOptions) -> Result<ExitCode, Failure> {
+    let printer = call.printer;
+    let Some(client_id) = options.client_id.clone() else {
+        let next = "write --client-id with the id that the server which gives tokens has for you";
+        return Err(Failure::usage("it is not said who asks for the token", next));
+    };
+    let found = call.ask(call.client.card(&call.context)).await?;
+    let (flow, way) = choose(&found.card, options.flow)?;
+    let scopes = match options.scopes.as_slice() {
+        [] => way.scopes.iter().map(|(name, _)| name.clone()).collect(),
+        scopes => scopes.to_vec(),
+    };
+    let server = TokenServer::new(way.token_url.as_deref(), &client_id)?;
+    let address = call.address()?;
+    let of_card = if found.url.starts_with("http") { &found.url } else { &address };
+    for url in [Some(&server.url), way.device_authorization_url.as_ref()].into_iter().flatten() {
+        if !call.client.peer().trust_card_url && !token_server::is_same_host(url, of_card) {
+            return Err(another_host(url, of_card));
         }
-        printer.note(&format!("token server: {}", sanitize::line(&server.url)));
-        let granted = match flow {
-            Flow::DeviceCode => {
-                let codes = way.device_authorization_url.as_deref();
-                device::ask(&server, codes, &scopes, &call.egress, printer).await?
-            }
-            Flow::ClientCredentials => {
-                let secret = secret(flags)?;
-                server.with_secret(&call.egress, &secret, &scopes).await?
-            }
-        };
-        let token = Token::new(tokens::base(&found.url, &address), flow, &server, scopes, granted, now());
-        let file = TokenFile::open().await?.keep(token.clone())?;
-        if printer.is_json() {
-            let (agent, flow, scopes) = (&token.agent, token.flow, &token.scopes);
-            printer.json(&json!({ "agent": agent, "flow": flow, "scopes": scopes, "expiresIn": token.lives(now()), "file": file }));
-        } else {
-            let output = TaskPrinter { printer, is_verbose: false };
-            output.field("agent", &token.agent);
-            output.field("flow", flow.as_str());
-            output.field("scopes", &token.scopes.join(" "));
-            output.field(
-                "expires-in",
-                &token.lives(now()).map_or("not said".to_owned(), |seconds| format!("{seconds}s")),
-            );
-            output.field("file", &file.display().to_string());
+    }
+    printer.note(&format!("token server: {}", sanitize::line(&server.url)));
+    let granted = match flow {
+        Flow::DeviceCode => {
+            let codes = way.device_authorization_url.as_deref();
+            device::ask(&server, codes, &scopes, &call.egress, printer).await?
         }
-        Ok(ExitCode::SUCCESS)
-    })
+        Flow::ClientCredentials => {
+            let secret = secret(call.flags)?;
+            server.with_secret(&call.egress, &secret, &scopes).await?
+        }
+    };
+    let token = Token::new(tokens::base(&found.url, &address), flow, &server, scopes, granted, now());
+    let file = TokenFile::open().await?.keep(token.clone())?;
+    if printer.is_json() {
+        let (agent, flow, scopes) = (&token.agent, token.flow, &token.scopes);
+        printer.json(
+            &json!({ "agent": agent, "flow": flow, "scopes": scopes, "expiresIn": token.lives(now()), "file": file }),
+        );
+    } else {
+        let output = TaskPrinter { printer, is_verbose: false };
+        output.field("agent", &token.agent);
+        output.field("flow", flow.as_str());
+        output.field("scopes", &token.scopes.join(" "));
+        output.field("expires-in", &token.lives(now()).map_or("not said".to_owned(), |seconds| format!("{seconds}s")));
+        output.field("file", &file.display().to_string());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn logout(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+/// Opens no call: that would renew a token first which has run out.
+pub(crate) fn logout(call: Call<AgentWord, NoOptions>, printer: Printer) -> ExitCode {
     run_async(printer, async {
-        let (agent, []) = agent_and_words(words, flags, [])?;
-        let address = target::find(&agent, &flags.workspace).await?.peer.address();
+        let (agent, []) = agent_and_words(call.words.into(), &call.flags, [])?;
+        let address = target::find(&agent, &call.flags.workspace).await?.peer.address();
         let address = address.map_err(|error| Failure::usage(error.to_string(), super::WRITE_A_URL))?;
         let forgotten = TokenFile::open().await?.forget(&address)?;
         match (printer.is_json(), &forgotten) {
@@ -192,7 +191,7 @@ fn choose(card: &AgentCard, requested: Option<Flow>) -> Result<(Flow, OAuthFlow)
     found.ok_or_else(|| {
         let wanted = requested.map_or("a way to get a token by code or by secret", Flow::as_str);
         let message = format!("the agent's card does not offer {wanted} (OAuth 2 flows that can be used: {names})");
-        Failure::card(message, "get a token from whoever runs the agent, and put it into A2ACLI_BEARER")
+        Failure::card(message, "get a token from the agent's operator, and put it into A2ACLI_BEARER")
     })
 }
 

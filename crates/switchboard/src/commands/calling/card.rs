@@ -7,11 +7,8 @@ use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_client::{FoundCard, Interface};
 use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
 use crate::commands::calling::task_output::TaskPrinter;
-use crate::commands::calling::{
-    AgentCall, Failure, OneLine, agent_and_words, api_key_location, run as run_async, sanitize, skills,
-};
+use crate::commands::calling::{AgentCall, Failure, OneLine, api_key_location, sanitize, skills};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct CardOptions {
@@ -27,42 +24,39 @@ pub(crate) struct CardOptions {
     line: OneLine,
 }
 
-pub(crate) fn run(words: Vec<String>, options: &CardOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let found = call.ask(call.client.card(&call.context)).await?;
-        let (card, json) = match options.extended {
-            true => extended(&call, &found, printer).await?,
-            false => (found.card.clone(), found.json.clone()),
-        };
-        // What cannot be used is worth knowing here, and no failure of this command.
-        let used = call.client.interface(&call.context).await;
-        let problems = problems(&card, &json, used.as_ref().err().map(ToString::to_string));
-        let is_refused = options.validate && !problems.is_empty();
-        match printer.is_json() {
-            true if is_refused => {}
-            true => raw(&json, &options.line, printer),
-            false => {
-                let output = TaskPrinter { printer, is_verbose: false };
-                print(&card, &found.url, used.ok().as_ref(), output);
-                match problems.is_empty() {
-                    false => output.block("problems", &lines(&problems)),
-                    true if options.validate => output.field("problems", "none"),
-                    true => {}
-                }
+pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], options: CardOptions) -> Result<ExitCode, Failure> {
+    let printer = call.printer;
+    let found = call.ask(call.client.card(&call.context)).await?;
+    let (card, json) = match options.extended {
+        true => extended(&call, &found, printer).await?,
+        false => (found.card.clone(), found.json.clone()),
+    };
+    // What cannot be used is worth knowing here, and no failure of this command.
+    let used = call.client.interface(&call.context).await;
+    let problems = problems(&card, &json, used.as_ref().err().map(ToString::to_string));
+    let is_refused = options.validate && !problems.is_empty();
+    match printer.is_json() {
+        true if is_refused => {}
+        true => raw(&json, &options.line, printer),
+        false => {
+            let output = TaskPrinter { printer, is_verbose: false };
+            print(&card, &found.url, used.ok().as_ref(), output);
+            match problems.is_empty() {
+                false => output.block("problems", &lines(&problems)),
+                true if options.validate => output.field("problems", "none"),
+                true => {}
             }
         }
-        if is_refused {
-            let message = format!("the card is not as it should be: {}", problems.join("; "));
-            return Err(Failure::card(message, call.command("conformance", "--only card")));
-        }
-        Ok(ExitCode::SUCCESS)
-    })
+    }
+    if is_refused {
+        let message = format!("the card is not as it should be: {}", problems.join("; "));
+        return Err(Failure::card(message, call.command("conformance", "--only card")));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The card for known callers. An agent that does not say that it has one is asked nonetheless: cards are often wrong.
-async fn extended(call: &AgentCall, found: &FoundCard, printer: Printer) -> Result<(AgentCard, Bytes), Failure> {
+async fn extended(call: &AgentCall<'_>, found: &FoundCard, printer: Printer) -> Result<(AgentCard, Bytes), Failure> {
     if found.card.capabilities.extended_agent_card != Some(true) {
         printer.warning("the agent does not say that it has a card for known callers; asking nonetheless");
     }
@@ -172,11 +166,11 @@ fn problems(card: &AgentCard, json: &[u8], unusable: Option<String>) -> Vec<Stri
     }
     if is_missing("supportedInterfaces") && is_missing("url") {
         problems.push(
-            "the card has neither supportedInterfaces (1.0) nor url (0.3), so that nobody can call it".to_owned(),
+            "the card has neither supportedInterfaces (1.0) nor url (0.3), so that no client can call it".to_owned(),
         );
     }
     if card.skills.is_empty() && !is_missing("skills") {
-        problems.push("the card lists no skills, so that nobody can tell what the agent is good at".to_owned());
+        problems.push("the card lists no skills, so that no caller can tell what the agent is good at".to_owned());
     }
     let mut seen = std::collections::BTreeSet::new();
     for skill in card.skills.iter().filter(|skill| !seen.insert(&skill.id)) {

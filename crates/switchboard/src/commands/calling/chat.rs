@@ -11,11 +11,10 @@ use switchboard_a2a::{Part, SendResponse};
 use switchboard_client::Conversation;
 use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
-use crate::commands::calling::follow::{self, End, Form, Style};
+use crate::commands::calling::follow::{self, Form, Style};
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt, read_line};
 use crate::commands::calling::printed_artifacts::PrintedArtifacts;
-use crate::commands::calling::{AgentCall, Failure, agent_and_words, message, run as run_async, sanitize};
+use crate::commands::calling::{AgentCall, Failure, message, sanitize};
 use saved_conversation::SavedConversation;
 
 #[derive(Debug, Clone, clap::Args)]
@@ -42,32 +41,26 @@ enum Turn {
 const HELP: &str = "/done ends the conversation, /quit leaves it, /task shows where it stands";
 
 /// Talks until there is nothing more to say.
-pub(crate) fn run(words: Vec<String>, options: &ChatOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let conversation = match &options.save {
-            Some(file) => {
-                // Fails before the first message if the conversation cannot be saved.
-                SavedConversation::check_writable(file)?;
-                SavedConversation::read(file, &call.client.peer().url)?
-            }
-            None => Conversation::default(),
-        };
-        let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !printer.is_json();
-        let style = Style {
-            form: if is_person { Form::Plain } else { Form::Labeled },
-            is_live: is_person,
-            ..Style::quiet(printer, flags.verbose)
-        };
-        let before = PrintedArtifacts::default();
-        let mut chat = Chat { call, options, conversation, printer, style, before, is_person };
-        chat.talk().await
-    })
+pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], options: ChatOptions) -> Result<ExitCode, Failure> {
+    let printer = call.printer;
+    let conversation = match &options.save {
+        Some(file) => {
+            // Fails before the first message if the conversation cannot be saved.
+            SavedConversation::check_writable(file)?;
+            SavedConversation::read(file, &call.client.peer().url)?
+        }
+        None => Conversation::default(),
+    };
+    let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !printer.is_json();
+    let style =
+        Style { form: if is_person { Form::Plain } else { Form::Labeled }, is_live: is_person, ..Style::quiet(&call) };
+    let before = PrintedArtifacts::default();
+    let mut chat = Chat { call, options: &options, conversation, printer, style, before, is_person };
+    chat.talk().await
 }
 
 struct Chat<'a> {
-    call: AgentCall,
+    call: AgentCall<'a>,
     options: &'a ChatOptions,
     conversation: Conversation,
     printer: Printer,
@@ -122,8 +115,7 @@ impl Chat<'_> {
                 }
                 Turn::Say(text) => match self.say(text).await {
                     Err(failure) => self.refuse(failure)?,
-                    Ok(Some(code)) if !self.is_person => return Ok(code),
-                    Ok(_) => {}
+                    Ok(()) => {}
                 },
             }
         }
@@ -141,8 +133,8 @@ impl Chat<'_> {
         }
     }
 
-    /// One turn; the exit code if it was interrupted.
-    async fn say(&mut self, text: String) -> Result<Option<ExitCode>, Failure> {
+    /// One turn.
+    async fn say(&mut self, text: String) -> Result<(), Failure> {
         let Self { call, printer, conversation, style, before, .. } = self;
         let mut message = self.options.about.message(vec![Part::text(text)])?;
         let opening = async {
@@ -157,10 +149,7 @@ impl Chat<'_> {
                 opened => opened,
             }
         };
-        let (mut response, written) = match follow::follow(call, opening, *style, before).await? {
-            End::Done(response, written) => (*response, written),
-            End::Interrupted(code) => return Ok(Some(code)),
-        };
+        let (mut response, written) = follow::follow(call, opening, *style, before).await?;
         conversation.record_response(&response);
         if printer.is_json() {
             printer.json_line(&response);
@@ -175,7 +164,7 @@ impl Chat<'_> {
         if let Some(file) = &self.options.save {
             SavedConversation::write(file, &call.client.peer().url, conversation)?;
         }
-        Ok(None)
+        Ok(())
     }
 
     fn print_ids(&self) {

@@ -1,24 +1,23 @@
 //! `switchboard conformance` (`check`): whether an agent keeps to the specification, with reasons.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use switchboard_check::{Check, CheckOptions, CheckOutcome, CheckReport, Counts, Finding, Group};
+use switchboard_check::{CheckOptions, CheckOutcome, CheckReport, Counts, Finding, Group};
 use switchboard_client::{CardAttempt, ClientError, Credentials, Peer, Secret};
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::{Output, Printer};
 
-use crate::cli::CallFlags;
+use crate::commands::StatusLine;
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt};
-use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize};
+use crate::commands::calling::{AgentCall, Failure, sanitize};
 
 /// Where the secrets of the second caller are looked for that no flag names.
 const OTHER_BEARER: &str = "A2ACLI_OTHER_BEARER";
 const OTHER_API_KEY: &str = "A2ACLI_OTHER_API_KEY";
 
 /// What to check, and where the report goes.
-#[derive(Clone, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ConformanceOptions {
     /// What to say to the agent; a text that keeps it busy for a few seconds shows more
     #[arg(long, value_name = "TEXT", default_value = "hello", allow_hyphen_values = true)]
@@ -34,12 +33,12 @@ pub(crate) struct ConformanceOptions {
     patience: TimeSpan,
 
     /// Bearer token of a second caller, who must not get at the tasks of the first. Safer in A2ACLI_OTHER_BEARER
-    #[arg(long, value_name = "TOKEN")]
-    other_bearer: Option<String>,
+    #[arg(long, value_name = "TOKEN", value_parser = crate::cli::secret)]
+    other_bearer: Option<Secret>,
 
     /// The same with an API key, sent in the header of the first one's. Safer in A2ACLI_OTHER_API_KEY
-    #[arg(long, value_name = "KEY", conflicts_with = "other_bearer")]
-    other_api_key: Option<String>,
+    #[arg(long, value_name = "KEY", conflicts_with = "other_bearer", value_parser = crate::cli::secret)]
+    other_api_key: Option<Secret>,
 
     /// Fail also where advice of the specification is not followed
     #[arg(long)]
@@ -50,36 +49,19 @@ pub(crate) struct ConformanceOptions {
     junit: Option<PathBuf>,
 }
 
-impl std::fmt::Debug for ConformanceOptions {
-    /// Without the secrets.
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("ConformanceOptions")
-            .field("text", &self.text)
-            .field("only", &self.only)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Who the second caller is: by a flag, or else by a variable.
-fn other(options: &ConformanceOptions, flags: &CallFlags) -> Result<Credentials, Failure> {
+fn other(options: &ConformanceOptions, call: &AgentCall<'_>) -> Credentials {
     let has_flag = options.other_bearer.is_some() || options.other_api_key.is_some();
-    let secret = |typed: &Option<String>, name: &str| {
-        if let Some(secret) = typed {
-            return Some(Secret::Plain(secret.clone()));
-        }
+    let secret = |typed: &Option<Secret>, name: &str| {
         let is_set = std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        if has_flag || !is_set {
-            return None;
-        }
-        Some(Secret::Environment(name.to_owned()))
+        typed.clone().or_else(|| (is_set && !has_flag).then(|| Secret::Environment(name.to_owned())))
     };
     if let Some(bearer) = secret(&options.other_bearer, OTHER_BEARER) {
-        return Ok(Credentials::Bearer(bearer));
+        return Credentials::Bearer(bearer);
     }
     let key = secret(&options.other_api_key, OTHER_API_KEY);
-    let in_header = |key| Credentials::ApiKey { header: flags.api_key_header.clone(), key };
-    Ok(key.map_or(Credentials::None, in_header))
+    let in_header = |key| Credentials::ApiKey { header: call.flags.api_key_header.clone(), key };
+    key.map_or(Credentials::None, in_header)
 }
 
 fn group(text: &str) -> Result<Group, String> {
@@ -87,60 +69,61 @@ fn group(text: &str) -> Result<Group, String> {
     Group::from_name(text).ok_or_else(|| format!("write one of {}", names()))
 }
 
-pub(crate) fn run(words: Vec<String>, options: &ConformanceOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let check_options = CheckOptions {
-            text: options.text.clone(),
-            patience: options.patience.duration(),
-            other: other(options, flags)?,
-            only: options.only.clone(),
-            ..CheckOptions::default()
-        };
-        let progress = Progress { is_shown: std::io::stderr().is_terminal() && !printer.is_json(), printer };
-        let peer = peer(&call);
-        let mut interrupt = Interrupt::new();
-        let mut stopped = None;
-        let stop = async {
-            stopped = Some(tokio::select! {
-                error = call.time_is_up() => Stopped::TimeIsUp(error),
-                () = interrupt.pressed() => Stopped::Interrupted,
-            });
-        };
-        let work = switchboard_check::check(call.egress.clone(), &peer, &check_options, stop, |check| {
-            progress.begins(check);
+pub(crate) async fn run(
+    call: AgentCall<'_>,
+    []: [String; 0],
+    options: ConformanceOptions,
+) -> Result<ExitCode, Failure> {
+    let printer = call.printer;
+    let check_options = CheckOptions {
+        text: options.text.clone(),
+        patience: options.patience.duration(),
+        other: other(&options, &call),
+        only: options.only.clone(),
+        ..CheckOptions::default()
+    };
+    let progress = StatusLine::new(printer);
+    let peer = peer(&call);
+    let mut interrupt = Interrupt::new();
+    let mut stopped = None;
+    let stop = async {
+        stopped = Some(tokio::select! {
+            error = call.time_is_up() => Stopped::TimeIsUp(error),
+            () = interrupt.pressed() => Stopped::Interrupted,
         });
-        let report = work.await;
-        progress.ends();
-        let report = match report {
-            Ok(report) => report,
-            Err(error) => return Err(failed(&error, &call).await),
-        };
-        let mut beside = printer;
-        if report.complete || !report.findings.is_empty() {
-            match printer.is_json() {
-                true => printer.json(&report),
-                false => print(&report, printer),
-            }
-            // The report is on standard output, so later failures are text on standard error.
-            beside = Printer::new(Output::Text);
+    };
+    let work = switchboard_check::check(call.egress.clone(), &peer, &check_options, stop, |check| {
+        progress.draw(&format!("{}: {}", check.group.as_str(), check.id));
+    });
+    let report = work.await;
+    drop(progress);
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => return Err(failed(&error, &call).await),
+    };
+    let mut beside = printer;
+    if report.complete || !report.findings.is_empty() {
+        match printer.is_json() {
+            true => printer.json(&report),
+            false => print(&report, printer),
         }
-        if let Some(file) = &options.junit
-            && let Err(error) = std::fs::write(file, report.junit())
-        {
-            let failure = Failure::internal(format!("{} cannot be written: {error}", file.display()));
-            return Ok(failure.print(beside));
+        // The report is on standard output, so later failures are text on standard error.
+        beside = Printer::new(Output::Text);
+    }
+    if let Some(file) = &options.junit
+        && let Err(error) = std::fs::write(file, report.junit())
+    {
+        let failure = Failure::internal(format!("{} cannot be written: {error}", file.display()));
+        return Ok(failure.print(beside));
+    }
+    Ok(match stopped {
+        Some(Stopped::TimeIsUp(error)) => call.failed(&error).await.with_hint(MORE_TIME).print(beside),
+        Some(Stopped::Interrupted) => {
+            beside.note("stopped; the tasks of the check were canceled");
+            ExitCode::from(INTERRUPTED)
         }
-        Ok(match stopped {
-            Some(Stopped::TimeIsUp(error)) => call.failed(&error).await.with_hint(MORE_TIME).print(beside),
-            Some(Stopped::Interrupted) => {
-                beside.note("stopped; the tasks of the check were canceled");
-                ExitCode::from(INTERRUPTED)
-            }
-            None if report.failed(options.strict) => ExitCode::FAILURE,
-            None => ExitCode::SUCCESS,
-        })
+        None if report.failed(options.strict) => ExitCode::FAILURE,
+        None => ExitCode::SUCCESS,
     })
 }
 
@@ -154,7 +137,7 @@ const MORE_TIME: &str =
     "the tasks of the check were canceled; give it more time with --timeout, or check less with --only";
 
 /// The agent with the credentials that its card wants, or that are kept for it.
-fn peer(call: &AgentCall) -> Peer {
+fn peer(call: &AgentCall<'_>) -> Peer {
     let peer = call.client.peer().clone();
     match &call.context.credentials {
         Some(credentials) => Peer { credentials: credentials.clone(), ..peer },
@@ -163,33 +146,13 @@ fn peer(call: &AgentCall) -> Peer {
 }
 
 /// Without a readable card there is no agent to check, whatever else answers at its address.
-async fn failed(error: &ClientError, call: &AgentCall) -> Failure {
+async fn failed(error: &ClientError, call: &AgentCall<'_>) -> Failure {
     let is_refused = |place: &CardAttempt| matches!(place.status, Some(401 | 403));
     match error {
         ClientError::NoCard(places) if !places.iter().any(is_refused) => {
             Failure::no_agent(error.to_string(), "check the address: its card must be at /.well-known/agent-card.json")
         }
         _ => call.failed(error).await,
-    }
-}
-
-/// The check that is under way, on one line of a terminal.
-struct Progress {
-    is_shown: bool,
-    printer: Printer,
-}
-
-impl Progress {
-    fn begins(&self, check: &Check) {
-        if self.is_shown {
-            self.printer.draw(&format!("\r\u{1b}[K{}: {}", check.group.as_str(), check.id));
-        }
-    }
-
-    fn ends(&self) {
-        if self.is_shown {
-            self.printer.draw("\r\u{1b}[K");
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use serde::Serialize;
+use serde_json::json;
 use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_a2a::{ErrorKind, TaskId};
 use switchboard_client::{CardAttempt, ClientError};
@@ -13,6 +13,7 @@ use switchboard_egress::{SendError, TlsError};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::caller_identity::{API_KEY, BEARER, CallerIdentity};
+use crate::commands::calling::interrupt::INTERRUPTED;
 use crate::commands::calling::{AgentCall, WRITE_A_URL, sanitize};
 
 const CARD_NOT_FOUND: &str = "A2ACLI_ERR_CARD_NOT_FOUND";
@@ -83,6 +84,11 @@ impl Failure {
         self
     }
 
+    /// Ctrl-C; the note about it is printed.
+    pub(super) fn interrupted() -> Self {
+        Self::new(INTERRUPTED, "", "", "")
+    }
+
     /// Points at `--debug` if the agent refused an id, because it shows the whole reply.
     pub(super) fn pointing_at_debug(mut self) -> Self {
         if self.a2a_code.is_some() {
@@ -93,7 +99,7 @@ impl Failure {
     }
 
     /// Adds the task's id, and the command that shows it, to a failure while following it.
-    pub(super) fn about(mut self, task: &TaskId, call: &AgentCall) -> Self {
+    pub(super) fn about(mut self, task: &TaskId, call: &AgentCall<'_>) -> Self {
         let id = sanitize::shell_word(task.as_str());
         if !self.message.contains(task.as_str()) {
             self.message.push_str(&format!("; task {id} may still be at work"));
@@ -124,7 +130,7 @@ impl Failure {
     }
 
     /// The failure for a client error; the card names the credentials that the agent accepts.
-    pub(super) fn of_call(error: &ClientError, call: &AgentCall, card: Option<&AgentCard>) -> Self {
+    pub(super) fn of_call(error: &ClientError, call: &AgentCall<'_>, card: Option<&AgentCard>) -> Self {
         let message = error.to_string();
         match error {
             ClientError::Invalid { .. } => Self::new(USAGE, "A2ACLI_ERR_USAGE", message, ""),
@@ -174,7 +180,7 @@ impl Failure {
         }
     }
 
-    fn no_card(message: String, places: &[CardAttempt], call: &AgentCall) -> Self {
+    fn no_card(message: String, places: &[CardAttempt], call: &AgentCall<'_>) -> Self {
         if places.iter().any(|place| matches!(place.status, Some(401 | 403))) {
             return Self::credentials(message, call, None);
         }
@@ -192,7 +198,7 @@ impl Failure {
         Self::no_agent(message, hint)
     }
 
-    fn credentials(message: String, call: &AgentCall, card: Option<&AgentCard>) -> Self {
+    fn credentials(message: String, call: &AgentCall<'_>, card: Option<&AgentCard>) -> Self {
         let mut hint = match &call.identity {
             CallerIdentity::Named(name) => format!("put credentials that are good into {name}"),
             CallerIdentity::Typed => "check --bearer, --api-key and --header".to_owned(),
@@ -200,7 +206,10 @@ impl Failure {
             CallerIdentity::Anonymous => wanted(card, call),
         };
         if call.is_local {
-            hint.push_str(&format!("; switchboard keys create{} makes a key for this server", call.data_flags));
+            hint.push_str(&format!(
+                "; switchboard keys create{} makes a key for this server",
+                call.flags.workspace.again()
+            ));
         }
         match call.identity {
             CallerIdentity::Anonymous => Self::no_credentials(message, hint),
@@ -208,7 +217,7 @@ impl Failure {
         }
     }
 
-    fn refused(kind: ErrorKind, message: &str, call: &AgentCall, card: Option<&AgentCard>) -> Self {
+    fn refused(kind: ErrorKind, message: &str, call: &AgentCall<'_>, card: Option<&AgentCard>) -> Self {
         let hint = match kind {
             ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => {
                 return Self::credentials(message.to_owned(), call, card);
@@ -228,31 +237,22 @@ impl Failure {
 
     /// Prints the failure and returns its exit code.
     pub(crate) fn print(&self, printer: Printer) -> ExitCode {
-        let Self { code, message, hint, a2a_code, .. } = self;
+        let Self { exit, code, message, hint, a2a_code } = self;
+        if *exit == INTERRUPTED {
+            return ExitCode::from(INTERRUPTED);
+        }
         let (message, hint) = (&sanitize::redact_passwords(message), &sanitize::redact_passwords(hint));
         if printer.is_json() {
-            let hint = (!hint.is_empty()).then_some(hint.as_str());
+            let hint = (!hint.is_empty()).then_some(hint);
             // One line, so that it can end a stream of lines.
-            printer.json_line(&Envelope { error: ErrorBody { code, message, hint, a2a_code: *a2a_code } });
+            printer.json_line(
+                &json!({ "error": { "code": code, "message": message, "hint": hint, "a2aCode": a2a_code } }),
+            );
         } else {
             printer.error(&sanitize::line(message), hint);
         }
-        ExitCode::from(self.exit)
+        ExitCode::from(*exit)
     }
-}
-
-#[derive(Serialize)]
-struct Envelope<'a> {
-    error: ErrorBody<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ErrorBody<'a> {
-    code: &'a str,
-    message: &'a str,
-    hint: Option<&'a str>,
-    a2a_code: Option<i64>,
 }
 
 fn not_trusted(fault: TlsError) -> &'static str {
@@ -275,7 +275,7 @@ fn not_trusted(fault: TlsError) -> &'static str {
 }
 
 /// The hint that names the credentials of the agent's card.
-fn wanted(card: Option<&AgentCard>, call: &AgentCall) -> String {
+fn wanted(card: Option<&AgentCard>, call: &AgentCall<'_>) -> String {
     let schemes = card.map(|card| card.security_schemes.as_slice()).unwrap_or_default();
     let ways: Vec<String> = schemes
         .iter()

@@ -37,7 +37,8 @@ pub(super) enum Form {
 
 impl Style {
     /// Nothing is shown before the end.
-    pub(super) fn quiet(printer: Printer, is_verbose: bool) -> Self {
+    pub(super) fn quiet(call: &AgentCall<'_>) -> Self {
+        let (printer, is_verbose) = (call.printer, call.flags.verbose);
         Self { printer, form: Form::Labeled, is_live: false, shows_states: false, is_verbose }
     }
 
@@ -46,23 +47,16 @@ impl Style {
     }
 }
 
-pub(super) enum End {
-    /// With a result, and what of it is on standard output already.
-    Done(Box<SendResponse>, WrittenOutput),
-    /// By Ctrl-C; the note about it is printed.
-    Interrupted(ExitCode),
-}
-
-/// Opens the stream and follows it.
+/// Opens the stream and follows it to its result; also returns what of it is on standard output already.
 pub(super) async fn follow(
-    call: &AgentCall,
+    call: &AgentCall<'_>,
     opening: impl Future<Output = Result<TaskStream, ClientError>>,
     style: Style,
     before: &PrintedArtifacts,
-) -> Result<End, Failure> {
+) -> Result<(SendResponse, WrittenOutput), Failure> {
     let Style { printer, .. } = style;
     let mut interrupt = Interrupt::new();
-    let mut progress = Progress::new(printer, !call.is_debug, !style.shows_states && style.form == Form::Labeled);
+    let mut progress = Progress::new(printer, !call.flags.debug, !style.shows_states && style.form == Form::Labeled);
     let mut ticks = tokio::time::interval(TICK);
     let mut stream_printer = StreamPrinter::new(style);
     let mut opening = std::pin::pin!(call.ask(opening));
@@ -72,7 +66,8 @@ pub(super) async fn follow(
             _ = ticks.tick() => progress.draw(),
             () = interrupt.pressed() => {
                 progress.clear();
-                return Ok(End::Interrupted(interrupt.settle(call, None, printer).await));
+                interrupt.settle(call, None, printer).await;
+                return Err(Failure::interrupted());
             }
         }
     };
@@ -92,7 +87,8 @@ pub(super) async fn follow(
         let Some(heard) = heard else {
             progress.clear();
             stream_printer.close();
-            return Ok(End::Interrupted(interrupt.settle(call, followed.task(), printer).await));
+            interrupt.settle(call, followed.task(), printer).await;
+            return Err(Failure::interrupted());
         };
         progress.clear();
         match heard {
@@ -112,7 +108,7 @@ pub(super) async fn follow(
     stream_printer.close();
     let response = followed.response();
     let response = response.ok_or_else(|| Failure::internal("the agent's stream ended without anything on it"));
-    Ok(End::Done(Box::new(response?), stream_printer.written))
+    Ok((response?, stream_printer.written))
 }
 
 fn print_update(
@@ -161,7 +157,7 @@ fn with_task(error: ClientError, known: Option<&Task>) -> ClientError {
 }
 
 /// Prints a result as text, and the next command to type.
-pub(super) fn show(call: &AgentCall, mut response: SendResponse, written: &WrittenOutput, style: Style) -> Outcome {
+pub(super) fn show(call: &AgentCall<'_>, mut response: SendResponse, written: &WrittenOutput, style: Style) -> Outcome {
     line_breaks::response(&mut response, &written.whole);
     let outcome = Outcome::from(response);
     match style.form {
@@ -173,7 +169,7 @@ pub(super) fn show(call: &AgentCall, mut response: SendResponse, written: &Writt
 }
 
 /// Prints on standard error an outcome other than success, and the next command to type.
-pub(super) fn print_next(call: &AgentCall, outcome: &Outcome, printer: Printer) {
+pub(super) fn print_next(call: &AgentCall<'_>, outcome: &Outcome, printer: Printer) {
     let Some(task) = outcome.task() else { return };
     let id = sanitize::shell_word(task.id.as_str());
     if let Some(commands) = answer_commands(call, task).filter(|_| !printer.is_json()) {
@@ -201,7 +197,7 @@ pub(super) fn print_next(call: &AgentCall, outcome: &Outcome, printer: Printer) 
 }
 
 /// The command for each answer that the agent offers, if it does.
-fn answer_commands(call: &AgentCall, task: &Task) -> Option<String> {
+fn answer_commands(call: &AgentCall<'_>, task: &Task) -> Option<String> {
     let options = answer::options(&task.status);
     let id = sanitize::shell_word(task.id.as_str());
     let command = |option: &AnswerOption| {
@@ -214,12 +210,19 @@ fn answer_commands(call: &AgentCall, task: &Task) -> Option<String> {
 }
 
 /// Prints on standard error the command that downloads the files of a task.
-pub(super) fn print_files(call: &AgentCall, task: &Task, printer: Printer) {
+pub(super) fn print_files(call: &AgentCall<'_>, task: &Task, printer: Printer) {
     let mut parts = task.artifacts.iter().flat_map(|artifact| &artifact.parts);
     if !printer.is_json() && parts.any(|part| matches!(part.content, PartContent::Raw(_))) {
         let id = sanitize::shell_word(task.id.as_str());
         printer.note(&format!("next: {}", call.command("task download", &id)));
     }
+}
+
+/// Prints the next command to type after a response that was printed as JSON; returns the exit code.
+pub(super) fn next(call: &AgentCall<'_>, response: SendResponse, fail: bool) -> ExitCode {
+    let outcome = Outcome::from(response);
+    print_next(call, &outcome, call.printer);
+    exit(&outcome, fail)
 }
 
 /// The exit code of an outcome; `fail` makes one that is no success a failure.

@@ -1,7 +1,6 @@
 //! Ctrl-C during a call. The task goes on at the agent, so this offers to cancel it, or prints how to find it again.
 
 use std::io::{BufRead, IsTerminal};
-use std::process::ExitCode;
 
 use switchboard_a2a::Task;
 use switchboard_host::printer::Printer;
@@ -30,28 +29,24 @@ impl Interrupt {
     }
 
     /// Cancels the task if the user wants it, or prints how to go on with it.
-    pub(super) async fn settle(&mut self, call: &AgentCall, task: Option<&Task>, printer: Printer) -> ExitCode {
-        let code = ExitCode::from(INTERRUPTED);
+    pub(super) async fn settle(&mut self, call: &AgentCall<'_>, task: Option<&Task>, printer: Printer) {
         let Some(task) = task.filter(|task| !task.status.state.is_terminal()) else {
-            printer.note("stopped; the agent may have got the message");
-            return code;
+            return printer.note("stopped; the agent may have got the message");
         };
         let id = sanitize::shell_word(task.id.as_str());
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && self.wants_cancel(printer).await {
             let canceled = tokio::select! {
                 canceled = call.ask(call.client.cancel(&call.context, &task.id, None)) => canceled,
-                () = self.pressed() => return code,
+                () = self.pressed() => return,
             };
-            match canceled {
+            return match canceled {
                 Ok(task) => task_output::fields(&task).iter().for_each(|field| printer.note(field)),
                 Err(failure) => drop(failure.print(printer)),
-            }
-            return code;
+            };
         }
         printer.note(&format!("task {id} goes on without us"));
         printer.note(&format!("next: {}", call.command("task get", &format!("--wait {id}"))));
         printer.note(&format!("or stop it: {}", call.command("task cancel", &id)));
-        code
     }
 
     async fn wants_cancel(&mut self, printer: Printer) -> bool {

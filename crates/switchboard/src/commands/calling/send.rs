@@ -4,16 +4,15 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use switchboard_a2a::{ContextId, SendConfiguration, SendRequest, SendResponse, TaskId};
-use switchboard_client::Outcome;
 use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
 use crate::cli::settings::Settings;
-use crate::commands::calling::follow::{self, End, Form, Style};
+use crate::cli::{CallFlags, MessageWords};
+use crate::commands::calling::follow::{self, Form, Style};
 use crate::commands::calling::message::{self, MessageFlags};
 use crate::commands::calling::printed_artifacts::PrintedArtifacts;
 use crate::commands::calling::task_output::WrittenOutput;
-use crate::commands::calling::{AgentCall, Failure, agent_and_rest, run as run_async, sanitize};
+use crate::commands::calling::{AgentCall, Call, Failure, agent_and_rest, run as run_async, sanitize};
 
 const WAITING: &str = "How to wait for the answer";
 
@@ -67,20 +66,21 @@ impl SendOptions {
     }
 }
 
-pub(crate) fn run(words: Vec<String>, options: &SendOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(typed: Call<MessageWords, SendOptions>, printer: Printer) -> ExitCode {
+    let Call { words, options, flags } = &typed;
     run_async(printer, async {
-        let (agent, text) = agent_and_rest(words, flags)?;
+        let (agent, text) = agent_and_rest(words.clone().into(), flags)?;
         let mut message = options.message.message(&text)?;
         message.task_id = options.task_id.as_deref().map(TaskId::from);
         message.context_id = options.context_id.as_deref().map(ContextId::from);
         let is_async = options.is_async(flags)?;
-        let call = AgentCall::open(&agent, flags).await?;
+        let call = AgentCall::open(&agent, flags, printer).await?;
         let style = Style {
             form: if options.quiet { Form::Plain } else { Form::Labeled },
             // Without labels artifacts could not be told apart, and the answer must be the same wherever it goes.
             is_live: options.stream || !options.quiet && !printer.is_json() && std::io::stdout().is_terminal(),
             shows_states: options.stream,
-            ..Style::quiet(printer, flags.verbose)
+            ..Style::quiet(&call)
         };
         if flags.verbose && !printer.is_json() {
             style.task_printer().message("sent", &message);
@@ -95,7 +95,7 @@ pub(crate) fn run(words: Vec<String>, options: &SendOptions, flags: &CallFlags, 
 }
 
 /// Sends without waiting for the result.
-async fn begin(call: &AgentCall, mut request: SendRequest, style: Style) -> Result<ExitCode, Failure> {
+async fn begin(call: &AgentCall<'_>, mut request: SendRequest, style: Style) -> Result<ExitCode, Failure> {
     request.configuration = Some(SendConfiguration { return_immediately: true, ..SendConfiguration::default() });
     let answer = call.ask(call.client.send(&call.context, request)).await?;
     Ok(begun(call, answer, style))
@@ -103,30 +103,25 @@ async fn begin(call: &AgentCall, mut request: SendRequest, style: Style) -> Resu
 
 /// Sends and follows the task.
 async fn wait(
-    call: &AgentCall,
+    call: &AgentCall<'_>,
     request: SendRequest,
     options: &SendOptions,
     style: Style,
 ) -> Result<ExitCode, Failure> {
     let printer = style.printer;
     let opening = call.client.stream(&call.context, request);
-    let (response, written) = match follow::follow(call, opening, style, &PrintedArtifacts::default()).await? {
-        End::Done(response, written) => (*response, written),
-        End::Interrupted(code) => return Ok(code),
-    };
+    let (response, written) = follow::follow(call, opening, style, &PrintedArtifacts::default()).await?;
     if !printer.is_json() {
         return Ok(follow::exit(&follow::show(call, response, &written, style), options.fail));
     }
     if !options.stream {
         printer.json(&response);
     }
-    let outcome = Outcome::from(response);
-    follow::print_next(call, &outcome, printer);
-    Ok(follow::exit(&outcome, options.fail))
+    Ok(follow::next(call, response, options.fail))
 }
 
 /// Prints the new task, which may have ended already.
-fn begun(call: &AgentCall, answer: SendResponse, style: Style) -> ExitCode {
+fn begun(call: &AgentCall<'_>, answer: SendResponse, style: Style) -> ExitCode {
     let printer = style.printer;
     match answer {
         answer if printer.is_json() => printer.json(&answer),

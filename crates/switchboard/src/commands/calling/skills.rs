@@ -4,24 +4,17 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_a2a::card::AgentSkill;
-use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
-use crate::commands::calling::{AgentCall, agent_and_words, run as run_async, sanitize};
+use crate::commands::calling::{AgentCall, Failure, NoOptions, sanitize};
 
-pub(crate) fn run(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let found = call.ask(call.client.card(&call.context)).await?;
-        let skills = &found.card.skills;
-        if printer.is_json() {
-            printer.json(&json!({ "skills": skills.iter().map(as_json).collect::<Vec<_>>() }));
-        } else {
-            lines(skills).iter().for_each(|line| printer.line(line));
-        }
-        Ok(ExitCode::SUCCESS)
-    })
+pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], _: NoOptions) -> Result<ExitCode, Failure> {
+    let found = call.ask(call.client.card(&call.context)).await?;
+    let (skills, printer) = (&found.card.skills, call.printer);
+    match printer.is_json() {
+        true => printer.json(&json!({ "skills": skills.iter().map(as_json).collect::<Vec<_>>() })),
+        false => lines(skills).iter().for_each(|line| printer.line(line)),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// One line for each skill, and one for each of its examples.

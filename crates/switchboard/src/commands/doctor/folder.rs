@@ -95,13 +95,4 @@ mod tests {
         assert_eq!(level(Some(&User { groups: vec![gid], ..stranger() })), Level::Ok);
         assert_eq!(level(Some(&stranger())), Level::Problem);
     }
-
-    #[test]
-    fn a_file_and_nothing_at_all_are_no_folders() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        std::fs::write(&file, "").unwrap();
-        assert!(look("cwd", &file, None).text.ends_with("file is not a folder"));
-        assert!(look("repos", &folder.path().join("gone"), None).text.contains("gone cannot be used: No such file"));
-    }
 }

@@ -11,22 +11,13 @@ use super::finding::{Finding, Level};
 use super::known_programs::ProgramReport;
 
 pub(super) struct DoctorReport {
-    folder: PathBuf,
-    configuration: Vec<Finding>,
-    programs: Vec<ProgramReport>,
-    agents: Vec<AgentReport>,
+    pub(super) folder: PathBuf,
+    pub(super) configuration: Vec<Finding>,
+    pub(super) programs: Vec<ProgramReport>,
+    pub(super) agents: Vec<AgentReport>,
 }
 
 impl DoctorReport {
-    pub(super) fn new(
-        folder: PathBuf,
-        configuration: Vec<Finding>,
-        programs: Vec<ProgramReport>,
-        agents: Vec<AgentReport>,
-    ) -> Self {
-        Self { folder, configuration, programs, agents }
-    }
-
     fn findings(&self) -> impl Iterator<Item = &Finding> {
         let programs = self.programs.iter().flat_map(|program| &program.findings);
         let agents = self.agents.iter().flat_map(|agent| &agent.findings);

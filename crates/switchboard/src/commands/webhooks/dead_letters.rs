@@ -6,11 +6,12 @@ use switchboard_host::control::{DeadLetterPage, WebhookRequest};
 use switchboard_host::printer::Printer;
 
 use crate::cli::{DataFlags, PageFlags};
-use crate::commands::webhooks::{outcome, send_request, time};
+use crate::commands::control_request;
+use crate::commands::webhooks::{outcome, time};
 
 pub(crate) fn run(flags: &DataFlags, page: PageFlags, printer: Printer) -> ExitCode {
     let request = WebhookRequest::DeadLetters { after: page.after, limit: usize::from(page.limit) };
-    send_request(flags, request, printer, |answer| print(&answer, page.after, printer))
+    control_request(flags, request, None, printer, |answer| print(&answer, page.after, printer))
 }
 
 fn print(page: &DeadLetterPage, after: i64, printer: Printer) {

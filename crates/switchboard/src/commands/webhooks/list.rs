@@ -7,7 +7,8 @@ use switchboard_host::printer::Printer;
 use switchboard_webhooks::WebhookView;
 
 use crate::cli::{DataFlags, PageFlags};
-use crate::commands::webhooks::{send_request, time};
+use crate::commands::control_request;
+use crate::commands::webhooks::time;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct WebhookListOptions {
@@ -34,7 +35,7 @@ pub(crate) fn run(flags: &DataFlags, options: WebhookListOptions, printer: Print
         }
     };
     let request = WebhookRequest::List { task, state, after: page.after, limit: usize::from(page.limit) };
-    send_request(flags, request, printer, |answer| print(&answer, some_only, &filter, printer))
+    control_request(flags, request, None, printer, |answer| print(&answer, some_only, &filter, printer))
 }
 
 fn print(page: &WebhookPage, some_only: bool, filter: &str, printer: Printer) {

@@ -6,10 +6,10 @@ use switchboard_host::control::{ChangedWebhook, WebhookRequest};
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::send_request;
+use crate::commands::control_request;
 
 pub(crate) fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
-    send_request(flags, WebhookRequest::Pause { webhook }, printer, |_: ChangedWebhook| {
+    control_request(flags, WebhookRequest::Pause { webhook }, None, printer, |_: ChangedWebhook| {
         printer.line(format!(
             "webhook {webhook} is paused; what it is not told waits for switchboard webhooks resume {webhook}"
         ));
@@ -17,7 +17,7 @@ pub(crate) fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCo
 }
 
 pub(crate) fn resume(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
-    send_request(flags, WebhookRequest::Resume { webhook }, printer, |answer: ChangedWebhook| {
+    control_request(flags, WebhookRequest::Resume { webhook }, None, printer, |answer: ChangedWebhook| {
         printer.line(match answer.waits {
             None => format!("webhook {webhook} goes on where it was"),
             Some(waits) => format!("webhook {webhook} goes on where it was as soon as {}", waits.until()),

@@ -6,7 +6,7 @@ use switchboard_host::control::{RetryReport, WebhookRequest};
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::send_request;
+use crate::commands::control_request;
 
 #[derive(Debug, Clone, clap::Args)]
 // A group, so that the usage error for neither names both.
@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &DataFlags, options: RetryOptions, printer: Printer) ->
         Some(delivery) => WebhookRequest::Retry { delivery },
         None => WebhookRequest::RetryDead { task: options.task },
     };
-    send_request(flags, request, printer, |answer: RetryReport| {
+    control_request(flags, request, None, printer, |answer: RetryReport| {
         let what = match answer.retried {
             0 => {
                 printer.line("no delivery was given up, so there is nothing to send");

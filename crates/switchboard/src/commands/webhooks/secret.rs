@@ -8,10 +8,10 @@ use switchboard_host::printer::Printer;
 use switchboard_webhooks::SecretView;
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::send_request;
+use crate::commands::control_request;
 
 pub(crate) fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
-    send_request(flags, WebhookRequest::Secret { caller }, printer, |answer: SecretView| {
+    control_request(flags, WebhookRequest::Secret { caller }, None, printer, |answer: SecretView| {
         let mut rows = vec![["caller".to_owned(), answer.caller]];
         for (index, secret) in answer.secrets.into_iter().enumerate() {
             let name = if index == 0 { "secret" } else { "older secret" };
@@ -23,13 +23,13 @@ pub(crate) fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitC
         }
         printer.table(&rows);
         printer.line("");
-        printer.line("whoever has a secret can sign: give it to the receivers of this caller and to nobody else");
+        printer.line("a secret is all that signing takes: give it to the receivers of this caller only");
     })
 }
 
 pub(crate) fn rotate(flags: &DataFlags, overlap: TimeSpan, printer: Printer) -> ExitCode {
     let overlap_ms = u64::try_from(overlap.duration().as_millis()).unwrap_or(u64::MAX);
-    send_request(flags, WebhookRequest::RotateSecret { overlap_ms }, printer, |answer: RotatedSecret| {
+    control_request(flags, WebhookRequest::RotateSecret { overlap_ms }, None, printer, |answer: RotatedSecret| {
         printer.line("every caller has a new secret; switchboard webhooks secret show --caller ID shows it");
         printer.line(match overlap {
             TimeSpan::ZERO => "the old ones are used no more".to_owned(),

@@ -7,10 +7,11 @@ use switchboard_host::printer::Printer;
 use switchboard_webhooks::{DeliveryView, WebhookView};
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::{outcome, send_request, time};
+use crate::commands::control_request;
+use crate::commands::webhooks::{outcome, time};
 
 pub(crate) fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
-    send_request(flags, WebhookRequest::Show { webhook }, printer, |answer: WebhookDetails| {
+    control_request(flags, WebhookRequest::Show { webhook }, None, printer, |answer: WebhookDetails| {
         print_webhook(&answer.webhook, printer);
         printer.line("");
         print_deliveries(&answer.deliveries, printer);

@@ -1,11 +1,8 @@
 //! Commands and arguments. Each is given to the program exactly as it is written: no shell splits it, and spaces at its
 //! ends stay.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use switchboard_host::config::document::Content;
 use switchboard_host::config::problem::Mismatch;
@@ -32,7 +29,6 @@ impl Arguments {
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -79,31 +75,13 @@ impl Value for Command {
 
 impl Serialize for Command {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(1 + self.args.0.len()))?;
-        list.serialize_element(&self.program.display().to_string())?;
-        for argument in self.args.iter() {
-            list.serialize_element(argument)?;
-        }
-        list.end()
+        let program = self.program.to_string_lossy();
+        serializer.collect_seq(std::iter::once(&*program).chain(self.args.iter()))
     }
 }
 
-impl JsonSchema for Arguments {
-    fn schema_name() -> Cow<'static, str> {
-        "Arguments".into()
-    }
+json_schema_of!(Arguments, { "type": "array", "items": { "type": ["string", "number", "boolean"] } });
 
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": { "type": ["string", "number", "boolean"] } })
-    }
-}
-
-impl JsonSchema for Command {
-    fn schema_name() -> Cow<'static, str> {
-        "Command".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": { "type": ["string", "number", "boolean"] }, "minItems": 1 })
-    }
-}
+json_schema_of!(Command, {
+    "type": "array", "items": { "type": ["string", "number", "boolean"] }, "minItems": 1
+});

@@ -4,9 +4,8 @@ use regex_lite::Regex;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::json;
-use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::section::Section;
-use switchboard_host::config::value::{Scalar, choice};
+use switchboard_host::word_setting;
 
 /// How the program gets the prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -122,26 +121,8 @@ impl Approval {
     }
 }
 
-impl Scalar for Input {
-    const WRITE: &'static str = "stdin or argument";
+word_setting!(Input: "stdin" => Stdin or "argument" => Argument);
 
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("stdin", Self::Stdin), ("argument", Self::Argument)])
-    }
-}
+word_setting!(Separator: "dashes" => Dashes or "none" => None);
 
-impl Scalar for Separator {
-    const WRITE: &'static str = "dashes or none";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("dashes", Self::Dashes), ("none", Self::None)])
-    }
-}
-
-impl Scalar for Output {
-    const WRITE: &'static str = "text or jsonl";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("text", Self::Text), ("jsonl", Self::Jsonl)])
-    }
-}
+word_setting!(Output: "text" => Text or "jsonl" => Jsonl);

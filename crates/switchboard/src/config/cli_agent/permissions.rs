@@ -1,14 +1,13 @@
 //! What a program may do without asking, may not do, and must ask for.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Serialize;
 use switchboard_cli_agents::adapters::{CommandRule, Permission as Rule};
 use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::section::Section;
 use switchboard_host::config::time_span::TimeSpan;
-use switchboard_host::config::value::{Scalar, choice};
+use switchboard_host::config::value::Scalar;
+use switchboard_host::word_setting;
 
 /// What a program may do.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -126,7 +125,6 @@ impl Permissions {
 
 impl Permissions {
     /// The same for the programs' adapters.
-    #[must_use]
     pub fn rules(&self) -> switchboard_cli_agents::adapters::Permissions {
         let names = |rules: &[ToolRule]| {
             rules.iter().filter(|rule| rule.command().is_none()).map(|rule| rule.as_str().to_owned()).collect()
@@ -169,26 +167,18 @@ impl SkillPermissions {
 
 impl ToolRule {
     /// The rule as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The tool and the pattern of a rule that has one.
-    #[must_use]
     pub fn command(&self) -> Option<CommandRule> {
         let (tool, pattern) = self.0.strip_suffix(')')?.split_once('(')?;
         Some(CommandRule { tool: tool.to_owned(), pattern: pattern.to_owned() })
     }
 }
 
-impl Scalar for Permission {
-    const WRITE: &'static str = "ask, allow or deny";
-
-    fn from_text(text: &str) -> Result<Self, Mismatch> {
-        choice(text, &[("ask", Self::Ask), ("allow", Self::Allow), ("deny", Self::Deny)])
-    }
-}
+word_setting!(Permission: "ask" => Ask, "allow" => Allow or "deny" => Deny);
 
 impl Scalar for ToolRule {
     const WRITE: &'static str = "the name of a tool, such as Read or mcp__*, or a command such as Bash(git *)";
@@ -200,12 +190,10 @@ impl Scalar for ToolRule {
         let rule = Self(text.to_owned());
         match rule.command() {
             None if text.contains(['(', ')']) => {
-                let wrong = format!("\"{text}\" is neither a name nor a name with a pattern in brackets");
-                Err(Mismatch::new(wrong, format!("write {}", Self::WRITE)))
+                Err(Self::mismatch(text, "is neither a name nor a name with a pattern in brackets"))
             }
             Some(CommandRule { tool, pattern }) if tool.is_empty() || pattern.trim().is_empty() => {
-                let wrong = format!("\"{text}\" has no {}", if tool.is_empty() { "tool" } else { "pattern" });
-                Err(Mismatch::new(wrong, format!("write {}", Self::WRITE)))
+                Err(Self::mismatch(text, if tool.is_empty() { "has no tool" } else { "has no pattern" }))
             }
             Some(CommandRule { pattern, .. }) if pattern != pattern.trim() => {
                 let wrong = format!("\"{text}\" would never fit: commands are compared without the spaces around them");
@@ -229,13 +217,7 @@ impl Scalar for ToolRule {
     }
 }
 
-impl JsonSchema for ToolRule {
-    fn schema_name() -> Cow<'static, str> {
-        "ToolRule".into()
-    }
-
-    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        let examples = ["Read", "mcp__*", "Bash(git *)"];
-        json_schema!({ "type": "string", "minLength": 1, "pattern": "^[^()]+(\\([^()]+\\))?$", "examples": examples })
-    }
-}
+json_schema_of!(ToolRule, {
+    "type": "string", "minLength": 1, "pattern": "^[^()]+(\\([^()]+\\))?$",
+    "examples": ["Read", "mcp__*", "Bash(git *)"]
+});

@@ -54,16 +54,8 @@ pub struct Profile {
     pub keywords: Option<Vec<String>>,
 }
 
-/// The name of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProfileName {
-    /// For tasks that need thought.
-    Complex,
-    /// For tasks in between.
-    Mid,
-    /// For tasks that anybody could do.
-    Routine,
-}
+/// The names of the profiles, in the two spellings that are taken.
+const NAMES: [(&str, &str); 3] = [("complex", "COMPLEX"), ("mid", "MID"), ("routine", "ROUTINE")];
 
 /// What a task is done with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,30 +76,7 @@ pub struct Selected<'a> {
     pub efforts: &'a [String],
 }
 
-impl ProfileName {
-    /// The names in both spellings that are taken.
-    const NAMES: [(&'static str, &'static str, Self); 3] =
-        [("complex", "COMPLEX", Self::Complex), ("mid", "MID", Self::Mid), ("routine", "ROUTINE", Self::Routine)];
-
-    /// The profile that a word names, in small letters or in capitals.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        let named = Self::NAMES.iter().find(|(small, capital, _)| [*small, *capital].contains(&word));
-        named.map(|(_, _, name)| *name)
-    }
-}
-
 impl Profiles {
-    /// One of them.
-    #[must_use]
-    pub fn get(&self, name: ProfileName) -> &Profile {
-        match name {
-            ProfileName::Complex => &self.complex,
-            ProfileName::Mid => &self.mid,
-            ProfileName::Routine => &self.routine,
-        }
-    }
-
     pub(super) fn all(&self) -> [&Profile; 3] {
         [&self.complex, &self.mid, &self.routine]
     }
@@ -124,7 +93,7 @@ impl Profiles {
         }
         let (mut read, mut missing) = (Vec::new(), Vec::new());
         section.section("profiles", |section| {
-            for (small, capital, _) in ProfileName::NAMES {
+            for (small, capital) in NAMES {
                 if section.is_set(small) && section.is_set(capital) {
                     section.mark_known(capital);
                     section.refuse(capital, format!("{small} is the same profile"), "keep one of the two");

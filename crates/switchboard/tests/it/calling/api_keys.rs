@@ -14,6 +14,7 @@ fn a_key_goes_where_the_card_says() {
         ("cookie", "session", ""),
         ("query", "key", ""),
         ("header", "X-Agent-Key", "X-Mine"),
+        ("header", "Authorization", "X-Mine"),
     ] {
         let (send, asked) = channel();
         let address = answering(move |here, heard| {
@@ -49,9 +50,17 @@ fn a_key_goes_where_the_card_says() {
 
 #[test]
 fn a_card_that_would_write_the_request_is_refused() {
-    for (location, name) in
-        [("header", "Content-Length"), ("header", "Host"), ("header", "A2A-Version"), ("cookie", "a=1; admin")]
-    {
+    for (location, name) in [
+        ("header", "Content-Length"),
+        ("header", "Host"),
+        ("header", "A2A-Version"),
+        ("header", "Proxy-Authorization"),
+        ("header", "X-Key: 1\r\nX"),
+        ("cookie", "a=1; admin"),
+        ("cookie", ""),
+        ("query", ""),
+        ("body", "key"),
+    ] {
         let (send, asked) = channel();
         let address = answering(move |here, heard| {
             if heard.path.ends_with("agent-card.json") {
@@ -65,10 +74,6 @@ fn a_card_that_would_write_the_request_is_refused() {
         assert_eq!((run.code, &run.json()["error"]["code"]), (Some(1), &json!("A2ACLI_ERR_CARD_INVALID")), "{name}");
         assert!(asked.try_recv().is_err(), "nothing is sent with {name}");
         let shown = Workspace::new().run(&["card", &address, "--validate"]);
-        assert!(
-            shown.code == Some(1) && shown.stdout.contains("the card wants the API key in the"),
-            "{}",
-            shown.stdout
-        );
+        assert!(shown.code == Some(1) && shown.stdout.contains("the card wants the API key in "), "{}", shown.stdout);
     }
 }

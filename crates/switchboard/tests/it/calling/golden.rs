@@ -355,10 +355,12 @@ fn help() {
 #[test]
 fn a_terminal_that_can_do_little_gets_nothing_but_text() {
     let fleet = Fleet::new();
-    for variables in [&[("TERM", "dumb")][..], &[("TERM", "xterm")], &[("TERM", "xterm"), ("NO_COLOR", "1")]] {
+    let xterm = ("TERM", "xterm");
+    // By convention an empty `NO_COLOR` counts as unset.
+    for variables in [&[("TERM", "dumb")][..], &[xterm], &[xterm, ("NO_COLOR", "")], &[xterm, ("NO_COLOR", "1")]] {
         let sent = Terminal::run_with(&fleet.workspace, &["send", "probe", "err"], variables).end().0;
         let failed = Terminal::run_with(&fleet.workspace, &["send", "nobody", "hi"], variables).end().0;
-        let (is_dumb, is_plain) = (variables[0].1 == "dumb", variables.len() == 2);
+        let (is_dumb, is_plain) = (variables[0].1 == "dumb", variables.last() == Some(&("NO_COLOR", "1")));
         assert_eq!(sent.contains("\u{1b}[2K"), !is_dumb, "the line that moves: {sent:?}");
         assert_eq!(failed.contains("\u{1b}[1;31merror:\u{1b}[0m"), !is_dumb && !is_plain, "colour: {failed:?}");
     }

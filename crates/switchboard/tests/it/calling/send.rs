@@ -132,6 +132,11 @@ fn nothing_that_an_agent_says_reaches_the_terminal_as_a_command() {
         let shown = fleet.run(&["send", "echo", evil, how]).stdout;
         assert!(shown.contains(clean) && !shown.contains(['\u{1b}', '\u{7}', '\r']), "{shown:?}");
     }
+    // JSON says the same, with escapes for what a terminal obeys.
+    let evil = "\u{9b}31m\u{202e}x\u{7f}\u{1b}\t\u{e4}";
+    let run = fleet.run(&["send", "echo", evil, "-o", "json"]);
+    assert!(run.stdout.contains(r"\u009b31m\u202ex\u007f\u001b\tä"), "{}", run.stdout);
+    assert_eq!(run.json()["task"]["artifacts"][0]["parts"][0]["text"], evil);
 }
 
 #[test]
@@ -168,6 +173,14 @@ fn parts_keep_their_order_and_their_media_types() {
     );
     assert_eq!(parts(&["first", "--data", "-"], "[1]\n"), json!([{ "text": "first" }, { "data": [1] }]));
     assert_eq!(parts(&["--file", "-"], "piped"), json!([{ "raw": "cGlwZWQ=", "mediaType": "text/plain" }]));
+    for (name, content, media_type) in [
+        ("report.PDF", &b"text"[..], "application/pdf"),
+        ("Makefile", b"all:\n", "text/plain"),
+        ("core", b"\x7fELF\0", "application/octet-stream"),
+    ] {
+        std::fs::write(fleet.workspace.path().join(name), content).unwrap();
+        assert_eq!(parts(&["--file", name], "")[0]["mediaType"], media_type, "{name}");
+    }
     for wrong in [
         &["--media-type", "text/html", "--text", "x"][..],
         &["--text", "x", "--media-type", "a/b", "--media-type", "c/d"],

@@ -122,6 +122,15 @@ fn what_says_nothing_is_told() {
          warning: {file}:3 sets A2ACLI_TENNANT, which has no effect: did you mean A2ACLI_TENANT?\n"
     );
     assert_eq!(run.stderr, expected);
+    let settings = "# a comment\nexport A2ACLI_BEARER='a # b'\nA2ACLI_TIMEOUT = 30s # soon\nPATH=/bin\nA2ACLI_TENANT=\"x=y\"\n\
+                    A2ACLI_ENDPOINT=\nnonsense\nmore of it\n";
+    let as_shells =
+        Workspace::new().file("set.env", settings).run(&["config", "show", "-o", "json", "--config", "set.env"]);
+    for (name, value) in [("timeout", json!("30s")), ("tenant", json!("x=y")), ("endpoint", Value::Null)] {
+        assert_eq!(shown(&as_shells, name).0, value, "{name}");
+    }
+    assert_eq!(shown(&as_shells, "bearer"), (json!("***"), json!("set.env")));
+    assert!(as_shells.stderr.contains("set.env:7 is passed over") && !as_shells.stderr.contains("set.env:8"));
     let shown_now = caller.variable("A2ACLI_FLOW", "device-code").run(&["config", "show", "--config", "set.env"]);
     assert_eq!(shown(&shown_now, "flow"), (json!("device-code"), json!("variable A2ACLI_FLOW")));
     assert_eq!(shown(&shown_now, "tenant"), (Value::Null, json!("default")), "{}", shown_now.stdout);

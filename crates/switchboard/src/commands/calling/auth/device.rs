@@ -70,7 +70,7 @@ pub(super) async fn ask(
             "authorization_pending" if Instant::now() < end => {}
             "slow_down" if Instant::now() < end => wait += SLOWER,
             "authorization_pending" | "slow_down" | "expired_token" => {
-                let message = "nobody has typed the code in before it ran out";
+                let message = "the code was not typed in before it ran out";
                 return Err(Failure::refused_credentials(message, "run it again for another code"));
             }
             _ => return Err(denied.failure(&server.url)),

@@ -88,7 +88,7 @@ pub(super) fn safe(url: &str) -> Result<String, Failure> {
         false => {
             let message =
                 format!("the agent's card names {} to get tokens from, which is not https", sanitize::line(url));
-            Err(Failure::card(message, "ask whoever runs the agent to correct it"))
+            Err(Failure::card(message, "ask the agent's operator to correct it"))
         }
     }
 }

@@ -8,11 +8,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_a2a::{Part, PartContent, Task, TaskId};
-use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
 use crate::commands::calling::task_output::TaskPrinter;
-use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize};
+use crate::commands::calling::{AgentCall, Failure, sanitize};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DownloadOptions {
@@ -25,30 +23,27 @@ pub(crate) struct DownloadOptions {
     force: bool,
 }
 
-pub(crate) fn run(words: Vec<String>, options: &DownloadOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let task = call.ask(call.client.get(&call.context, &TaskId::from(id), Some(0))).await?;
-        let saved = save(&task, options)?;
-        let elsewhere = urls(&task);
-        if printer.is_json() {
-            printer.json(&json!({ "saved": saved, "elsewhere": elsewhere }));
-            return Ok(ExitCode::SUCCESS);
-        }
-        let output = TaskPrinter { printer, is_verbose: false };
-        for path in &saved {
-            output.field("saved", &path.display().to_string());
-        }
-        for url in &elsewhere {
-            output.field("not fetched", url);
-        }
-        output.ids(&task);
-        if saved.is_empty() && elsewhere.is_empty() {
-            printer.warning("the task has produced no files");
-        }
-        Ok(ExitCode::SUCCESS)
-    })
+pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: DownloadOptions) -> Result<ExitCode, Failure> {
+    let printer = call.printer;
+    let task = call.ask(call.client.get(&call.context, &TaskId::from(id), Some(0))).await?;
+    let saved = save(&task, &options)?;
+    let elsewhere = urls(&task);
+    if printer.is_json() {
+        printer.json(&json!({ "saved": saved, "elsewhere": elsewhere }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let output = TaskPrinter { printer, is_verbose: false };
+    for path in &saved {
+        output.field("saved", &path.display().to_string());
+    }
+    for url in &elsewhere {
+        output.field("not fetched", url);
+    }
+    output.ids(&task);
+    if saved.is_empty() && elsewhere.is_empty() {
+        printer.warning("the task has produced no files");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn parts(task: &Task) -> impl Iterator<Item = &Part> {
@@ -126,31 +121,4 @@ fn write(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
 
 fn failed(path: &Path, error: &std::io::Error, next: &str) -> Failure {
     Failure::internal(format!("{} cannot be written: {error}", path.display())).with_hint(next)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(filename: &str) -> String {
-        let part = Part::new(PartContent::Raw(Vec::new()));
-        name(&Part { filename: Some(filename.to_owned()), ..part })
-    }
-
-    #[test]
-    fn no_name_leads_out_of_the_folder() {
-        assert_eq!(named("report.pdf"), "report.pdf");
-        assert_eq!(named("../../etc/passwd"), "passwd");
-        assert_eq!(named("/etc/cron.d/x"), "x");
-        assert_eq!(named(r"C:\Windows\a.dll"), "a.dll");
-        for empty in ["", "..", "a/..", "/", "...", "\u{1b}"] {
-            assert_eq!(named(empty), "file", "{empty:?}");
-        }
-        assert_eq!(named(".bashrc"), "bashrc");
-        assert_eq!(named("--rf"), "rf");
-        assert_eq!(named(&"ä".repeat(500)).len(), 200);
-        let mut names = BTreeSet::new();
-        let unique = ["a.txt", "a.txt", "a.txt"].map(|name| unique(name.to_owned(), &mut names));
-        assert_eq!(unique, ["a.txt", "a-2.txt", "a-3.txt"]);
-    }
 }

@@ -5,12 +5,10 @@ use std::process::ExitCode;
 
 use switchboard_a2a::TaskId;
 use switchboard_client::Outcome;
-use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
-use crate::commands::calling::follow::{self, End, Style};
+use crate::commands::calling::follow::{self, Style};
 use crate::commands::calling::printed_artifacts::PrintedArtifacts;
-use crate::commands::calling::{AgentCall, OneLine, agent_and_words, line_breaks, run as run_async};
+use crate::commands::calling::{AgentCall, Failure, OneLine, line_breaks};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct GetOptions {
@@ -30,35 +28,30 @@ pub(crate) struct GetOptions {
     line: OneLine,
 }
 
-pub(crate) fn run(words: Vec<String>, options: GetOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let id = TaskId::from(id);
-        let read = || call.ask(call.client.get(&call.context, &id, Some(options.history)));
-        let mut task = read().await?;
-        let style = Style::quiet(printer, flags.verbose);
-        if options.wait && !task.status.state.is_terminal() && !task.status.state.is_interrupted() {
-            let opening = call.client.subscribe(&call.context, id.clone());
-            if let End::Interrupted(code) = follow::follow(&call, opening, style, &PrintedArtifacts::default()).await? {
-                return Ok(code);
-            }
-            task = read().await?;
+pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: GetOptions) -> Result<ExitCode, Failure> {
+    let printer = call.printer;
+    let id = TaskId::from(id);
+    let read = || call.ask(call.client.get(&call.context, &id, Some(options.history)));
+    let mut task = read().await?;
+    let style = Style::quiet(&call);
+    if options.wait && !task.status.state.is_terminal() && !task.status.state.is_interrupted() {
+        let opening = call.client.subscribe(&call.context, id.clone());
+        follow::follow(&call, opening, style, &PrintedArtifacts::default()).await?;
+        task = read().await?;
+    }
+    match printer.is_json() {
+        true => options.line.print(&task, printer),
+        false => {
+            line_breaks::task(&mut task, &BTreeSet::new());
+            style.task_printer().task(&task);
         }
-        match printer.is_json() {
-            true => options.line.print(&task, printer),
-            false => {
-                line_breaks::task(&mut task, &BTreeSet::new());
-                style.task_printer().task(&task);
-            }
-        }
-        if !options.wait {
-            follow::print_files(&call, &task, printer);
-        }
-        let outcome = Outcome::from(task);
-        if options.wait {
-            follow::print_next(&call, &outcome, printer);
-        }
-        Ok(follow::exit(&outcome, options.fail))
-    })
+    }
+    if !options.wait {
+        follow::print_files(&call, &task, printer);
+    }
+    let outcome = Outcome::from(task);
+    if options.wait {
+        follow::print_next(&call, &outcome, printer);
+    }
+    Ok(follow::exit(&outcome, options.fail))
 }

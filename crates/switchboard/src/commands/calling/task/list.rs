@@ -7,9 +7,9 @@ use switchboard_a2a::{ContextId, ListRequest, ListResponse, TaskState};
 use switchboard_host::printer::Printer;
 
 use super::list_server;
-use crate::cli::CallFlags;
+use crate::cli::AgentWord;
 use crate::commands::calling::task_output::TaskPrinter;
-use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize, task_output};
+use crate::commands::calling::{AgentCall, Call, Failure, run as run_async, sanitize, task_output};
 use crate::commands::live_tasks;
 
 const PAGE: u32 = 20;
@@ -42,25 +42,25 @@ pub(crate) struct ListOptions {
     pub(crate) stream: bool,
 }
 
-pub(crate) fn run(words: Vec<String>, options: ListOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
-    if options.all && words.is_empty() && flags.agent_card.is_none() {
-        return live_tasks::list(&options, &flags.workspace, printer);
+/// Without an agent the server of the workspace is asked: for the caller's tasks, or for all that are live.
+pub(crate) fn run(call: Call<AgentWord, ListOptions>, printer: Printer) -> ExitCode {
+    let Call { words, options, flags } = &call;
+    match words.agent.is_none() && flags.agent_card.is_none() {
+        true if options.all => live_tasks::list(options, &flags.workspace, printer),
+        true => run_async(printer, list_server::run(options, flags, printer)),
+        false => call.open([], printer, list),
     }
-    run_async(printer, async {
-        if words.is_empty() && flags.agent_card.is_none() {
-            return list_server::run(&options, flags, printer).await;
-        }
-        let (agent, []) = agent_and_words(words, flags, [])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let page = page(&call, &options, Some(0)).await?;
-        print(&call, &page, &options, printer);
-        Ok(ExitCode::SUCCESS)
-    })
+}
+
+async fn list(call: AgentCall<'_>, []: [String; 0], options: ListOptions) -> Result<ExitCode, Failure> {
+    let page = page(&call, &options, Some(0)).await?;
+    print(&call, &page, &options, call.printer);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The requested tasks of an agent, each with at most `history` of its messages.
 pub(super) async fn page(
-    call: &AgentCall,
+    call: &AgentCall<'_>,
     options: &ListOptions,
     history: Option<u32>,
 ) -> Result<ListResponse, Failure> {
@@ -83,7 +83,7 @@ fn request(options: &ListOptions, page_token: Option<String>, history_length: Op
     }
 }
 
-async fn all_pages(call: &AgentCall, options: &ListOptions, history: Option<u32>) -> Result<ListResponse, Failure> {
+async fn all_pages(call: &AgentCall<'_>, options: &ListOptions, history: Option<u32>) -> Result<ListResponse, Failure> {
     let mut all: Option<ListResponse> = None;
     let mut token = None;
     loop {
@@ -106,7 +106,7 @@ async fn all_pages(call: &AgentCall, options: &ListOptions, history: Option<u32>
     }
 }
 
-fn print(call: &AgentCall, page: &ListResponse, options: &ListOptions, printer: Printer) {
+fn print(call: &AgentCall<'_>, page: &ListResponse, options: &ListOptions, printer: Printer) {
     let ListResponse { tasks, next_page_token, page_size, total_size } = page;
     match (printer.is_json(), options.stream) {
         (true, true) => tasks.iter().for_each(|task| printer.json_line(task)),

@@ -31,7 +31,7 @@ pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Print
     let mut tasks: Vec<ListedTask> = Vec::new();
     let (mut total, mut heard, mut failures) = (0, false, Vec::new());
     for agent in agents {
-        match of_agent(&agent, options, flags).await {
+        match of_agent(&agent, options, flags, printer).await {
             Ok((count, found)) => {
                 heard = true;
                 total += count;
@@ -56,8 +56,13 @@ pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Print
 }
 
 /// The newest tasks of one agent, with their messages, and how many there are in all.
-async fn of_agent(agent: &str, options: &ListOptions, flags: &CallFlags) -> Result<(u64, Vec<Task>), Failure> {
-    let call = AgentCall::open(agent, flags).await?;
+async fn of_agent(
+    agent: &str,
+    options: &ListOptions,
+    flags: &CallFlags,
+    printer: Printer,
+) -> Result<(u64, Vec<Task>), Failure> {
+    let call = AgentCall::open(agent, flags, printer).await?;
     let page = list::page(&call, options, None).await?;
     Ok((page.total_size, page.tasks))
 }

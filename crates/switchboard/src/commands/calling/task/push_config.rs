@@ -7,11 +7,7 @@ use switchboard_a2a::{AuthenticationInfo, PushConfig, TaskId};
 use switchboard_client::Secret;
 use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
-use crate::commands::calling::{AgentCall, Failure, agent_and_words, run as run_async, sanitize};
-
-const TASK: &str = "the id of the task";
-const WEBHOOK: &str = "the id of the webhook";
+use crate::commands::calling::{AgentCall, Failure, NoOptions, sanitize};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PushConfigOptions {
@@ -36,81 +32,69 @@ pub(crate) struct PushConfigOptions {
     credentials_env: Option<String>,
 }
 
-pub(crate) fn set(words: Vec<String>, options: PushConfigOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, [id]) = agent_and_words(words, flags, [TASK])?;
-        let credentials = options.credentials_env.as_deref().map(secret).transpose()?;
-        let config = PushConfig {
-            tenant: None,
-            id: options.webhook_id,
-            task_id: Some(id),
-            url: options.url,
-            token: options.token_env.as_deref().map(secret).transpose()?,
-            authentication: options.auth_scheme.map(|scheme| AuthenticationInfo { scheme, credentials }),
-            payload: None,
-        };
-        let call = AgentCall::open(&agent, flags).await?;
-        let card = call.ask(call.client.card(&call.context)).await.ok();
-        // It is asked nonetheless: cards are often wrong.
-        if card.is_some_and(|found| found.card.capabilities.push_notifications != Some(true)) {
-            printer.warning("the agent does not say that it calls webhooks; asking nonetheless");
-        }
-        let config = call.ask(call.client.set_webhook(&call.context, config)).await?;
-        print(&config, printer);
-        Ok(ExitCode::SUCCESS)
-    })
+pub(crate) async fn set(
+    call: AgentCall<'_>,
+    [id]: [String; 1],
+    options: PushConfigOptions,
+) -> Result<ExitCode, Failure> {
+    let credentials = options.credentials_env.as_deref().map(secret).transpose()?;
+    let config = PushConfig {
+        tenant: None,
+        id: options.webhook_id,
+        task_id: Some(id),
+        url: options.url,
+        token: options.token_env.as_deref().map(secret).transpose()?,
+        authentication: options.auth_scheme.map(|scheme| AuthenticationInfo { scheme, credentials }),
+        payload: None,
+    };
+    let card = call.ask(call.client.card(&call.context)).await.ok();
+    // It is asked nonetheless: cards are often wrong.
+    if card.is_some_and(|found| found.card.capabilities.push_notifications != Some(true)) {
+        call.printer.warning("the agent does not say that it calls webhooks; asking nonetheless");
+    }
+    let config = call.ask(call.client.set_webhook(&call.context, config)).await?;
+    print(&config, call.printer);
+    Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn get(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let task_id = TaskId::from(task.as_str());
-        let config = call.ask(call.client.webhook(&call.context, &task_id, Some(&id))).await;
-        let config = config.map_err(|failure| not_there(failure, &task, &call))?;
-        print(&config, printer);
-        Ok(ExitCode::SUCCESS)
-    })
+pub(crate) async fn get(call: AgentCall<'_>, [task, id]: [String; 2], _: NoOptions) -> Result<ExitCode, Failure> {
+    let config = call.ask(call.client.webhook(&call.context, &TaskId::from(task.as_str()), Some(&id))).await;
+    let config = config.map_err(|failure| not_there(failure, &task, &call))?;
+    print(&config, call.printer);
+    Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn list(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, [task]) = agent_and_words(words, flags, [TASK])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let configs = call.ask(call.client.webhooks(&call.context, &TaskId::from(task))).await?;
-        if printer.is_json() {
-            let configs: Vec<PushConfig> = configs.iter().map(without_secrets).collect();
-            printer.json(&json!({ "configs": configs, "nextPageToken": "" }));
-            return Ok(ExitCode::SUCCESS);
-        }
-        for config in &configs {
-            print(config, printer);
-            printer.line("");
-        }
-        printer.line(format!("total: {}", configs.len()));
-        Ok(ExitCode::SUCCESS)
-    })
+pub(crate) async fn list(call: AgentCall<'_>, [task]: [String; 1], _: NoOptions) -> Result<ExitCode, Failure> {
+    let configs = call.ask(call.client.webhooks(&call.context, &TaskId::from(task))).await?;
+    let printer = call.printer;
+    if printer.is_json() {
+        let configs: Vec<PushConfig> = configs.iter().map(without_secrets).collect();
+        printer.json(&json!({ "configs": configs, "nextPageToken": "" }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for config in &configs {
+        print(config, printer);
+        printer.line("");
+    }
+    printer.line(format!("total: {}", configs.len()));
+    Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let removed = call.ask(call.client.delete_webhook(&call.context, &TaskId::from(task.as_str()), &id)).await;
-        removed.map_err(|failure| not_there(failure, &task, &call))?;
-        match printer.is_json() {
-            true => printer.json(&json!({})),
-            false => {
-                printer.line(format!("removed: {}", sanitize::line(&id)));
-                printer.line(format!("task: {}", sanitize::line(&task)));
-            }
+pub(crate) async fn delete(call: AgentCall<'_>, [task, id]: [String; 2], _: NoOptions) -> Result<ExitCode, Failure> {
+    let removed = call.ask(call.client.delete_webhook(&call.context, &TaskId::from(task.as_str()), &id)).await;
+    removed.map_err(|failure| not_there(failure, &task, &call))?;
+    match call.printer.is_json() {
+        true => call.printer.json(&json!({})),
+        false => {
+            call.printer.line(format!("removed: {}", sanitize::line(&id)));
+            call.printer.line(format!("task: {}", sanitize::line(&task)));
         }
-        Ok(ExitCode::SUCCESS)
-    })
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Agents answer TaskNotFound for an unknown task and for an unknown webhook; the list shows which it is.
-fn not_there(failure: Failure, task: &str, call: &AgentCall) -> Failure {
+fn not_there(failure: Failure, task: &str, call: &AgentCall<'_>) -> Failure {
     match failure.is_not_found() {
         true => failure.with_hint(call.command("task push-config list", &sanitize::shell_word(task))),
         false => failure,

@@ -3,13 +3,10 @@
 use std::process::ExitCode;
 
 use switchboard_a2a::{SendResponse, TaskId};
-use switchboard_client::Outcome;
-use switchboard_host::printer::Printer;
 
-use crate::cli::CallFlags;
-use crate::commands::calling::follow::{self, End, Style};
+use crate::commands::calling::follow::{self, Style};
 use crate::commands::calling::printed_artifacts::PrintedArtifacts;
-use crate::commands::calling::{AgentCall, agent_and_words, run as run_async};
+use crate::commands::calling::{AgentCall, Failure};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SubscribeOptions {
@@ -22,30 +19,23 @@ pub(crate) struct SubscribeOptions {
     fail: bool,
 }
 
-pub(crate) fn run(words: Vec<String>, options: &SubscribeOptions, flags: &CallFlags, printer: Printer) -> ExitCode {
-    run_async(printer, async {
-        let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
-        let call = AgentCall::open(&agent, flags).await?;
-        let opening = call.client.subscribe(&call.context, TaskId::from(id));
-        let style = Style {
-            is_live: options.stream || !printer.is_json(),
-            shows_states: options.stream,
-            ..Style::quiet(printer, flags.verbose)
-        };
-        let (response, written) = match follow::follow(&call, opening, style, &PrintedArtifacts::default()).await? {
-            End::Interrupted(code) => return Ok(code),
-            End::Done(response, written) => (*response, written),
-        };
-        if !printer.is_json() {
-            return Ok(follow::exit(&follow::show(&call, response, &written, style), options.fail));
-        }
-        match &response {
-            _ if options.stream => {}
-            SendResponse::Task(task) => printer.json(task),
-            SendResponse::Message(message) => printer.json(message),
-        }
-        let outcome = Outcome::from(response);
-        follow::print_next(&call, &outcome, printer);
-        Ok(follow::exit(&outcome, options.fail))
-    })
+pub(crate) async fn run(
+    call: AgentCall<'_>,
+    [id]: [String; 1],
+    options: SubscribeOptions,
+) -> Result<ExitCode, Failure> {
+    let printer = call.printer;
+    let opening = call.client.subscribe(&call.context, TaskId::from(id));
+    let style =
+        Style { is_live: options.stream || !printer.is_json(), shows_states: options.stream, ..Style::quiet(&call) };
+    let (response, written) = follow::follow(&call, opening, style, &PrintedArtifacts::default()).await?;
+    if !printer.is_json() {
+        return Ok(follow::exit(&follow::show(&call, response, &written, style), options.fail));
+    }
+    match &response {
+        _ if options.stream => {}
+        SendResponse::Task(task) => printer.json(task),
+        SendResponse::Message(message) => printer.json(message),
+    }
+    Ok(follow::next(&call, response, options.fail))
 }
