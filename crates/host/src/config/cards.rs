@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::config::section::Section;
+use crate::config::section::{Section, camel_case, keys};
 use crate::word_setting;
 
 /// Agent cards.
@@ -27,16 +27,8 @@ pub enum CardForm {
     V03,
 }
 
-impl Default for Cards {
-    fn default() -> Self {
-        Self { default: CardForm::Hybrid }
-    }
-}
-
-impl Cards {
-    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("default", &mut self.default);
-    }
-}
+keys!(Cards, read, {
+    default: CardForm::Hybrid,
+});
 
 word_setting!(CardForm: "hybrid" => Hybrid, "v1" => V1 or "v03" => V03);

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::config::section::Section;
+use crate::config::section::{Section, camel_case, keys};
 use crate::config::size::{Count, Size};
 
 /// What is taken on at once.
@@ -76,61 +76,35 @@ pub struct Limits {
     pub page: Size,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            running_tasks: Count::new(1_000),
-            running_per_caller: Count::new(200),
-            running_per_agent: Count::new(1_000),
-            queued_turns: Count::new(10_000),
-            parked_tasks: Count::new(100_000),
-            parked_per_caller: Count::new(10_000),
-            connections: Count::new(10_000),
-            connections_per_address: Count::new(1_000),
-            streams: Count::new(5_000),
-            streams_per_caller: Count::new(1_000),
-            response_bytes: Size::from_mebibytes(128),
-            response_bytes_per_caller: Size::from_mebibytes(32),
-            uncommitted_bytes: Size::from_kibibytes(256),
-            uncommitted_events: Count::new(1_024),
-            contexts: Count::new(100_000),
-            request_body: Size::from_mebibytes(10),
-            headers: Count::new(100),
-            request_headers: Size::from_kibibytes(64),
-            parts: Count::new(1_000),
-            nesting: Count::new(64),
-            event: Size::from_mebibytes(8),
-            task: Size::from_mebibytes(64),
-            page: Size::from_mebibytes(16),
-        }
-    }
-}
+keys!(Limits, read_keys, {
+    running_tasks: Count::new(1_000),
+    running_per_caller: Count::new(200),
+    running_per_agent: Count::new(1_000),
+    queued_turns: Count::new(10_000),
+    parked_tasks: Count::new(100_000),
+    parked_per_caller: Count::new(10_000),
+    connections: Count::new(10_000),
+    connections_per_address: Count::new(1_000),
+    streams: Count::new(5_000),
+    streams_per_caller: Count::new(1_000),
+    response_bytes: Size::from_mebibytes(128),
+    response_bytes_per_caller: Size::from_mebibytes(32),
+    uncommitted_bytes: Size::from_kibibytes(256),
+    uncommitted_events: Count::new(1_024),
+    contexts: Count::new(100_000),
+    request_body: Size::from_mebibytes(10),
+    headers: Count::new(100),
+    request_headers: Size::from_kibibytes(64),
+    parts: Count::new(1_000),
+    nesting: Count::new(64),
+    event: Size::from_mebibytes(8),
+    task: Size::from_mebibytes(64),
+    page: Size::from_mebibytes(16),
+});
 
 impl Limits {
     pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("runningTasks", &mut self.running_tasks);
-        section.read("runningPerCaller", &mut self.running_per_caller);
-        section.read("runningPerAgent", &mut self.running_per_agent);
-        section.read("queuedTurns", &mut self.queued_turns);
-        section.read("parkedTasks", &mut self.parked_tasks);
-        section.read("parkedPerCaller", &mut self.parked_per_caller);
-        section.read("connections", &mut self.connections);
-        section.read("connectionsPerAddress", &mut self.connections_per_address);
-        section.read("streams", &mut self.streams);
-        section.read("streamsPerCaller", &mut self.streams_per_caller);
-        section.read("responseBytes", &mut self.response_bytes);
-        section.read("responseBytesPerCaller", &mut self.response_bytes_per_caller);
-        section.read("uncommittedBytes", &mut self.uncommitted_bytes);
-        section.read("uncommittedEvents", &mut self.uncommitted_events);
-        section.read("contexts", &mut self.contexts);
-        section.read("requestBody", &mut self.request_body);
-        section.read("headers", &mut self.headers);
-        section.read("requestHeaders", &mut self.request_headers);
-        section.read("parts", &mut self.parts);
-        section.read("nesting", &mut self.nesting);
-        section.read("event", &mut self.event);
-        section.read("task", &mut self.task);
-        section.read("page", &mut self.page);
+        self.read_keys(section);
         if self.event > self.task {
             // Whichever of the two was set is the one to look at.
             let key = if section.is_set("event") { "event" } else { "task" };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::config::section::Section;
+use crate::config::section::{Section, camel_case, keys};
 use crate::word_setting;
 
 /// The log.
@@ -44,18 +44,10 @@ pub enum LogFormat {
     Json,
 }
 
-impl Default for Log {
-    fn default() -> Self {
-        Self { level: LogLevel::Info, format: LogFormat::Text }
-    }
-}
-
-impl Log {
-    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("level", &mut self.level);
-        section.read("format", &mut self.format);
-    }
-}
+keys!(Log, read, {
+    level: LogLevel::Info,
+    format: LogFormat::Text,
+});
 
 word_setting!(LogLevel: "error" => Error, "warn" => Warn, "info" => Info, "debug" => Debug or "trace" => Trace);
 

@@ -1,6 +1,7 @@
 //! The one way a setting gets its value: flag, else environment, else file, else what the field already holds.
 //! Each section reads its keys by name; any other key of the file is reported as unknown.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -62,20 +63,55 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The keys of a section and their defaults: implements `Default`, and a function that reads each key into its field.
+/// A key is called like its field, in camel case. After the field may stand how it is read: `nonzero` for a time that
+/// must not be zero, `section` for a mapping of its own, `unread` for a key that is only known.
+macro_rules! keys {
+    ($section:ident, $read:ident, { $($field:ident $(($how:ident))?: $default:expr,)+ }) => {
+        impl Default for $section {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        impl $section {
+            pub(crate) fn $read(&mut self, section: &mut Section<'_, '_>) {
+                $(keys!(@ $($how)? section, camel_case(stringify!($field)), self.$field);)+
+            }
+        }
+    };
+    (@ $section:ident, $key:expr, $field:expr) => { $section.read($key, &mut $field) };
+    (@ nonzero $section:ident, $key:expr, $field:expr) => { $section.read_nonzero($key, &mut $field) };
+    (@ section $section:ident, $key:expr, $field:expr) => { $section.section($key, |section| $field.read(section)) };
+    (@ unread $section:ident, $key:expr, $field:expr) => { $section.mark_known($key) };
+}
+pub(super) use keys;
+
+/// The key of a field: `maxAge` for `max_age`.
+pub(super) fn camel_case(field: &str) -> String {
+    let mut words = field.split('_');
+    let mut key = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        key.push_str(&word[..1].to_ascii_uppercase());
+        key.push_str(&word[1..]);
+    }
+    key
+}
+
 /// A mapping that is being read.
 pub struct Section<'a, 'r> {
     reader: &'r mut Reader<'a>,
     path: String,
     node: Option<&'r Node>,
-    known_keys: Vec<&'static str>,
+    known_keys: Vec<Cow<'static, str>>,
 }
 
 impl<'a, 'r> Section<'a, 'r> {
     /// Reads one key into `field`, which holds the default.
-    pub fn read<T: Value>(&mut self, key: &'static str, field: &mut T) {
-        self.known_keys.push(key);
-        let path = self.path_of(key);
-        let (content, mut origin) = match self.found(key) {
+    pub fn read<T: Value>(&mut self, key: impl Into<Cow<'static, str>>, field: &mut T) {
+        let key = key.into();
+        let path = self.path_of(&key);
+        let (content, mut origin) = match self.found(&key) {
             Some((content, origin)) => (Some(content), origin),
             None => (None, Origin::Default),
         };
@@ -88,6 +124,7 @@ impl<'a, 'r> Section<'a, 'r> {
             }
             None => {}
         }
+        self.known_keys.push(key);
         if self.reader.overrides.is_some() {
             let value = serde_json::to_value(&*field).unwrap_or_default();
             self.reader.settings.push(Setting { key: path, value, origin });
@@ -102,16 +139,17 @@ impl<'a, 'r> Section<'a, 'r> {
     }
 
     /// Reads a mapping inside this one.
-    pub fn section(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'a, '_>)) {
+    pub fn section(&mut self, key: impl Into<Cow<'static, str>>, read: impl FnOnce(&mut Section<'a, '_>)) {
+        let key = key.into();
+        let path = self.path_of(&key);
+        let node = self.entry(&key).map(|entry| &entry.value);
         self.known_keys.push(key);
-        let path = self.path_of(key);
-        let node = self.entry(key).map(|entry| &entry.value);
         self.reader.read(&path, node, read);
     }
 
     /// The items of a list of mappings, each read by `read` with its index.
     pub fn each(&mut self, key: &'static str, mut read: impl FnMut(&mut Section<'a, '_>, Origin)) {
-        self.known_keys.push(key);
+        self.mark_known(key);
         let path = self.path_of(key);
         let Some(entry) = self.entry(key) else { return };
         match &entry.value.content {
@@ -140,14 +178,15 @@ impl<'a, 'r> Section<'a, 'r> {
     }
 
     /// Marks a key as known that the section does not read with `read`.
-    pub fn mark_known(&mut self, key: &'static str) {
-        self.known_keys.push(key);
+    pub fn mark_known(&mut self, key: impl Into<Cow<'static, str>>) {
+        self.known_keys.push(key.into());
     }
 
     /// Reads a time that must not be zero.
-    pub fn read_nonzero(&mut self, key: &'static str, field: &mut TimeSpan) {
-        self.read(key, field);
-        self.refuse_zero(key, *field);
+    pub fn read_nonzero(&mut self, key: impl Into<Cow<'static, str>>, field: &mut TimeSpan) {
+        let key = key.into();
+        self.read(key.clone(), field);
+        self.refuse_zero(&key, *field);
     }
 
     /// Refuses a time of zero where it would mean never, or without end.
@@ -214,10 +253,11 @@ impl<'a, 'r> Section<'a, 'r> {
     /// Reports the keys of the file that were not read.
     fn finish(self) {
         let Some(node) = self.node else { return };
+        let known: Vec<&str> = self.known_keys.iter().map(|key| &**key).collect();
         match &node.content {
             Content::Mapping(entries) => {
-                for entry in entries.iter().filter(|entry| !self.known_keys.contains(&entry.key.as_str())) {
-                    let right = suggestion::did_you_mean(&entry.key, &self.known_keys, "the keys here are");
+                for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+                    let right = suggestion::did_you_mean(&entry.key, &known, "the keys here are");
                     let problem = Problem::new(
                         entry.origin.clone(),
                         self.path_of(&entry.key),
@@ -228,10 +268,8 @@ impl<'a, 'r> Section<'a, 'r> {
             }
             Content::Empty | Content::Reported => {}
             other => {
-                let mismatch = Mismatch::new(
-                    other.kind(),
-                    format!("write a mapping with any of the keys {}", self.known_keys.join(", ")),
-                );
+                let mismatch =
+                    Mismatch::new(other.kind(), format!("write a mapping with any of the keys {}", known.join(", ")));
                 self.reader.problems.push(Problem::new(node.origin.clone(), self.path, mismatch));
             }
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::config::address::{BaseUrl, BindAddress, Network, WebOrigin};
 use crate::config::agent_name::AgentName;
-use crate::config::section::Section;
+use crate::config::section::{Section, camel_case, keys};
 use crate::config::time_span::TimeSpan;
 
 /// The front door.
@@ -76,23 +76,19 @@ pub struct Tls {
     pub key: Option<PathBuf>,
 }
 
-impl Default for Server {
-    fn default() -> Self {
-        Self {
-            bind: BindAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 41242))),
-            public_base_url: None,
-            allowed_origins: Vec::new(),
-            trusted_proxies: Vec::new(),
-            default_agent: None,
-            strict_version: false,
-            tls: Tls::default(),
-            header_timeout: TimeSpan::from_seconds(10),
-            body_timeout: TimeSpan::from_seconds(60),
-            write_timeout: TimeSpan::from_seconds(60),
-            idle_timeout: TimeSpan::from_seconds(120),
-        }
-    }
-}
+keys!(Server, read, {
+    bind: BindAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 41242))),
+    public_base_url: None,
+    allowed_origins: Vec::new(),
+    trusted_proxies: Vec::new(),
+    default_agent: None,
+    strict_version: false,
+    tls (section): Tls::default(),
+    header_timeout (nonzero): TimeSpan::from_seconds(10),
+    body_timeout (nonzero): TimeSpan::from_seconds(60),
+    write_timeout (nonzero): TimeSpan::from_seconds(60),
+    idle_timeout (nonzero): TimeSpan::from_seconds(120),
+});
 
 impl Server {
     /// What cards say in front of every path. `listener` is the address really bound, which port 0 leaves open.
@@ -117,20 +113,6 @@ impl Server {
                 self.bind.0
             )
         })
-    }
-
-    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("bind", &mut self.bind);
-        section.read("publicBaseUrl", &mut self.public_base_url);
-        section.read("allowedOrigins", &mut self.allowed_origins);
-        section.read("trustedProxies", &mut self.trusted_proxies);
-        section.read("defaultAgent", &mut self.default_agent);
-        section.read("strictVersion", &mut self.strict_version);
-        section.section("tls", |section| self.tls.read(section));
-        section.read_nonzero("headerTimeout", &mut self.header_timeout);
-        section.read_nonzero("bodyTimeout", &mut self.body_timeout);
-        section.read_nonzero("writeTimeout", &mut self.write_timeout);
-        section.read_nonzero("idleTimeout", &mut self.idle_timeout);
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::config::section::Section;
+use crate::config::section::{Section, camel_case, keys};
 use crate::config::size::{Count, Size};
 use crate::config::time_span::TimeSpan;
 use crate::word_setting;
@@ -56,28 +56,23 @@ pub struct Retention {
     pub max_bytes: Size,
 }
 
-impl Default for Store {
-    fn default() -> Self {
-        Self {
-            data_dir: PathBuf::from(".switchboard"),
-            url: None,
-            durability: Durability::Full,
-            max_queue_delay: TimeSpan::from_seconds(2),
-            retention: Retention::default(),
-        }
-    }
-}
+keys!(Store, read_keys, {
+    data_dir: PathBuf::from(".switchboard"),
+    url (unread): None,
+    durability: Durability::Full,
+    max_queue_delay (nonzero): TimeSpan::from_seconds(2),
+    retention (section): Retention::default(),
+});
 
-impl Default for Retention {
-    fn default() -> Self {
-        Self { max_age: TimeSpan::from_days(30), max_tasks: Count::new(1_000_000), max_bytes: Size::from_gibibytes(10) }
-    }
-}
+keys!(Retention, read, {
+    max_age: TimeSpan::from_days(30),
+    max_tasks: Count::new(1_000_000),
+    max_bytes: Size::from_gibibytes(10),
+});
 
 impl Store {
     pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("dataDir", &mut self.data_dir);
-        section.mark_known("url");
+        self.read_keys(section);
         if section.is_set("url") {
             // The value is not repeated: it may hold a password.
             section.refuse(
@@ -86,17 +81,6 @@ impl Store {
                 "remove the key and set store.dataDir",
             );
         }
-        section.read("durability", &mut self.durability);
-        section.read_nonzero("maxQueueDelay", &mut self.max_queue_delay);
-        section.section("retention", |section| self.retention.read(section));
-    }
-}
-
-impl Retention {
-    fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("maxAge", &mut self.max_age);
-        section.read("maxTasks", &mut self.max_tasks);
-        section.read("maxBytes", &mut self.max_bytes);
     }
 }
 

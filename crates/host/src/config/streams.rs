@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::config::section::Section;
+use crate::config::section::{Section, camel_case, keys};
 use crate::config::time_span::TimeSpan;
 
 /// Event streams.
@@ -16,14 +16,6 @@ pub struct Streams {
     pub ping: TimeSpan,
 }
 
-impl Default for Streams {
-    fn default() -> Self {
-        Self { ping: TimeSpan::from_seconds(15) }
-    }
-}
-
-impl Streams {
-    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read_nonzero("ping", &mut self.ping);
-    }
-}
+keys!(Streams, read, {
+    ping (nonzero): TimeSpan::from_seconds(15),
+});

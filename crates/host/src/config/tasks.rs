@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::config::section::Section;
+use crate::config::section::{Section, camel_case, keys};
 use crate::config::size::Count;
 use crate::config::time_span::{TimeLimit, TimeSpan};
 
@@ -39,32 +39,14 @@ pub struct Tasks {
     pub parallel_recoveries: Count,
 }
 
-impl Default for Tasks {
-    fn default() -> Self {
-        Self {
-            drain: TimeSpan::from_seconds(10),
-            cancel_grace: TimeSpan::from_seconds(3),
-            park: TimeSpan::from_minutes(10),
-            parked_expiry: TimeSpan::from_days(7),
-            deadline: TimeLimit::NONE,
-            idle: TimeLimit::NONE,
-            max_blocking: TimeLimit::NONE,
-            max_recoveries: 3,
-            parallel_recoveries: Count::new(16),
-        }
-    }
-}
-
-impl Tasks {
-    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("drain", &mut self.drain);
-        section.read("cancelGrace", &mut self.cancel_grace);
-        section.read("park", &mut self.park);
-        section.read_nonzero("parkedExpiry", &mut self.parked_expiry);
-        section.read("deadline", &mut self.deadline);
-        section.read("idle", &mut self.idle);
-        section.read("maxBlocking", &mut self.max_blocking);
-        section.read("maxRecoveries", &mut self.max_recoveries);
-        section.read("parallelRecoveries", &mut self.parallel_recoveries);
-    }
-}
+keys!(Tasks, read, {
+    drain: TimeSpan::from_seconds(10),
+    cancel_grace: TimeSpan::from_seconds(3),
+    park: TimeSpan::from_minutes(10),
+    parked_expiry (nonzero): TimeSpan::from_days(7),
+    deadline: TimeLimit::NONE,
+    idle: TimeLimit::NONE,
+    max_blocking: TimeLimit::NONE,
+    max_recoveries: 3,
+    parallel_recoveries: Count::new(16),
+});

@@ -6,7 +6,7 @@ use serde::Serialize;
 use switchboard_egress::Allowlist;
 
 use crate::config::address::{AllowedHost, Nameserver, Network};
-use crate::config::section::Section;
+use crate::config::section::{Section, camel_case, keys};
 use crate::config::size::{Count, Size};
 use crate::config::time_span::TimeSpan;
 
@@ -86,54 +86,47 @@ pub struct DeadLetters {
     pub max_bytes: Size,
 }
 
-impl Default for Webhooks {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            allowed_hosts: Vec::new(),
-            allowed_cidrs: Vec::new(),
-            nameservers: Vec::new(),
-            per_task: Count::new(100),
-            return_secrets: false,
-            timeout: TimeSpan::from_seconds(10),
-            connect_timeout: TimeSpan::from_seconds(10),
-            retries: vec![
-                TimeSpan::from_seconds(1),
-                TimeSpan::from_seconds(3),
-                TimeSpan::from_seconds(9),
-                TimeSpan::from_seconds(30),
-                TimeSpan::from_minutes(5),
-                TimeSpan::from_minutes(30),
-                TimeSpan::from_hours(2),
-                TimeSpan::from_hours(5),
-                TimeSpan::from_hours(10),
-                TimeSpan::from_hours(14),
-                TimeSpan::from_hours(20),
-                TimeSpan::from_hours(24),
-            ],
-            hold_tasks: TimeSpan::from_days(7),
-            parallel: Count::new(256),
-            parallel_per_endpoint: Count::new(8),
-            pause_after: Count::new(5),
-            pause: TimeSpan::from_seconds(10),
-            max_pause: TimeSpan::from_minutes(5),
-            dead_letters: DeadLetters::default(),
-        }
-    }
-}
+keys!(Webhooks, read_keys, {
+    enabled: true,
+    allowed_hosts: Vec::new(),
+    allowed_cidrs: Vec::new(),
+    nameservers: Vec::new(),
+    per_task: Count::new(100),
+    return_secrets: false,
+    timeout (nonzero): TimeSpan::from_seconds(10),
+    connect_timeout (nonzero): TimeSpan::from_seconds(10),
+    retries: vec![
+        TimeSpan::from_seconds(1),
+        TimeSpan::from_seconds(3),
+        TimeSpan::from_seconds(9),
+        TimeSpan::from_seconds(30),
+        TimeSpan::from_minutes(5),
+        TimeSpan::from_minutes(30),
+        TimeSpan::from_hours(2),
+        TimeSpan::from_hours(5),
+        TimeSpan::from_hours(10),
+        TimeSpan::from_hours(14),
+        TimeSpan::from_hours(20),
+        TimeSpan::from_hours(24),
+    ],
+    hold_tasks: TimeSpan::from_days(7),
+    parallel: Count::new(256),
+    parallel_per_endpoint: Count::new(8),
+    pause_after: Count::new(5),
+    pause (nonzero): TimeSpan::from_seconds(10),
+    max_pause: TimeSpan::from_minutes(5),
+    dead_letters (section): DeadLetters::default(),
+});
 
-impl Default for DeadLetters {
-    fn default() -> Self {
-        Self { max_age: TimeSpan::from_days(30), max: Count::new(10_000), max_bytes: Size::from_gibibytes(1) }
-    }
-}
+keys!(DeadLetters, read, {
+    max_age: TimeSpan::from_days(30),
+    max: Count::new(10_000),
+    max_bytes: Size::from_gibibytes(1),
+});
 
 impl Webhooks {
     pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("enabled", &mut self.enabled);
-        section.read("allowedHosts", &mut self.allowed_hosts);
-        section.read("allowedCidrs", &mut self.allowed_cidrs);
-        section.read("nameservers", &mut self.nameservers);
+        self.read_keys(section);
         if cfg!(not(feature = "nameservers")) && !self.nameservers.is_empty() {
             section.refuse(
                 "nameservers",
@@ -141,17 +134,6 @@ impl Webhooks {
                 "leave the key out, or build the program with that feature of switchboard-host",
             );
         }
-        section.read("perTask", &mut self.per_task);
-        section.read("returnSecrets", &mut self.return_secrets);
-        section.read_nonzero("timeout", &mut self.timeout);
-        section.read_nonzero("connectTimeout", &mut self.connect_timeout);
-        section.read("retries", &mut self.retries);
-        section.read("holdTasks", &mut self.hold_tasks);
-        section.read("parallel", &mut self.parallel);
-        section.read("parallelPerEndpoint", &mut self.parallel_per_endpoint);
-        section.read("pauseAfter", &mut self.pause_after);
-        section.read_nonzero("pause", &mut self.pause);
-        section.read("maxPause", &mut self.max_pause);
         if self.pause > self.max_pause {
             let key = if section.is_set("pause") { "pause" } else { "maxPause" };
             section.refuse(
@@ -160,11 +142,6 @@ impl Webhooks {
                 "make webhooks.maxPause at least as long as webhooks.pause",
             );
         }
-        section.section("deadLetters", |section| {
-            section.read("maxAge", &mut self.dead_letters.max_age);
-            section.read("max", &mut self.dead_letters.max);
-            section.read("maxBytes", &mut self.dead_letters.max_bytes);
-        });
     }
 
     /// What may be called although it is not public.

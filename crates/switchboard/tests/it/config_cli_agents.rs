@@ -411,7 +411,7 @@ fn a_generic_program_gets_the_prompt_and_asks_as_it_is_configured() {
         assert_eq!(said(agent, "hello"), completed(shown), "{agent}");
     }
     // It could be taken for an option.
-    assert_eq!(said("none", "--help").0, "TASK_STATE_FAILED");
+    assert_eq!(said("none", "--help").0, "TASK_STATE_REJECTED");
     let asked = said("asks", "hello");
     assert!(asked.0 == "TASK_STATE_INPUT_REQUIRED" && asked.1.contains("sure?"), "{asked:?}");
     server.stop();
