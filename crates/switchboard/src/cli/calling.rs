@@ -156,7 +156,6 @@ impl From<MessageWords> for Vec<String> {
 }
 
 impl CallingCommand {
-    /// Whether nothing but the text of the answer is wanted.
     pub(super) fn is_quiet(&self) -> bool {
         matches!(self, Self::Send(call) if call.options.is_quiet())
     }

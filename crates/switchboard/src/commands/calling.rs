@@ -31,6 +31,7 @@ pub(crate) mod task;
 pub(super) mod task_output;
 
 pub(crate) use failure::Failure;
+pub(super) use interrupt::INTERRUPTED;
 pub(crate) use switchboard_host::sanitize;
 
 use std::future::Future;
@@ -58,7 +59,6 @@ use target::Target;
 
 const WRITE_A_URL: &str = "write a URL such as https://agent.example";
 
-/// How to find the source of a setting.
 const CONFIG_SHOW: &str = "switchboard config show says where it comes from";
 
 /// As good as no limit.
@@ -106,7 +106,7 @@ impl<W: Args + Into<Vec<String>>, O: Args> Call<W, O> {
         self,
         names: [&str; WORDS],
         printer: Printer,
-        command: impl AsyncFnOnce(AgentCall<'_>, [String; WORDS], O) -> Result<ExitCode, Failure>,
+        command: impl AsyncFnOnce(AgentCall<'_>, [String; WORDS], O) -> Result<(), Failure>,
     ) -> ExitCode {
         run(printer, async {
             let (agent, words) = agent_and_words(self.words.into(), &self.flags, names)?;
@@ -116,11 +116,15 @@ impl<W: Args + Into<Vec<String>>, O: Args> Call<W, O> {
 }
 
 /// Runs the async part of a command and prints its failure.
-pub(super) fn run(printer: Printer, work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
-    short(printer, async { work.await.unwrap_or_else(|failure| failure.print(printer)) })
+pub(super) fn run(printer: Printer, work: impl Future<Output = Result<(), Failure>>) -> ExitCode {
+    short(printer, async {
+        match work.await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => failure.print(printer),
+        }
+    })
 }
 
-/// The agent, and the remaining words of the command.
 fn agent_and_words<const WORDS: usize>(
     words: Vec<String>,
     flags: &CallFlags,

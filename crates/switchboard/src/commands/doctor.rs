@@ -22,6 +22,7 @@ use switchboard_host::flags::ConfigFlags;
 use switchboard_host::printer::Printer;
 use tokio::task::JoinSet;
 
+use crate::commands::calling::INTERRUPTED;
 use crate::commands::{StatusLine, short};
 use crate::config::FleetConfig;
 use crate::config::agents::Kind;
@@ -31,10 +32,6 @@ use known_programs::ProgramReport;
 use probe_runner::ProbeRunner;
 use report::DoctorReport;
 
-/// Ctrl-C. Shells say the same.
-const INTERRUPTED: u8 = 130;
-
-/// Runs all checks. Exits 1 if there is a problem.
 pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
     let fleet = FleetConfig::of(flags);
     let folder = std::path::absolute(&flags.workspace).unwrap_or_else(|_| flags.workspace.clone());
@@ -82,7 +79,7 @@ async fn looked_at(
         let (probes, name) = (probes.clone(), agent.name.to_string());
         parts.spawn(async move { Part::Agent(index, agent::look(&probes, name, &cli).await) });
     }
-    let progress = StatusLine::new(printer);
+    let mut progress = StatusLine::new(printer);
     let (mut programs, mut agents) = (BTreeMap::new(), BTreeMap::new());
     loop {
         progress.draw(&format!("looking at programs and agents, {} left", parts.len()));

@@ -78,7 +78,7 @@ fn run(flags: &DataFlags, printer: Printer, work: impl AsyncFnOnce(&Workspace) -
         Ok(fleet) => fleet.workspace,
         Err(code) => return code,
     };
-    run_async(printer, async { work(&workspace).await.map(|()| ExitCode::SUCCESS) })
+    run_async(printer, work(&workspace))
 }
 
 fn print(tasks: &[LiveTask], flags: &DataFlags, printer: Printer) {

@@ -4,24 +4,39 @@ use std::io::IsTerminal;
 
 use switchboard_host::printer::{self, Printer};
 
-/// Nothing is shown with JSON output, or where there is no terminal with cursor control.
-pub(crate) struct StatusLine(Option<Printer>);
+pub(crate) struct StatusLine {
+    printer: Printer,
+    /// Not with JSON output, or where there is no terminal with cursor control.
+    is_shown: bool,
+    is_drawn: bool,
+}
 
 impl StatusLine {
     pub(crate) fn new(printer: Printer) -> Self {
         let is_shown = !printer.is_json() && std::io::stderr().is_terminal() && !printer::is_dumb();
-        Self(is_shown.then_some(printer))
+        Self { printer, is_shown, is_drawn: false }
     }
 
-    pub(crate) fn draw(&self, text: &str) {
-        if let Some(printer) = self.0 {
-            printer.draw(&format!("\r\u{1b}[2K{text}"));
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_shown
+    }
+
+    pub(crate) fn draw(&mut self, text: &str) {
+        if self.is_shown {
+            self.is_drawn = true;
+            self.printer.draw(&format!("\r\u{1b}[2K{text}"));
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.is_drawn) {
+            self.printer.draw("\r\u{1b}[2K");
         }
     }
 }
 
 impl Drop for StatusLine {
     fn drop(&mut self) {
-        self.draw("");
+        self.clear();
     }
 }

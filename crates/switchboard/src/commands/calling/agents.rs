@@ -40,7 +40,7 @@ pub(crate) fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
         }));
         if printer.is_json() {
             printer.json(&json!({ "serverRuns": base.is_some(), "agents": agents }));
-            return Ok(ExitCode::SUCCESS);
+            return Ok(());
         }
         let is_idle = base.is_none() && agents.iter().any(|agent| agent.url.is_none());
         let mut rows = vec![["AGENT", "KIND", "ADDRESS"].map(str::to_owned)];
@@ -55,6 +55,6 @@ pub(crate) fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
                 false => format!("next: switchboard serve{} starts the server that hosts them", flags.again()),
             });
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     })
 }

@@ -35,7 +35,6 @@ const FAMILIES: [&str; 5] = ["a2a-", "proxy-", "sec-", "x-a2a-", "x-forwarded-"]
 const FRAMES: [&str; 8] =
     ["connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
 
-/// Whether a header belongs to the connection.
 pub(crate) fn frames(name: &HeaderName) -> bool {
     FRAMES.contains(&name.as_str())
 }

@@ -70,7 +70,7 @@ impl Flow {
     }
 }
 
-pub(crate) async fn login(call: AgentCall<'_>, []: [String; 0], options: LoginOptions) -> Result<ExitCode, Failure> {
+pub(crate) async fn login(call: AgentCall<'_>, []: [String; 0], options: LoginOptions) -> Result<(), Failure> {
     let printer = call.printer;
     let Some(client_id) = options.client_id.clone() else {
         let next = "write --client-id with the id that the server which gives tokens has for you";
@@ -116,7 +116,7 @@ pub(crate) async fn login(call: AgentCall<'_>, []: [String; 0], options: LoginOp
         output.field("expires-in", &token.lives(now()).map_or("not said".to_owned(), |seconds| format!("{seconds}s")));
         output.field("file", &file.display().to_string());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Opens no call: that would renew a token first which has run out.
@@ -131,7 +131,7 @@ pub(crate) fn logout(call: Call<AgentWord, NoOptions>, printer: Printer) -> Exit
             (false, Some(agent)) => printer.line(format!("forgotten: {agent}")),
             (false, None) => printer.warning("there is no token for this agent"),
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     })
 }
 
@@ -200,7 +200,6 @@ fn secret(flags: &CallFlags) -> Result<String, Failure> {
     set.ok_or_else(|| Failure::no_credentials(format!("{CLIENT_SECRET} is not set"), "set it to the client's secret"))
 }
 
-/// Seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -27,7 +27,6 @@ pub(super) enum CallerIdentity {
 }
 
 impl CallerIdentity {
-    /// Puts credentials into a peer.
     pub(super) fn of(peer: &mut Peer, flags: &CallFlags, guard: &CredentialGuard) -> Result<Self, Failure> {
         let of_workspace = named(&peer.credentials);
         let is_typed = |id: &str| flags.origins.is_typed(id);
@@ -109,7 +108,6 @@ fn does_not_fit(name: &str) -> Failure {
     Failure::usage(message, "look at how it was copied, and set it again without them")
 }
 
-/// The variable that holds a secret.
 fn named(credentials: &Credentials) -> Option<String> {
     match credentials {
         Credentials::Bearer(Secret::Environment(name))

@@ -1,7 +1,5 @@
 //! `switchboard card`: what an agent says of itself, and what is wrong with that.
 
-use std::process::ExitCode;
-
 use bytes::Bytes;
 use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_client::{FoundCard, Interface};
@@ -24,7 +22,7 @@ pub(crate) struct CardOptions {
     line: OneLine,
 }
 
-pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], options: CardOptions) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], options: CardOptions) -> Result<(), Failure> {
     let printer = call.printer;
     let found = call.ask(call.client.card(&call.context)).await?;
     let (card, json) = match options.extended {
@@ -52,7 +50,7 @@ pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], options: CardOptio
         let message = format!("the card is not as it should be: {}", problems.join("; "));
         return Err(Failure::card(message, call.command("conformance", "--only card")));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The card for known callers. An agent that does not say that it has one is asked nonetheless: cards are often wrong.

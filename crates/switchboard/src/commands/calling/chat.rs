@@ -5,7 +5,6 @@ mod saved_conversation;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use switchboard_a2a::{Part, SendResponse};
 use switchboard_client::Conversation;
@@ -40,8 +39,7 @@ enum Turn {
 
 const HELP: &str = "/done ends the conversation, /quit leaves it, /task shows where it stands";
 
-/// Talks until there is nothing more to say.
-pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], options: ChatOptions) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], options: ChatOptions) -> Result<(), Failure> {
     let printer = call.printer;
     let conversation = match &options.save {
         Some(file) => {
@@ -72,7 +70,7 @@ struct Chat<'a> {
 }
 
 impl Chat<'_> {
-    async fn talk(&mut self) -> Result<ExitCode, Failure> {
+    async fn talk(&mut self) -> Result<(), Failure> {
         if self.is_person {
             self.printer.note(HELP);
         }
@@ -85,7 +83,7 @@ impl Chat<'_> {
                 line = read_line() => line,
                 () = interrupt.pressed() => {
                     self.printer.note("");
-                    return Ok(ExitCode::from(INTERRUPTED));
+                    return Err(Failure::silent(INTERRUPTED));
                 }
             };
             let line = match line {
@@ -104,14 +102,14 @@ impl Chat<'_> {
                     let next = format!("{HELP}; to say it to the agent, write /{}", sanitize::line(&command));
                     self.refuse(Failure::usage(message, next))?;
                 }
-                Turn::Quit => return Ok(ExitCode::SUCCESS),
+                Turn::Quit => return Ok(()),
                 Turn::Task => self.print_ids(),
                 Turn::Done => {
                     self.conversation.forget();
                     if let Some(file) = &self.options.save {
                         SavedConversation::remove(file)?;
                     }
-                    return Ok(ExitCode::SUCCESS);
+                    return Ok(());
                 }
                 Turn::Say(text) => match self.say(text).await {
                     Err(failure) => self.refuse(failure)?,
@@ -119,7 +117,7 @@ impl Chat<'_> {
                 },
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     /// A person can repeat the message; a script cannot.
@@ -133,7 +131,6 @@ impl Chat<'_> {
         }
     }
 
-    /// One turn.
     async fn say(&mut self, text: String) -> Result<(), Failure> {
         let Self { call, printer, conversation, style, before, .. } = self;
         let mut message = self.options.about.message(vec![Part::text(text)])?;

@@ -1,7 +1,6 @@
 //! `switchboard conformance` (`check`): whether an agent keeps to the specification, with reasons.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use switchboard_check::{CheckOptions, CheckOutcome, CheckReport, Counts, Finding, Group};
 use switchboard_client::{CardAttempt, ClientError, Credentials, Peer, Secret};
@@ -9,6 +8,7 @@ use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::{Output, Printer};
 
 use crate::commands::StatusLine;
+use crate::commands::calling::failure::FAILED;
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt};
 use crate::commands::calling::{AgentCall, Failure, sanitize};
 
@@ -16,7 +16,6 @@ use crate::commands::calling::{AgentCall, Failure, sanitize};
 const OTHER_BEARER: &str = "A2ACLI_OTHER_BEARER";
 const OTHER_API_KEY: &str = "A2ACLI_OTHER_API_KEY";
 
-/// What to check, and where the report goes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ConformanceOptions {
     /// What to say to the agent; a text that keeps it busy for a few seconds shows more
@@ -69,11 +68,7 @@ fn group(text: &str) -> Result<Group, String> {
     Group::from_name(text).ok_or_else(|| format!("write one of {}", names()))
 }
 
-pub(crate) async fn run(
-    call: AgentCall<'_>,
-    []: [String; 0],
-    options: ConformanceOptions,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], options: ConformanceOptions) -> Result<(), Failure> {
     let printer = call.printer;
     let check_options = CheckOptions {
         text: options.text.clone(),
@@ -82,7 +77,7 @@ pub(crate) async fn run(
         only: options.only.clone(),
         ..CheckOptions::default()
     };
-    let progress = StatusLine::new(printer);
+    let mut progress = StatusLine::new(printer);
     let peer = peer(&call);
     let mut interrupt = Interrupt::new();
     let mut stopped = None;
@@ -114,17 +109,17 @@ pub(crate) async fn run(
         && let Err(error) = std::fs::write(file, report.junit())
     {
         let failure = Failure::internal(format!("{} cannot be written: {error}", file.display()));
-        return Ok(failure.print(beside));
+        return Err(failure.printed(beside));
     }
-    Ok(match stopped {
-        Some(Stopped::TimeIsUp(error)) => call.failed(&error).await.with_hint(MORE_TIME).print(beside),
+    match stopped {
+        Some(Stopped::TimeIsUp(error)) => Err(call.failed(&error).await.with_hint(MORE_TIME).printed(beside)),
         Some(Stopped::Interrupted) => {
             beside.note("stopped; the tasks of the check were canceled");
-            ExitCode::from(INTERRUPTED)
+            Err(Failure::silent(INTERRUPTED))
         }
-        None if report.failed(options.strict) => ExitCode::FAILURE,
-        None => ExitCode::SUCCESS,
-    })
+        None if report.failed(options.strict) => Err(Failure::silent(FAILED)),
+        None => Ok(()),
+    }
 }
 
 /// Why checking ended before all was checked.

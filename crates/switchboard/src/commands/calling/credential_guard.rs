@@ -29,7 +29,6 @@ impl CredentialGuard {
         Ok(Self { elsewhere })
     }
 
-    /// Refuses to send stored credentials to another host.
     pub(super) fn stored(&self, whose: &str) -> Result<(), Failure> {
         let Some((host, set_by)) = &self.elsewhere else { return Ok(()) };
         let message = format!(

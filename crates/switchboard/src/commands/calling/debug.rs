@@ -27,7 +27,6 @@ pub(super) fn start(secrets: Vec<String>) {
     let _ = tracing_subscriber::registry().with(targets).with(lines).try_init();
 }
 
-/// Redacts secrets from log lines.
 struct RedactingWriter {
     secrets: Vec<String>,
 }

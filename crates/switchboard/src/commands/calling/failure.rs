@@ -13,11 +13,10 @@ use switchboard_egress::{SendError, TlsError};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::caller_identity::{API_KEY, BEARER, CallerIdentity};
-use crate::commands::calling::interrupt::INTERRUPTED;
 use crate::commands::calling::{AgentCall, WRITE_A_URL, sanitize};
 
 const CARD_NOT_FOUND: &str = "A2ACLI_ERR_CARD_NOT_FOUND";
-const FAILED: u8 = 1;
+pub(super) const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const UNREACHABLE: u8 = 3;
 const CREDENTIALS: u8 = 4;
@@ -51,12 +50,10 @@ impl Failure {
         Self::new(UNREACHABLE, CARD_NOT_FOUND, message, hint)
     }
 
-    /// No server accepts the connection.
     pub(super) fn unreachable(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(UNREACHABLE, "A2ACLI_ERR_UNREACHABLE", message, hint)
     }
 
-    /// A card that cannot be used.
     pub(super) fn card(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(FAILED, "A2ACLI_ERR_CARD_INVALID", message, hint)
     }
@@ -84,9 +81,15 @@ impl Failure {
         self
     }
 
-    /// Ctrl-C; the note about it is printed.
-    pub(super) fn interrupted() -> Self {
-        Self::new(INTERRUPTED, "", "", "")
+    /// An exit code for what has been said already.
+    pub(super) fn silent(exit: u8) -> Self {
+        Self::new(exit, "", "", "")
+    }
+
+    /// The same once it was printed elsewhere.
+    pub(super) fn printed(self, printer: Printer) -> Self {
+        let _ = self.print(printer);
+        Self::silent(self.exit)
     }
 
     /// Points at `--debug` if the agent refused an id, because it shows the whole reply.
@@ -115,12 +118,10 @@ impl Failure {
         self
     }
 
-    /// Whether the agent answered TaskNotFound.
     pub(super) fn is_not_found(&self) -> bool {
         self.a2a_code == Some(i64::from(ErrorKind::TaskNotFound.entry().code))
     }
 
-    /// Whether the agent was not found.
     pub(super) fn is_no_agent(&self) -> bool {
         self.code == CARD_NOT_FOUND
     }
@@ -235,11 +236,10 @@ impl Failure {
         Self::new(FAILED, ErrorName(kind).to_string(), format!("the agent refused: {message}"), hint)
     }
 
-    /// Prints the failure and returns its exit code.
     pub(crate) fn print(&self, printer: Printer) -> ExitCode {
         let Self { exit, code, message, hint, a2a_code } = self;
-        if *exit == INTERRUPTED {
-            return ExitCode::from(INTERRUPTED);
+        if code.is_empty() {
+            return ExitCode::from(*exit);
         }
         let (message, hint) = (&sanitize::redact_passwords(message), &sanitize::redact_passwords(hint));
         if printer.is_json() {

@@ -1,13 +1,12 @@
 //! Follows a task to its terminal or interrupted state and prints its events: text as it streams, or one JSON event a line.
 
-use std::process::ExitCode;
-
 use switchboard_a2a::{PartContent, SendResponse, StreamResponse, Task};
 use switchboard_client::{ClientError, Outcome, TaskStream, Update};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::answer::AnswerOption;
-use crate::commands::calling::interrupt::Interrupt;
+use crate::commands::calling::failure::FAILED;
+use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt};
 use crate::commands::calling::printed_artifacts::PrintedArtifacts;
 use crate::commands::calling::progress::{Progress, TICK};
 use crate::commands::calling::stream_printer::StreamPrinter;
@@ -67,7 +66,7 @@ pub(super) async fn follow(
             () = interrupt.pressed() => {
                 progress.clear();
                 interrupt.settle(call, None, printer).await;
-                return Err(Failure::interrupted());
+                return Err(Failure::silent(INTERRUPTED));
             }
         }
     };
@@ -88,7 +87,7 @@ pub(super) async fn follow(
             progress.clear();
             stream_printer.close();
             interrupt.settle(call, followed.task(), printer).await;
-            return Err(Failure::interrupted());
+            return Err(Failure::silent(INTERRUPTED));
         };
         progress.clear();
         match heard {
@@ -218,16 +217,16 @@ pub(super) fn print_files(call: &AgentCall<'_>, task: &Task, printer: Printer) {
     }
 }
 
-/// Prints the next command to type after a response that was printed as JSON; returns the exit code.
-pub(super) fn next(call: &AgentCall<'_>, response: SendResponse, fail: bool) -> ExitCode {
+/// Prints the next command to type after a response that was printed as JSON; the result is that of [`exit`].
+pub(super) fn next(call: &AgentCall<'_>, response: SendResponse, fail: bool) -> Result<(), Failure> {
     let outcome = Outcome::from(response);
     print_next(call, &outcome, call.printer);
     exit(&outcome, fail)
 }
 
-/// The exit code of an outcome; `fail` makes one that is no success a failure.
-pub(super) fn exit(outcome: &Outcome, fail: bool) -> ExitCode {
-    if fail && !outcome.is_success() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+/// The result of a command with this outcome; `fail` makes one that is no success a failure.
+pub(super) fn exit(outcome: &Outcome, fail: bool) -> Result<(), Failure> {
+    if fail && !outcome.is_success() { Err(Failure::silent(FAILED)) } else { Ok(()) }
 }
 
 /// Prints a turn of a conversation: its text, and its state unless that is completed or a question.

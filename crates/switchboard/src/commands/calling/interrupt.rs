@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::commands::calling::{AgentCall, sanitize, task_output};
 
 /// The exit code of shells for a program that ended by Ctrl-C.
-pub(super) const INTERRUPTED: u8 = 130;
+pub(in crate::commands) const INTERRUPTED: u8 = 130;
 
 /// Catches Ctrl-C from its creation on.
 pub(super) struct Interrupt(Option<Signal>);
@@ -20,7 +20,6 @@ impl Interrupt {
         Self(signal(SignalKind::interrupt()).ok())
     }
 
-    /// Resolves when it is pressed.
     pub(super) async fn pressed(&mut self) {
         match &mut self.0 {
             Some(signal) => drop(signal.recv().await),

@@ -41,14 +41,12 @@ pub(super) struct MetadataFlag {
 }
 
 impl MessageFlags {
-    /// The message that these words and flags make.
     pub(super) fn message(&self, words: &[String]) -> Result<Message, Failure> {
         self.about.message(self.parts.parts(words)?)
     }
 }
 
 impl AboutFlags {
-    /// A message of these parts.
     pub(super) fn message(&self, parts: Vec<Part>) -> Result<Message, Failure> {
         let metadata = self.read_metadata()?;
         Ok(Message {
@@ -97,7 +95,6 @@ impl MetadataFlag {
     }
 }
 
-/// The request that carries a message.
 pub(super) fn request(message: Message) -> SendRequest {
     SendRequest { tenant: None, message, configuration: None, metadata: None }
 }

@@ -16,7 +16,6 @@ const TEXT: &str = "text_part";
 const FILE: &str = "file";
 const DATA: &str = "data";
 const MEDIA_TYPE: &str = "media_type";
-/// What stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
 #[derive(Debug, Clone, Default)]

@@ -26,7 +26,6 @@ impl PrintedArtifacts {
         };
     }
 
-    /// Removes the printed content from a task.
     pub(super) fn remove_printed(&self, task: &mut Task) {
         if self.task.as_ref() == Some(&task.id) {
             task.artifacts.retain_mut(|artifact| self.has_more(artifact));

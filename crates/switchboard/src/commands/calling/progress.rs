@@ -1,11 +1,11 @@
 //! Progress of a call on standard error: a spinner on a terminal, one line per status change anywhere else.
 
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use switchboard_a2a::{StreamResponse, TaskStatus};
-use switchboard_host::printer::{self, Printer};
+use switchboard_host::printer::Printer;
 
+use crate::commands::StatusLine;
 use crate::commands::calling::{sanitize, task_output};
 
 /// How often the spinner is redrawn.
@@ -17,22 +17,20 @@ const LONGEST: usize = 60;
 
 pub(super) struct Progress {
     printer: Printer,
-    is_moving: bool,
-    /// Whether each change is a line.
+    /// The spinner, if there is one; else each change may be a line.
+    line: Option<StatusLine>,
     prints_changes: bool,
-    is_drawn: bool,
     since: Instant,
     frame: usize,
     status_text: String,
 }
 
 impl Progress {
-    /// No spinner with JSON output, with `--debug`, or on a terminal without cursor control.
+    /// No spinner with `--debug`, or where a line cannot be drawn over.
     pub(super) fn new(printer: Printer, may_move: bool, prints_changes: bool) -> Self {
-        let is_moving = may_move && !printer.is_json() && std::io::stderr().is_terminal() && !printer::is_dumb();
-        let prints_changes = prints_changes && !printer.is_json() && !is_moving;
-        let status_text = "calling".to_owned();
-        Self { printer, is_moving, prints_changes, is_drawn: false, since: Instant::now(), frame: 0, status_text }
+        let line = Some(StatusLine::new(printer)).filter(|line| may_move && line.is_shown());
+        let prints_changes = prints_changes && !printer.is_json() && line.is_none();
+        Self { printer, line, prints_changes, since: Instant::now(), frame: 0, status_text: "calling".to_owned() }
     }
 
     /// Takes the status out of an event.
@@ -52,27 +50,15 @@ impl Progress {
     }
 
     pub(super) fn draw(&mut self) {
-        if !self.is_moving {
-            return;
-        }
+        let Some(line) = &mut self.line else { return };
         self.frame = (self.frame + 1) % FRAMES.len();
-        self.is_drawn = true;
         let elapsed = self.since.elapsed().as_secs_f32();
-        self.printer.draw(&format!("\r\u{1b}[2K{} {} {elapsed:.1}s", FRAMES[self.frame], self.status_text));
+        line.draw(&format!("{} {} {elapsed:.1}s", FRAMES[self.frame], self.status_text));
     }
 
-    /// Erases the line before other output.
+    /// Before other output.
     pub(super) fn clear(&mut self) {
-        if self.is_drawn {
-            self.is_drawn = false;
-            self.printer.draw("\r\u{1b}[2K");
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.clear();
+        self.line.iter_mut().for_each(StatusLine::clear);
     }
 }
 

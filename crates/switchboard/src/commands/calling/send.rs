@@ -60,7 +60,6 @@ impl SendOptions {
         Settings::load(flags.config.as_deref())?.is_set("A2ACLI_ASYNC")
     }
 
-    /// Whether nothing but the text of the answer is wanted.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
@@ -94,34 +93,28 @@ pub(crate) fn run(typed: Call<MessageWords, SendOptions>, printer: Printer) -> E
     })
 }
 
-/// Sends without waiting for the result.
-async fn begin(call: &AgentCall<'_>, mut request: SendRequest, style: Style) -> Result<ExitCode, Failure> {
+async fn begin(call: &AgentCall<'_>, mut request: SendRequest, style: Style) -> Result<(), Failure> {
     request.configuration = Some(SendConfiguration { return_immediately: true, ..SendConfiguration::default() });
     let answer = call.ask(call.client.send(&call.context, request)).await?;
-    Ok(begun(call, answer, style))
+    begun(call, answer, style);
+    Ok(())
 }
 
-/// Sends and follows the task.
-async fn wait(
-    call: &AgentCall<'_>,
-    request: SendRequest,
-    options: &SendOptions,
-    style: Style,
-) -> Result<ExitCode, Failure> {
+async fn wait(call: &AgentCall<'_>, request: SendRequest, options: &SendOptions, style: Style) -> Result<(), Failure> {
     let printer = style.printer;
     let opening = call.client.stream(&call.context, request);
     let (response, written) = follow::follow(call, opening, style, &PrintedArtifacts::default()).await?;
     if !printer.is_json() {
-        return Ok(follow::exit(&follow::show(call, response, &written, style), options.fail));
+        return follow::exit(&follow::show(call, response, &written, style), options.fail);
     }
     if !options.stream {
         printer.json(&response);
     }
-    Ok(follow::next(call, response, options.fail))
+    follow::next(call, response, options.fail)
 }
 
 /// Prints the new task, which may have ended already.
-fn begun(call: &AgentCall<'_>, answer: SendResponse, style: Style) -> ExitCode {
+fn begun(call: &AgentCall<'_>, answer: SendResponse, style: Style) {
     let printer = style.printer;
     match answer {
         answer if printer.is_json() => printer.json(&answer),
@@ -132,5 +125,4 @@ fn begun(call: &AgentCall<'_>, answer: SendResponse, style: Style) -> ExitCode {
         }
         answer => drop(follow::show(call, answer, &WrittenOutput::default(), style)),
     }
-    ExitCode::SUCCESS
 }

@@ -1,20 +1,18 @@
 //! `switchboard skills`: what an agent is good at, and what one could say to it.
 
-use std::process::ExitCode;
-
 use serde_json::json;
 use switchboard_a2a::card::AgentSkill;
 
 use crate::commands::calling::{AgentCall, Failure, NoOptions, sanitize};
 
-pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], _: NoOptions) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(call: AgentCall<'_>, []: [String; 0], _: NoOptions) -> Result<(), Failure> {
     let found = call.ask(call.client.card(&call.context)).await?;
     let (skills, printer) = (&found.card.skills, call.printer);
     match printer.is_json() {
         true => printer.json(&json!({ "skills": skills.iter().map(as_json).collect::<Vec<_>>() })),
         false => lines(skills).iter().for_each(|line| printer.line(line)),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// One line for each skill, and one for each of its examples.

@@ -18,7 +18,6 @@ pub(super) struct StreamPrinter {
     secondary: BTreeSet<ArtifactId>,
     /// The text of the last artifact, which agents often repeat in the terminal status.
     made: String,
-    /// Whether a block of text is open.
     is_in_text: bool,
     is_at_line_start: bool,
     /// Whether there is a task; else a message is the whole answer.
@@ -42,7 +41,6 @@ impl StreamPrinter {
         }
     }
 
-    /// Prints the new content of an event.
     pub(super) fn print_event(&mut self, event: &StreamResponse) {
         self.is_task |= !matches!(event, StreamResponse::Message(_));
         match event {
@@ -66,7 +64,6 @@ impl StreamPrinter {
         }
     }
 
-    /// Whether the cursor is at the start of a line.
     pub(super) fn is_at_line_start(&self) -> bool {
         self.is_at_line_start
     }

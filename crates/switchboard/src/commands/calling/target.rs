@@ -153,7 +153,6 @@ pub(super) fn load(flags: &DataFlags) -> Result<FleetConfig, Failure> {
     })
 }
 
-/// The server that runs on the workspace, if one does.
 pub(super) async fn running(workspace: &Workspace) -> Result<Option<Status>, Failure> {
     match control_client::request::<Status>(workspace, Request::Status).await {
         Ok((status, _)) => Ok(Some(status)),
@@ -197,7 +196,6 @@ fn elsewhere(remote: &RemoteAgent) -> Peer {
     peer
 }
 
-/// The client certificate for a remote agent.
 fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<ClientCertificate>, Failure> {
     let Some((chain, key)) = remote.tls.files(&workspace.folder) else { return Ok(None) };
     let read = |path: &Path| {

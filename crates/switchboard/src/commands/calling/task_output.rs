@@ -19,7 +19,6 @@ pub(crate) fn state(state: TaskState) -> String {
     state_label(state).replace('_', "-")
 }
 
-/// The ids and the state of a task.
 pub(super) fn fields(task: &Task) -> [String; 3] {
     [
         format!("task: {}", sanitize::line(task.id.as_str())),
@@ -50,12 +49,10 @@ impl TaskPrinter {
         self.printer.line("");
     }
 
-    /// The ids and the state of a task.
     pub(super) fn ids(self, task: &Task) {
         fields(task).iter().for_each(|field| self.printer.line(field));
     }
 
-    /// A whole task: artifacts, messages and state.
     pub(super) fn task(self, task: &Task) {
         let news = self.news(task);
         self.artifacts(task, news.is_some());
@@ -107,7 +104,6 @@ impl TaskPrinter {
         if self.is_verbose { said() } else { answer::news(task) }
     }
 
-    /// The artifacts that are part of the answer.
     fn artifacts(self, task: &Task, has_news: bool) {
         let has_answer = has_news || !task.artifacts.iter().all(is_secondary);
         let is_shown = |artifact: &&Artifact| self.is_verbose || !has_answer || !is_secondary(artifact);
@@ -128,7 +124,6 @@ impl TaskPrinter {
         self.parts(&artifact.parts);
     }
 
-    /// The lines above the content of an artifact.
     pub(super) fn heading(self, artifact: &Artifact) {
         let Artifact { artifact_id, name, description, metadata, .. } = artifact;
         self.field("artifact", name.as_deref().unwrap_or(artifact_id.as_str()));
@@ -271,7 +266,6 @@ fn joined(parts: &[Part]) -> String {
     text
 }
 
-/// One part among text.
 pub(super) fn part(part: &Part) -> String {
     match &part.content {
         PartContent::Text(text) => sanitize::text(text).into_owned(),

@@ -7,7 +7,6 @@ use switchboard_host::printer::Printer;
 
 use crate::config::agents::Agents;
 
-/// The files that have a schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SchemaFile {
     /// switchboard.yaml

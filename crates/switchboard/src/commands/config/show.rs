@@ -93,7 +93,6 @@ fn setting(name: &str, value: Option<String>, source: String) -> Setting {
     Setting { name: flag(name), value: value.filter(|value| !value.is_empty()).map(hidden), source }
 }
 
-/// The flag that a variable stands for.
 fn flag(name: &str) -> String {
     name.trim_start_matches("A2ACLI_").to_ascii_lowercase().replace('_', "-")
 }

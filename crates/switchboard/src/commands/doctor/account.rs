@@ -13,7 +13,6 @@ pub(super) fn runs_as_root(settings: &Settings) -> bool {
     settings.user.as_ref().map_or_else(is_root, |user| user.uid == 0)
 }
 
-/// Whether this process may start programs as that user.
 pub(super) fn may_become(user: &User) -> bool {
     is_root() || rustix::process::geteuid().as_raw() == user.uid
 }

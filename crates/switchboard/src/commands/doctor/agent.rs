@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use switchboard_cli_agents::adapters::{Order, Session};
-use switchboard_cli_agents::process::User;
 use switchboard_cli_agents::{Difficulty, ProgramError, Settings, Worker, Workers};
 
 use super::account::{may_become, runs_as_root, user_finding};
@@ -22,7 +21,6 @@ pub(super) struct AgentReport {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Looks at one.
 pub(super) async fn look(probes: &ProbeRunner, name: String, agent: &CliAgent) -> AgentReport {
     let (cli, mut findings) = (agent.cli.to_string(), Vec::new());
     match programs::settings(&name, agent) {
@@ -35,7 +33,6 @@ pub(super) async fn look(probes: &ProbeRunner, name: String, agent: &CliAgent) -
     AgentReport { name, cli, findings }
 }
 
-/// What keeps it from being served.
 fn refused(error: &AgentSettingsError) -> Vec<Finding> {
     let place = if matches!(error, AgentSettingsError::Declaration(_)) { "adapter: " } else { "" };
     error.each().into_iter().map(|(wrong, right)| Finding::problem(format!("{place}{wrong}"), right)).collect()
@@ -145,35 +142,24 @@ fn order(settings: &Settings, worker: &Worker, model: Option<String>, effort: Op
 }
 
 async fn worktree(probes: &ProbeRunner, settings: &Settings) -> Finding {
-    let (folder, user) = (settings.cwd.as_path(), settings.user.as_ref());
-    let shown = folder.display();
-    match git(probes, folder, user).await {
-        Ok(Repository::Good) => Finding::ok(format!("worktree: {shown} is in a git repository with a commit")),
-        Ok(Repository::Empty) => {
+    let shown = settings.cwd.display();
+    let git = async |words: &[&str]| probes.git(&settings.cwd, settings.user.as_ref(), words).await;
+    let has_commit = match git(&["rev-parse", "--show-toplevel"]).await {
+        Ok(true) => git(&["rev-parse", "--verify", "--quiet", "HEAD"]).await,
+        Ok(false) => {
+            let text = format!("worktree: {shown} is in no git repository");
+            return Finding::problem(text, "name a folder of a repository as cwd, or write worktree: off");
+        }
+        Err(problem) => Err(problem),
+    };
+    match has_commit {
+        Ok(true) => Finding::ok(format!("worktree: {shown} is in a git repository with a commit")),
+        Ok(false) => {
             let text = format!("worktree: the repository of {shown} has no commit, so that there is nothing to copy");
             Finding::problem(text, "commit something, or write worktree: off")
         }
-        Ok(Repository::None) => {
-            let text = format!("worktree: {shown} is in no git repository");
-            Finding::problem(text, "name a folder of a repository as cwd, or write worktree: off")
-        }
         Err(problem) => Finding::problem(format!("worktree: {problem}"), "install git, or write worktree: off"),
     }
-}
-
-enum Repository {
-    Good,
-    /// Without a commit.
-    Empty,
-    None,
-}
-
-async fn git(probes: &ProbeRunner, folder: &Path, user: Option<&User>) -> Result<Repository, String> {
-    if !probes.git(folder, user, &["rev-parse", "--show-toplevel"]).await? {
-        return Ok(Repository::None);
-    }
-    let has_commit = probes.git(folder, user, &["rev-parse", "--verify", "--quiet", "HEAD"]).await?;
-    Ok(if has_commit { Repository::Good } else { Repository::Empty })
 }
 
 fn not_found(error: &ProgramError, has_path: bool) -> Finding {
@@ -194,7 +180,6 @@ fn not_found(error: &ProgramError, has_path: bool) -> Finding {
     }
 }
 
-/// The programs of an agent, each once.
 async fn programs(probes: &ProbeRunner, settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen: Vec<(&str, Option<&Path>)> = Vec::new();

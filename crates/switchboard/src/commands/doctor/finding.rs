@@ -3,7 +3,6 @@
 use serde::Serialize;
 use switchboard_host::sanitize;
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Level {
@@ -19,7 +18,6 @@ pub(super) enum Level {
     Problem,
 }
 
-/// One result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) level: Level,
@@ -58,7 +56,6 @@ impl Finding {
         Self::new(level, text, fix)
     }
 
-    /// Prefixes the subject.
     pub(super) fn about(mut self, what: Option<&str>) -> Self {
         if let Some(what) = what {
             self.text = format!("{what}: {}", self.text);

@@ -10,7 +10,6 @@ use super::finding::Finding;
 const WRITE: u32 = 0o2;
 const ENTER: u32 = 0o1;
 
-/// The finding for a folder that a key names.
 pub(super) fn look(key: &str, folder: &Path, user: Option<&User>) -> Finding {
     let shown = folder.display();
     match folder.metadata() {

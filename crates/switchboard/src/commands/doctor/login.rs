@@ -28,7 +28,6 @@ pub(super) enum Login {
     },
 }
 
-/// What one login file shows.
 enum Seen {
     Yes,
     No,
@@ -65,7 +64,6 @@ impl Login {
         }
     }
 
-    /// The same for people.
     pub(super) fn finding(&self, login: &str) -> Finding {
         match self {
             Self::Found { sign } => Finding::ok(format!("logged in, as {sign} shows")),
@@ -77,7 +75,6 @@ impl Login {
     }
 }
 
-/// Where a file would be.
 fn place<'a>(file: &LoginFile, value: impl Fn(&str) -> Option<&'a OsStr>) -> Option<PathBuf> {
     file.places.iter().find_map(|(variable, path)| value(variable).map(|folder| Path::new(folder).join(path)))
 }

@@ -74,7 +74,6 @@ impl ProbeRunner {
         tokio::time::timeout(GIT_TIMEOUT, ended).await.map_err(late)
     }
 
-    /// Ends what still runs.
     pub(super) async fn close(&self) {
         self.children.close().await;
     }

@@ -44,7 +44,6 @@ impl Program {
         Ok(program)
     }
 
-    /// Its version, in its own words.
     pub(super) fn said(&self) -> Option<&str> {
         match &self.version {
             Some(Ok(Version::Said(said))) => Some(said),

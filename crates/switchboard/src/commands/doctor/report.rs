@@ -24,7 +24,6 @@ impl DoctorReport {
         self.configuration.iter().chain(programs).chain(agents)
     }
 
-    /// How many of a level there are.
     pub(super) fn count(&self, level: Level) -> usize {
         self.findings().filter(|finding| finding.level == level).count()
     }

@@ -34,7 +34,6 @@ pub(super) struct Denied {
     error_description: Option<String>,
 }
 
-/// The token endpoint and the client's id there.
 pub(super) struct TokenServer {
     pub(super) url: String,
     pub(super) client_id: String,
@@ -93,12 +92,10 @@ pub(super) fn safe(url: &str) -> Result<String, Failure> {
     }
 }
 
-/// Whether two addresses are of one host.
 pub(super) fn is_same_host(url: &str, other: &str) -> bool {
     matches!((Url::parse(url), Url::parse(other)), (Ok(url), Ok(other)) if url.origin() == other.origin())
 }
 
-/// Sends a form and reads the response.
 pub(super) async fn ask<T: DeserializeOwned>(
     egress: &Egress,
     url: &str,

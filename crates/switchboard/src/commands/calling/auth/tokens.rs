@@ -133,7 +133,6 @@ impl TokenFile {
         Ok(self.path.clone())
     }
 
-    /// Removes the token for an address; returns its agent.
     pub(super) fn forget(&self, address: &str) -> Result<Option<String>, Failure> {
         let mut kept = Tokens::load()?;
         let Some(token) = kept.find(address) else { return Ok(None) };

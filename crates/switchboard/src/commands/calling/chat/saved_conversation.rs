@@ -10,7 +10,6 @@ use crate::commands::calling::Failure;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct SavedConversation {
-    /// The agent's URL.
     agent: String,
     #[serde(flatten)]
     conversation: Conversation,
@@ -32,7 +31,6 @@ impl SavedConversation {
         Ok(saved.conversation)
     }
 
-    /// Whether a conversation can be written there.
     pub(super) fn check_writable(file: &Path) -> Result<(), Failure> {
         let beside = beside(file);
         let tried = std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside));

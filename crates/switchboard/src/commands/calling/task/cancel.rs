@@ -30,7 +30,7 @@ pub(crate) fn run(call: Call<TaskWords, CancelOptions>, printer: Printer) -> Exi
     call.open(["the id of the task"], printer, cancel)
 }
 
-async fn cancel(call: AgentCall<'_>, [id]: [String; 1], options: CancelOptions) -> Result<ExitCode, Failure> {
+async fn cancel(call: AgentCall<'_>, [id]: [String; 1], options: CancelOptions) -> Result<(), Failure> {
     let metadata = options.metadata.read()?;
     let metadata = (!metadata.is_empty()).then_some(metadata);
     let task = call.ask(call.client.cancel(&call.context, &TaskId::from(id), metadata)).await?;
@@ -38,5 +38,5 @@ async fn cancel(call: AgentCall<'_>, [id]: [String; 1], options: CancelOptions) 
         true => options.line.print(&task, call.printer),
         false => TaskPrinter { printer: call.printer, is_verbose: call.flags.verbose }.ids(&task),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

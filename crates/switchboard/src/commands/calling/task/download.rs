@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_a2a::{Part, PartContent, Task, TaskId};
@@ -23,14 +22,14 @@ pub(crate) struct DownloadOptions {
     force: bool,
 }
 
-pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: DownloadOptions) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: DownloadOptions) -> Result<(), Failure> {
     let printer = call.printer;
     let task = call.ask(call.client.get(&call.context, &TaskId::from(id), Some(0))).await?;
     let saved = save(&task, &options)?;
     let elsewhere = urls(&task);
     if printer.is_json() {
         printer.json(&json!({ "saved": saved, "elsewhere": elsewhere }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let output = TaskPrinter { printer, is_verbose: false };
     for path in &saved {
@@ -43,7 +42,7 @@ pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: Downloa
     if saved.is_empty() && elsewhere.is_empty() {
         printer.warning("the task has produced no files");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn parts(task: &Task) -> impl Iterator<Item = &Part> {

@@ -1,7 +1,6 @@
 //! `switchboard task get`: a task as it is, or as it ends.
 
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 
 use switchboard_a2a::TaskId;
 use switchboard_client::Outcome;
@@ -28,7 +27,7 @@ pub(crate) struct GetOptions {
     line: OneLine,
 }
 
-pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: GetOptions) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: GetOptions) -> Result<(), Failure> {
     let printer = call.printer;
     let id = TaskId::from(id);
     let read = || call.ask(call.client.get(&call.context, &id, Some(options.history)));
@@ -53,5 +52,5 @@ pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: GetOpti
     if options.wait {
         follow::print_next(&call, &outcome, printer);
     }
-    Ok(follow::exit(&outcome, options.fail))
+    follow::exit(&outcome, options.fail)
 }

@@ -52,10 +52,10 @@ pub(crate) fn run(call: Call<AgentWord, ListOptions>, printer: Printer) -> ExitC
     }
 }
 
-async fn list(call: AgentCall<'_>, []: [String; 0], options: ListOptions) -> Result<ExitCode, Failure> {
+async fn list(call: AgentCall<'_>, []: [String; 0], options: ListOptions) -> Result<(), Failure> {
     let page = page(&call, &options, Some(0)).await?;
     print(&call, &page, &options, call.printer);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The requested tasks of an agent, each with at most `history` of its messages.

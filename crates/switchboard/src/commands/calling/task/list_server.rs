@@ -1,7 +1,5 @@
 //! `switchboard task list` without an agent: the caller's tasks of all agents of the server, the newest first, one a line.
 
-use std::process::ExitCode;
-
 use serde_json::{Value, json};
 use switchboard_a2a::{Role, Task, Timestamp};
 use switchboard_host::printer::Printer;
@@ -18,7 +16,7 @@ struct ListedTask {
     task: Task,
 }
 
-pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Printer) -> Result<ExitCode, Failure> {
+pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Printer) -> Result<(), Failure> {
     if options.page_token.is_some() {
         let next = "name the agent that the page before was of, or leave out --page-token";
         return Err(Failure::usage("a page belongs to one agent, and none is named", next));
@@ -52,7 +50,7 @@ pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Print
         tasks.truncate(usize::try_from(options.page_size).unwrap_or(usize::MAX));
     }
     print(&tasks, total, options, printer);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The newest tasks of one agent, with their messages, and how many there are in all.

@@ -1,7 +1,5 @@
 //! `switchboard task push-config`: where an agent reports the changes of a task.
 
-use std::process::ExitCode;
-
 use serde_json::json;
 use switchboard_a2a::{AuthenticationInfo, PushConfig, TaskId};
 use switchboard_client::Secret;
@@ -32,11 +30,7 @@ pub(crate) struct PushConfigOptions {
     credentials_env: Option<String>,
 }
 
-pub(crate) async fn set(
-    call: AgentCall<'_>,
-    [id]: [String; 1],
-    options: PushConfigOptions,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn set(call: AgentCall<'_>, [id]: [String; 1], options: PushConfigOptions) -> Result<(), Failure> {
     let credentials = options.credentials_env.as_deref().map(secret).transpose()?;
     let config = PushConfig {
         tenant: None,
@@ -54,33 +48,33 @@ pub(crate) async fn set(
     }
     let config = call.ask(call.client.set_webhook(&call.context, config)).await?;
     print(&config, call.printer);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-pub(crate) async fn get(call: AgentCall<'_>, [task, id]: [String; 2], _: NoOptions) -> Result<ExitCode, Failure> {
+pub(crate) async fn get(call: AgentCall<'_>, [task, id]: [String; 2], _: NoOptions) -> Result<(), Failure> {
     let config = call.ask(call.client.webhook(&call.context, &TaskId::from(task.as_str()), Some(&id))).await;
     let config = config.map_err(|failure| not_there(failure, &task, &call))?;
     print(&config, call.printer);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-pub(crate) async fn list(call: AgentCall<'_>, [task]: [String; 1], _: NoOptions) -> Result<ExitCode, Failure> {
+pub(crate) async fn list(call: AgentCall<'_>, [task]: [String; 1], _: NoOptions) -> Result<(), Failure> {
     let configs = call.ask(call.client.webhooks(&call.context, &TaskId::from(task))).await?;
     let printer = call.printer;
     if printer.is_json() {
         let configs: Vec<PushConfig> = configs.iter().map(without_secrets).collect();
         printer.json(&json!({ "configs": configs, "nextPageToken": "" }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     for config in &configs {
         print(config, printer);
         printer.line("");
     }
     printer.line(format!("total: {}", configs.len()));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-pub(crate) async fn delete(call: AgentCall<'_>, [task, id]: [String; 2], _: NoOptions) -> Result<ExitCode, Failure> {
+pub(crate) async fn delete(call: AgentCall<'_>, [task, id]: [String; 2], _: NoOptions) -> Result<(), Failure> {
     let removed = call.ask(call.client.delete_webhook(&call.context, &TaskId::from(task.as_str()), &id)).await;
     removed.map_err(|failure| not_there(failure, &task, &call))?;
     match call.printer.is_json() {
@@ -90,7 +84,7 @@ pub(crate) async fn delete(call: AgentCall<'_>, [task, id]: [String; 2], _: NoOp
             call.printer.line(format!("task: {}", sanitize::line(&task)));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Agents answer TaskNotFound for an unknown task and for an unknown webhook; the list shows which it is.

@@ -1,7 +1,5 @@
 //! `switchboard task subscribe`: follows a task to its terminal or interrupted state.
 
-use std::process::ExitCode;
-
 use switchboard_a2a::{SendResponse, TaskId};
 
 use crate::commands::calling::follow::{self, Style};
@@ -19,23 +17,19 @@ pub(crate) struct SubscribeOptions {
     fail: bool,
 }
 
-pub(crate) async fn run(
-    call: AgentCall<'_>,
-    [id]: [String; 1],
-    options: SubscribeOptions,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: SubscribeOptions) -> Result<(), Failure> {
     let printer = call.printer;
     let opening = call.client.subscribe(&call.context, TaskId::from(id));
     let style =
         Style { is_live: options.stream || !printer.is_json(), shows_states: options.stream, ..Style::quiet(&call) };
     let (response, written) = follow::follow(&call, opening, style, &PrintedArtifacts::default()).await?;
     if !printer.is_json() {
-        return Ok(follow::exit(&follow::show(&call, response, &written, style), options.fail));
+        return follow::exit(&follow::show(&call, response, &written, style), options.fail);
     }
     match &response {
         _ if options.stream => {}
         SendResponse::Task(task) => printer.json(task),
         SendResponse::Message(message) => printer.json(message),
     }
-    Ok(follow::next(&call, response, options.fail))
+    follow::next(&call, response, options.fail)
 }
