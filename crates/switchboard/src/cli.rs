@@ -200,21 +200,15 @@ impl DataFlags {
 
 /// Runs the program with the arguments it was started with.
 pub fn run() -> ExitCode {
-    let code = run_typed();
+    let code = run_typed().err().unwrap_or(ExitCode::SUCCESS);
     // Output that could not be written is a failure.
     if code == ExitCode::SUCCESS && printer::has_lost_output() { ExitCode::FAILURE } else { code }
 }
 
-fn run_typed() -> ExitCode {
-    let (command_line, settings) = match parsed() {
-        Ok(parsed) => parsed,
-        Err(code) => return code,
-    };
-    let output = match form(&command_line, settings.as_ref()) {
-        Ok(output) => output,
-        Err(failure) => return failure.print(Printer::new(usage_errors::typed_output())),
-    };
-    let printer = Printer::new(output);
+fn run_typed() -> Result<(), ExitCode> {
+    let (command_line, settings) = parsed()?;
+    let output = form(&command_line, settings.as_ref());
+    let printer = Printer::new(output.map_err(|failure| failure.print(Printer::new(usage_errors::typed_output())))?);
     for warning in settings.iter().flat_map(|settings| settings.warnings(&CommandLine::command())) {
         printer.warning(&warning);
     }
@@ -278,7 +272,7 @@ fn command_line(matches: &ArgMatches) -> Result<CommandLine, ExitCode> {
 fn not_run(message: clap::Error) -> ExitCode {
     match message.kind() {
         // The command prints more than the number.
-        ErrorKind::DisplayVersion => commands::version::run(Printer::new(Output::Text)),
+        ErrorKind::DisplayVersion => commands::version::run(Printer::new(Output::Text)).err().unwrap_or_default(),
         _ if message.use_stderr() => usage_errors::print(message, &CommandLine::command()),
         _ => {
             printer::record_result(message.print().and_then(|()| std::io::stdout().flush()));

@@ -1,4 +1,5 @@
-//! The commands, one file each. A command gets its flags and a printer and returns the exit code.
+//! The commands, one file each. A command gets its flags and a printer. If it fails, it
+//! prints why and returns the exit code.
 
 pub(crate) mod calling;
 pub(crate) mod config;
@@ -48,15 +49,17 @@ fn loaded_fleet(flags: &DataFlags, printer: Printer) -> Result<FleetConfig, Exit
 }
 
 /// Runs a command's async part; one thread is enough for the few requests of a command.
-fn short(printer: Printer, work: impl Future<Output = ExitCode>) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
-    };
-    let code = runtime.block_on(work);
+fn short(printer: Printer, work: impl Future<Output = Result<(), ExitCode>>) -> Result<(), ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| no_threads(&error, printer))?;
+    let result = runtime.block_on(work);
     // A blocking read of standard input may never return.
     runtime.shutdown_background();
-    code
+    result
+}
+
+fn no_threads(error: &std::io::Error, printer: Printer) -> ExitCode {
+    printer.failure(&format!("the system gave no threads to work with: {error}"), "")
 }
 
 /// Sends one request to the control socket and prints its reply: as JSON if that is the output form, else with `print`.
@@ -67,26 +70,27 @@ fn control_request<T: Serialize + DeserializeOwned>(
     without_server: Option<String>,
     printer: Printer,
     print: impl FnOnce(T),
-) -> ExitCode {
-    let workspace = match loaded_data(flags, printer) {
-        Ok(workspace) => workspace,
-        Err(code) => return code,
-    };
+) -> Result<(), ExitCode> {
+    let workspace = loaded_data(flags, printer)?;
     short(printer, async {
-        match (control_client::request::<T>(&workspace, request.into()).await, without_server) {
-            (Ok((reply, _)), _) if printer.is_json() => printer.json(&reply),
-            (Ok((reply, _)), _) => print(reply),
+        let (reply, _) = match (control_client::request::<T>(&workspace, request.into()).await, without_server) {
             (Err(ControlClientError::NoServer(refusal)), Some(next)) => {
-                return printer.failure(&refusal.problem, &next);
+                return Err(printer.failure(&refusal.problem, &next));
             }
-            (Err(error), _) => return refused(&error, printer),
+            (reply, _) => reply.map_err(refused(printer))?,
+        };
+        if printer.is_json() {
+            printer.json(&reply)
+        } else {
+            print(reply)
         }
-        ExitCode::SUCCESS
+        Ok(())
     })
 }
 
-fn refused(error: &ControlClientError, printer: Printer) -> ExitCode {
-    printer.failure(&error.to_string(), &next_step(error))
+/// Prints why a request failed.
+fn refused(printer: Printer) -> impl FnOnce(ControlClientError) -> ExitCode {
+    move |error| printer.failure(&error.to_string(), &next_step(&error))
 }
 
 /// What the operator can do about it.

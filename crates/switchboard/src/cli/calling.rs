@@ -160,7 +160,7 @@ impl CallingCommand {
         matches!(self, Self::Send(call) if call.options.is_quiet())
     }
 
-    pub(super) fn run(self, printer: Printer) -> ExitCode {
+    pub(super) fn run(self, printer: Printer) -> Result<(), ExitCode> {
         match self {
             Self::Send(call) => calling::send::run(call, printer),
             Self::Chat(call) => call.open([], printer, calling::chat::run),

@@ -122,7 +122,7 @@ const ID: &str = "the id of the task";
 const WEBHOOK: &str = "the id of the webhook";
 
 impl TaskCommand {
-    pub(super) fn run(self, printer: Printer) -> ExitCode {
+    pub(super) fn run(self, printer: Printer) -> Result<(), ExitCode> {
         match self {
             Self::Get(call) => call.open([ID], printer, task::get::run),
             Self::List(call) => task::list::run(call, printer),

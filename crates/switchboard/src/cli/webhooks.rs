@@ -69,7 +69,7 @@ pub(crate) struct PageFlags {
 }
 
 impl WebhooksCommand {
-    pub(super) fn run(self, printer: Printer) -> ExitCode {
+    pub(super) fn run(self, printer: Printer) -> Result<(), ExitCode> {
         match self {
             Self::List(OnData { options, flags }) => webhooks::list::run(&flags, options, printer),
             Self::Show(OnData { options, flags }) => webhooks::show::run(&flags, options.number, printer),

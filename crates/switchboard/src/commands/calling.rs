@@ -107,7 +107,7 @@ impl<W: Args + Into<Vec<String>>, O: Args> Call<W, O> {
         names: [&str; WORDS],
         printer: Printer,
         command: impl AsyncFnOnce(AgentCall<'_>, [String; WORDS], O) -> Result<(), Failure>,
-    ) -> ExitCode {
+    ) -> Result<(), ExitCode> {
         run(printer, async {
             let (agent, words) = agent_and_words(self.words.into(), &self.flags, names)?;
             command(AgentCall::open(&agent, &self.flags, printer).await?, words, self.options).await
@@ -116,13 +116,8 @@ impl<W: Args + Into<Vec<String>>, O: Args> Call<W, O> {
 }
 
 /// Runs the async part of a command and prints its failure.
-pub(super) fn run(printer: Printer, work: impl Future<Output = Result<(), Failure>>) -> ExitCode {
-    short(printer, async {
-        match work.await {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => failure.print(printer),
-        }
-    })
+pub(super) fn run(printer: Printer, work: impl Future<Output = Result<(), Failure>>) -> Result<(), ExitCode> {
+    short(printer, async { work.await.map_err(|failure| failure.print(printer)) })
 }
 
 fn agent_and_words<const WORDS: usize>(

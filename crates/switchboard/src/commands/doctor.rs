@@ -32,25 +32,22 @@ use known_programs::ProgramReport;
 use probe_runner::ProbeRunner;
 use report::DoctorReport;
 
-pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> Result<(), ExitCode> {
     let fleet = FleetConfig::of(flags);
     let folder = std::path::absolute(&flags.workspace).unwrap_or_else(|_| flags.workspace.clone());
     short(printer, async {
-        let probes = match ProbeRunner::open() {
-            Ok(probes) => probes,
-            Err(error) => {
-                let next = "check that the folder for temporary files can be written, or set TMPDIR to one that can";
-                return printer.failure(&format!("no program can be started: {error}"), next);
-            }
-        };
+        let probes = ProbeRunner::open().map_err(|error| {
+            let next = "check that the folder for temporary files can be written, or set TMPDIR to one that can";
+            printer.failure(&format!("no program can be started: {error}"), next)
+        })?;
         let report = tokio::select! {
             report = looked_at(&probes, &folder, fleet, printer) => Some(report),
             _ = tokio::signal::ctrl_c() => None,
         };
         probes.close().await;
-        let Some(report) = report else { return ExitCode::from(INTERRUPTED) };
+        let report = report.ok_or_else(|| ExitCode::from(INTERRUPTED))?;
         report.print(printer);
-        if report.count(Level::Problem) > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        if report.count(Level::Problem) > 0 { Err(ExitCode::FAILURE) } else { Ok(()) }
     })
 }
 

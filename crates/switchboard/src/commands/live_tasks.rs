@@ -17,7 +17,7 @@ use crate::commands::calling::{Failure, run as run_async, sanitize, task_output}
 use crate::commands::{loaded, next_step};
 use crate::control_client::{self, ControlClientError};
 
-pub(crate) fn list(options: &ListOptions, flags: &DataFlags, printer: Printer) -> ExitCode {
+pub(crate) fn list(options: &ListOptions, flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
     let state = options.status.map(task_output::state);
     let is_wanted = |task: &LiveTask| {
         options.context_id.as_ref().is_none_or(|context| *context == task.context_id)
@@ -45,7 +45,7 @@ pub(crate) fn list(options: &ListOptions, flags: &DataFlags, printer: Printer) -
     })
 }
 
-pub(crate) fn cancel(flags: &DataFlags, id: String, printer: Printer) -> ExitCode {
+pub(crate) fn cancel(flags: &DataFlags, id: String, printer: Printer) -> Result<(), ExitCode> {
     run(flags, printer, async |workspace: &Workspace| {
         let canceled: CanceledTask = send(workspace, flags, TaskRequest::Cancel { id }).await?;
         match printer.is_json() {
@@ -73,11 +73,12 @@ async fn send<T: DeserializeOwned>(
     })
 }
 
-fn run(flags: &DataFlags, printer: Printer, work: impl AsyncFnOnce(&Workspace) -> Result<(), Failure>) -> ExitCode {
-    let workspace = match loaded(flags.load(), printer) {
-        Ok(fleet) => fleet.workspace,
-        Err(code) => return code,
-    };
+fn run(
+    flags: &DataFlags,
+    printer: Printer,
+    work: impl AsyncFnOnce(&Workspace) -> Result<(), Failure>,
+) -> Result<(), ExitCode> {
+    let workspace = loaded(flags.load(), printer)?.workspace;
     run_async(printer, work(&workspace))
 }
 

@@ -7,27 +7,18 @@ use switchboard_host::logging;
 use switchboard_host::printer::Printer;
 use switchboard_host::serve::{Plan, Serving, Signals, StartError, stop_signal};
 
-use crate::commands::loaded;
+use crate::commands::{loaded, no_threads};
 use crate::config::FleetConfig;
 use crate::fleet::configured;
 
 /// Serves. Returns when it was stopped in order, or could not start.
-pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
-    let fleet = match loaded(FleetConfig::of(flags), printer) {
-        Ok(fleet) => fleet,
-        Err(code) => return code,
-    };
-    if let Err(error) = logging::start(&fleet.workspace.config.log) {
-        return printer.failure(&error.to_string(), "");
-    }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
-    };
-    match runtime.block_on(serve(fleet, flags.clone(), printer)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => printer.failure(&error.to_string(), &error.next_step()),
-    }
+pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> Result<(), ExitCode> {
+    let fleet = loaded(FleetConfig::of(flags), printer)?;
+    logging::start(&fleet.workspace.config.log).map_err(|error| printer.failure(&error.to_string(), ""))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| no_threads(&error, printer))?;
+    let served = runtime.block_on(serve(fleet, flags.clone(), printer));
+    served.map_err(|error| printer.failure(&error.to_string(), &error.next_step()))
 }
 
 async fn serve(fleet: FleetConfig, flags: ConfigFlags, printer: Printer) -> Result<(), StartError> {

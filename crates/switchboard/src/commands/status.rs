@@ -9,7 +9,7 @@ use crate::cli::DataFlags;
 use crate::commands::control_request;
 
 /// Asks the server. Exits 1 if there is none.
-pub(crate) fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
     let next = format!("switchboard serve{} starts one", flags.again());
     control_request(flags, Request::Status, Some(next), printer, |status| print(&status, printer))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use switchboard_host::printer::Printer;
 
-pub(crate) fn run(printer: Printer) -> ExitCode {
+pub(crate) fn run(printer: Printer) -> Result<(), ExitCode> {
     let version = env!("CARGO_PKG_VERSION");
     let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
     if printer.is_json() {
@@ -13,5 +13,5 @@ pub(crate) fn run(printer: Printer) -> ExitCode {
     } else {
         printer.line(format!("switchboard {version} ({system}, {architecture})"));
     }
-    ExitCode::SUCCESS
+    Ok(())
 }

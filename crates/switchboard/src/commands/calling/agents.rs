@@ -17,7 +17,7 @@ struct ListedAgent {
     url: Option<String>,
 }
 
-pub(crate) fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
     run_async(printer, async {
         let fleet = target::load(flags)?;
         let workspace = &fleet.workspace;

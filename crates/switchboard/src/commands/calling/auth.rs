@@ -120,7 +120,7 @@ pub(crate) async fn login(call: AgentCall<'_>, []: [String; 0], options: LoginOp
 }
 
 /// Opens no call: that would renew a token first which has run out.
-pub(crate) fn logout(call: Call<AgentWord, NoOptions>, printer: Printer) -> ExitCode {
+pub(crate) fn logout(call: Call<AgentWord, NoOptions>, printer: Printer) -> Result<(), ExitCode> {
     run_async(printer, async {
         let (agent, []) = agent_and_words(call.words.into(), &call.flags, [])?;
         let address = target::find(&agent, &call.flags.workspace).await?.peer.address();

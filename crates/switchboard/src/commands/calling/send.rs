@@ -65,7 +65,7 @@ impl SendOptions {
     }
 }
 
-pub(crate) fn run(typed: Call<MessageWords, SendOptions>, printer: Printer) -> ExitCode {
+pub(crate) fn run(typed: Call<MessageWords, SendOptions>, printer: Printer) -> Result<(), ExitCode> {
     let Call { words, options, flags } = &typed;
     run_async(printer, async {
         let (agent, text) = agent_and_rest(words.clone().into(), flags)?;

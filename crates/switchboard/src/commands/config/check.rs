@@ -8,37 +8,31 @@ use switchboard_host::config::{Problem, Problems};
 use switchboard_host::flags::ConfigFlags;
 use switchboard_host::printer::Printer;
 
+use crate::commands::loaded;
 use crate::config::FleetConfig;
 use crate::config::agents::Kind;
 use crate::programs;
 
 /// Reads the configuration as `serve` would, with the files that agents name, and starts nothing.
-pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
-    match FleetConfig::of(flags).and_then(with_agents) {
-        Ok(fleet) => {
-            let workspace = &fleet.workspace;
-            if printer.is_json() {
-                printer.json(&json!({
-                    "ok": true,
-                    "workspace": workspace.folder.display().to_string(),
-                    "files": workspace.files,
-                    "settings": workspace.settings,
-                    "agents": fleet.agents,
-                    "remotes": fleet.remotes,
-                    "demo": fleet.demo,
-                    "warnings": workspace.warnings,
-                    "problems": [],
-                }));
-            } else {
-                print_text(&fleet, printer);
-            }
-            ExitCode::SUCCESS
-        }
-        Err(problems) => {
-            report(&problems, printer);
-            ExitCode::FAILURE
-        }
+pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> Result<(), ExitCode> {
+    let fleet = loaded(FleetConfig::of(flags).and_then(with_agents), printer)?;
+    let workspace = &fleet.workspace;
+    if printer.is_json() {
+        printer.json(&json!({
+            "ok": true,
+            "workspace": workspace.folder.display().to_string(),
+            "files": workspace.files,
+            "settings": workspace.settings,
+            "agents": fleet.agents,
+            "remotes": fleet.remotes,
+            "demo": fleet.demo,
+            "warnings": workspace.warnings,
+            "problems": [],
+        }));
+    } else {
+        print_text(&fleet, printer);
     }
+    Ok(())
 }
 
 /// Refuses the agents that would keep a server from starting, with the same messages.

@@ -10,7 +10,7 @@ use crate::cli::DataFlags;
 use crate::commands::control_request;
 
 /// Asks the server. Exits 1 if there is none or if its configuration has problems.
-pub(crate) fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
     let next = "a server reads its configuration when it starts".to_owned();
     control_request(flags, Request::Reload, Some(next), printer, |reloaded| print(&reloaded, printer))
 }

@@ -17,10 +17,10 @@ pub(crate) enum SchemaFile {
 }
 
 /// Prints the schema; it is JSON in either form of output.
-pub(crate) fn run(file: SchemaFile, printer: Printer) -> ExitCode {
+pub(crate) fn run(file: SchemaFile, printer: Printer) -> Result<(), ExitCode> {
     match file {
         SchemaFile::Switchboard => printer.json(&schema::switchboard()),
         SchemaFile::Agents => printer.json(&schema::of_file::<Agents>()),
     }
-    ExitCode::SUCCESS
+    Ok(())
 }

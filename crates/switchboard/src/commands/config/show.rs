@@ -43,23 +43,20 @@ struct Setting {
     source: String,
 }
 
-pub(crate) fn run(flags: &CallFlags, printer: Printer) -> ExitCode {
-    let settings = match Settings::load(flags.config.as_deref()) {
-        Ok(settings) => settings,
-        Err(failure) => return failure.print(printer),
-    };
+pub(crate) fn run(flags: &CallFlags, printer: Printer) -> Result<(), ExitCode> {
+    let settings = Settings::load(flags.config.as_deref()).map_err(|failure| failure.print(printer))?;
     let command = CallFlags::augment_args(Command::new("call"));
     let mut shown: Vec<Setting> = variables(&command).map(|(id, name)| of_flag(id, name, flags, &settings)).collect();
     shown.extend(OF_COMMANDS.map(|(name, usual)| of_command(name, usual, &settings)));
     if printer.is_json() {
         let files: Vec<_> = settings.files.iter().map(|file| &file.path).collect();
         printer.json(&json!({ "settings": shown, "files": files }));
-        return ExitCode::SUCCESS;
+        return Ok(());
     }
     for Setting { name, value, source } in shown {
         printer.line(format!("{name}: {} ({source})", value.unwrap_or_else(|| "-".to_owned())));
     }
-    ExitCode::SUCCESS
+    Ok(())
 }
 
 fn of_flag(id: &str, name: &str, flags: &CallFlags, settings: &Settings) -> Setting {

@@ -10,7 +10,7 @@ use switchboard_host::sanitize::shell_path;
 use crate::cli::DataFlags;
 use crate::commands::control_request;
 
-pub(crate) fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, file: &Path, printer: Printer) -> Result<(), ExitCode> {
     // The server has another current folder.
     let file: PathBuf = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     control_request(flags, Request::Backup { file }, None, printer, |made: BackupReport| {

@@ -11,29 +11,24 @@ use switchboard_store::{CheckError, IntegrityReport, OpenError, database_path};
 use crate::cli::DataFlags;
 use crate::commands::loaded_data;
 
-pub(crate) fn run(flags: &DataFlags, backup: Option<&Path>, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, backup: Option<&Path>, printer: Printer) -> Result<(), ExitCode> {
     // A backup belongs to no workspace.
     let file: PathBuf = match backup {
         Some(backup) => backup.to_owned(),
-        None => match loaded_data(flags, printer) {
-            Ok(workspace) => database_path(&workspace.data_dir()),
-            Err(code) => return code,
-        },
+        None => database_path(&loaded_data(flags, printer)?.data_dir()),
     };
-    match switchboard_store::check_file(&file) {
-        Ok(found) => print(&found, &file, backup.is_some(), printer),
-        Err(error) => {
-            let (problem, next) = unchecked(&error, &file, backup.is_some());
-            printer.failure(&problem, &next)
-        }
-    }
+    let found = switchboard_store::check_file(&file).map_err(|error| {
+        let (problem, next) = unchecked(&error, &file, backup.is_some());
+        printer.failure(&problem, &next)
+    })?;
+    print(&found, &file, backup.is_some(), printer);
+    if found.problems.is_empty() { Ok(()) } else { Err(ExitCode::FAILURE) }
 }
 
-fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer) -> ExitCode {
-    let good = found.problems.is_empty();
+fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer) {
     if printer.is_json() {
         printer.json(&json!({
-            "ok": good,
+            "ok": found.problems.is_empty(),
             "file": file,
             "dataDir": (!is_backup).then(|| file.parent()),
             "tasks": found.tasks,
@@ -51,7 +46,6 @@ fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer
             count => printer.error(&format!("{checked}: {count} problems"), next),
         }
     }
-    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Why the file cannot be checked, and what to do.

@@ -13,26 +13,18 @@ use switchboard_store::{CheckError, OpenError, RestoreError, Restored};
 use crate::cli::DataFlags;
 use crate::commands::loaded_data;
 
-pub(crate) fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
-    let workspace = match loaded_data(flags, printer) {
-        Ok(workspace) => workspace,
-        Err(code) => return code,
-    };
-    let data_dir = match create_data_dir(&workspace.data_dir()) {
-        Ok(data_dir) => data_dir,
-        Err(error) => return printer.failure(&error.to_string(), &error.next_step()),
-    };
+pub(crate) fn run(flags: &DataFlags, file: &Path, printer: Printer) -> Result<(), ExitCode> {
+    let workspace = loaded_data(flags, printer)?;
+    let created = create_data_dir(&workspace.data_dir());
+    let data_dir = created.map_err(|error| printer.failure(&error.to_string(), &error.next_step()))?;
     // A colon in a file's name is trouble on other systems.
     let stamp = SystemClock.now().to_string().replace(':', "-");
-    let restored = match switchboard_store::restore(&data_dir, file, &stamp) {
-        Ok(restored) => restored,
-        Err(error) => {
-            let (problem, next) = refusal(error, &data_dir, file);
-            return printer.failure(&problem, &next);
-        }
-    };
+    let restored = switchboard_store::restore(&data_dir, file, &stamp).map_err(|error| {
+        let (problem, next) = refusal(error, &data_dir, file);
+        printer.failure(&problem, &next)
+    })?;
     print(&restored, file, &data_dir, &flags.again(), printer);
-    ExitCode::SUCCESS
+    Ok(())
 }
 
 fn print(restored: &Restored, file: &Path, data_dir: &Path, flags: &str, printer: Printer) {

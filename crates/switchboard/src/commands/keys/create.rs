@@ -34,11 +34,8 @@ pub(crate) struct CreateKeyOptions {
     expires: Option<TimeSpan>,
 }
 
-pub(crate) fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer) -> ExitCode {
-    let fleet = match loaded_fleet(flags, printer) {
-        Ok(fleet) => fleet,
-        Err(code) => return code,
-    };
+pub(crate) fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer) -> Result<(), ExitCode> {
+    let fleet = loaded_fleet(flags, printer)?;
     warn_of_unknown_agents(&options.agents, &fleet, printer);
     let new = NewKey {
         name: options.name,
@@ -46,11 +43,10 @@ pub(crate) fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer
         expires_in_ms: options.expires.map(|span| u64::try_from(span.duration().as_millis()).unwrap_or(u64::MAX)),
     };
     short(printer, async {
-        match request(&fleet.workspace, Request::CreateKey(new)).await {
-            Ok((created, is_server)) => print(&created, is_server, printer),
-            Err(error) => return refused(&error, printer),
-        }
-        ExitCode::SUCCESS
+        let sent = request(&fleet.workspace, Request::CreateKey(new)).await;
+        let (created, is_server) = sent.map_err(refused(printer))?;
+        print(&created, is_server, printer);
+        Ok(())
     })
 }
 

@@ -11,19 +11,15 @@ use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
 use crate::control_client::{ControlClientError, request};
 
-pub(crate) fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
-    let workspace = match loaded_data(flags, printer) {
-        Ok(workspace) => workspace,
-        Err(code) => return code,
-    };
+pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
+    let workspace = loaded_data(flags, printer)?;
     short(printer, async {
         match request(&workspace, Request::ListKeys).await {
-            Ok((keys, _)) => print(keys, printer),
             // Where there is no data there are no keys.
             Err(ControlClientError::NoData(_)) => print(Vec::new(), printer),
-            Err(error) => return refused(&error, printer),
+            listed => print(listed.map_err(refused(printer))?.0, printer),
         }
-        ExitCode::SUCCESS
+        Ok(())
     })
 }
 

@@ -11,17 +11,15 @@ use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
 use crate::control_client::request;
 
-pub(crate) fn run(flags: &DataFlags, id: String, printer: Printer) -> ExitCode {
-    let workspace = match loaded_data(flags, printer) {
-        Ok(workspace) => workspace,
-        Err(code) => return code,
-    };
+pub(crate) fn run(flags: &DataFlags, id: String, printer: Printer) -> Result<(), ExitCode> {
+    let workspace = loaded_data(flags, printer)?;
     short(printer, async {
-        match request::<KeyView>(&workspace, Request::RevokeKey { id }).await {
-            Ok((key, is_server)) if printer.is_json() => printer.json(&json!({ "key": key, "inForce": is_server })),
-            Ok((key, _)) => printer.line(format!("{} is revoked", key.id)),
-            Err(error) => return refused(&error, printer),
+        let sent = request::<KeyView>(&workspace, Request::RevokeKey { id }).await;
+        let (key, is_server) = sent.map_err(refused(printer))?;
+        match printer.is_json() {
+            true => printer.json(&json!({ "key": key, "inForce": is_server })),
+            false => printer.line(format!("{} is revoked", key.id)),
         }
-        ExitCode::SUCCESS
+        Ok(())
     })
 }

@@ -9,7 +9,7 @@ use crate::cli::{DataFlags, PageFlags};
 use crate::commands::control_request;
 use crate::commands::webhooks::{outcome, time};
 
-pub(crate) fn run(flags: &DataFlags, page: PageFlags, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, page: PageFlags, printer: Printer) -> Result<(), ExitCode> {
     let request = WebhookRequest::DeadLetters { after: page.after, limit: usize::from(page.limit) };
     control_request(flags, request, None, printer, |answer| print(&answer, page.after, printer))
 }

@@ -24,7 +24,7 @@ pub(crate) struct WebhookListOptions {
     page: PageFlags,
 }
 
-pub(crate) fn run(flags: &DataFlags, options: WebhookListOptions, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, options: WebhookListOptions, printer: Printer) -> Result<(), ExitCode> {
     let WebhookListOptions { task, state, page } = options;
     let some_only = task.is_some() || state.is_some() || page.after > 0;
     let filter = match (&task, &state) {

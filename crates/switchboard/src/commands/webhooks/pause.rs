@@ -8,7 +8,7 @@ use switchboard_host::printer::Printer;
 use crate::cli::DataFlags;
 use crate::commands::control_request;
 
-pub(crate) fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
+pub(crate) fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> Result<(), ExitCode> {
     control_request(flags, WebhookRequest::Pause { webhook }, None, printer, |_: ChangedWebhook| {
         printer.line(format!(
             "webhook {webhook} is paused; what it is not told waits for switchboard webhooks resume {webhook}"
@@ -16,7 +16,7 @@ pub(crate) fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCo
     })
 }
 
-pub(crate) fn resume(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
+pub(crate) fn resume(flags: &DataFlags, webhook: i64, printer: Printer) -> Result<(), ExitCode> {
     control_request(flags, WebhookRequest::Resume { webhook }, None, printer, |answer: ChangedWebhook| {
         printer.line(match answer.waits {
             None => format!("webhook {webhook} goes on where it was"),

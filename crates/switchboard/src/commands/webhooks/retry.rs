@@ -24,7 +24,7 @@ pub(crate) struct RetryOptions {
     task: Option<String>,
 }
 
-pub(crate) fn run(flags: &DataFlags, options: RetryOptions, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, options: RetryOptions, printer: Printer) -> Result<(), ExitCode> {
     let request = match options.delivery {
         Some(delivery) => WebhookRequest::Retry { delivery },
         None => WebhookRequest::RetryDead { task: options.task },

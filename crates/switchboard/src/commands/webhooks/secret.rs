@@ -10,7 +10,7 @@ use switchboard_webhooks::SecretView;
 use crate::cli::DataFlags;
 use crate::commands::control_request;
 
-pub(crate) fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
+pub(crate) fn show(flags: &DataFlags, caller: String, printer: Printer) -> Result<(), ExitCode> {
     control_request(flags, WebhookRequest::Secret { caller }, None, printer, |answer: SecretView| {
         let mut rows = vec![["caller".to_owned(), answer.caller]];
         for (index, secret) in answer.secrets.into_iter().enumerate() {
@@ -27,7 +27,7 @@ pub(crate) fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitC
     })
 }
 
-pub(crate) fn rotate(flags: &DataFlags, overlap: TimeSpan, printer: Printer) -> ExitCode {
+pub(crate) fn rotate(flags: &DataFlags, overlap: TimeSpan, printer: Printer) -> Result<(), ExitCode> {
     let overlap_ms = u64::try_from(overlap.duration().as_millis()).unwrap_or(u64::MAX);
     control_request(flags, WebhookRequest::RotateSecret { overlap_ms }, None, printer, |answer: RotatedSecret| {
         printer.line("every caller has a new secret; switchboard webhooks secret show --caller ID shows it");

@@ -10,7 +10,7 @@ use crate::cli::DataFlags;
 use crate::commands::control_request;
 use crate::commands::webhooks::{outcome, time};
 
-pub(crate) fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
+pub(crate) fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> Result<(), ExitCode> {
     control_request(flags, WebhookRequest::Show { webhook }, None, printer, |answer: WebhookDetails| {
         print_webhook(&answer.webhook, printer);
         printer.line("");

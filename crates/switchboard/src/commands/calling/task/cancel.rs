@@ -21,7 +21,7 @@ pub(crate) struct CancelOptions {
 }
 
 /// Without an agent the server of the workspace is asked.
-pub(crate) fn run(call: Call<TaskWords, CancelOptions>, printer: Printer) -> ExitCode {
+pub(crate) fn run(call: Call<TaskWords, CancelOptions>, printer: Printer) -> Result<(), ExitCode> {
     if call.flags.agent_card.is_none()
         && let [id] = Vec::from(call.words.clone()).as_slice()
     {

@@ -43,7 +43,7 @@ pub(crate) struct ListOptions {
 }
 
 /// Without an agent the server of the workspace is asked: for the caller's tasks, or for all that are live.
-pub(crate) fn run(call: Call<AgentWord, ListOptions>, printer: Printer) -> ExitCode {
+pub(crate) fn run(call: Call<AgentWord, ListOptions>, printer: Printer) -> Result<(), ExitCode> {
     let Call { words, options, flags } = &call;
     match words.agent.is_none() && flags.agent_card.is_none() {
         true if options.all => live_tasks::list(options, &flags.workspace, printer),
