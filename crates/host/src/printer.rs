@@ -88,6 +88,22 @@ impl Printer {
         write(std::io::stderr().lock(), text.as_bytes());
     }
 
+    /// Writes a table whose first row says what its columns are.
+    pub fn titled_table<const COLUMNS: usize>(
+        &self,
+        titles: [&str; COLUMNS],
+        rows: impl IntoIterator<Item = [String; COLUMNS]>,
+    ) {
+        let rows: Vec<_> = std::iter::once(titles.map(str::to_owned)).chain(rows).collect();
+        self.table(&rows);
+    }
+
+    /// Writes a value under its name on each line.
+    pub fn fields(&self, fields: impl IntoIterator<Item = (&'static str, String)>) {
+        let rows: Vec<_> = fields.into_iter().map(|(name, value)| [name.to_owned(), value]).collect();
+        self.table(&rows);
+    }
+
     /// Writes rows under each other, every column as wide as its widest cell.
     pub fn table<const COLUMNS: usize>(&self, rows: &[[String; COLUMNS]]) {
         let mut widths = [0; COLUMNS];

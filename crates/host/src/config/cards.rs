@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::config::section::{Section, camel_case, keys};
+use crate::section_keys;
 use crate::word_setting;
 
 /// Agent cards.
@@ -27,7 +27,7 @@ pub enum CardForm {
     V03,
 }
 
-keys!(Cards, read, {
+section_keys!(Cards, read, {
     default: CardForm::Hybrid,
 });
 

@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
-use crate::config::section::{Section, camel_case, keys};
+use crate::config::section::Section;
 use crate::config::size::{Count, Size};
+use crate::section_keys;
 
 /// What is taken on at once.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,7 +77,7 @@ pub struct Limits {
     pub page: Size,
 }
 
-keys!(Limits, read_keys, {
+section_keys!(Limits, read_keys, {
     running_tasks: Count::new(1_000),
     running_per_caller: Count::new(200),
     running_per_agent: Count::new(1_000),

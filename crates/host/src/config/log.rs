@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::config::section::{Section, camel_case, keys};
+use crate::section_keys;
 use crate::word_setting;
 
 /// The log.
@@ -44,7 +44,7 @@ pub enum LogFormat {
     Json,
 }
 
-keys!(Log, read, {
+section_keys!(Log, read, {
     level: LogLevel::Info,
     format: LogFormat::Text,
 });

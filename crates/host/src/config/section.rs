@@ -66,7 +66,8 @@ impl<'a> Reader<'a> {
 /// The keys of a section and their defaults: implements `Default`, and a function that reads each key into its field.
 /// A key is called like its field, in camel case. After the field may stand how it is read: `nonzero` for a time that
 /// must not be zero, `section` for a mapping of its own, `unread` for a key that is only known.
-macro_rules! keys {
+#[macro_export]
+macro_rules! section_keys {
     ($section:ident, $read:ident, { $($field:ident $(($how:ident))?: $default:expr,)+ }) => {
         impl Default for $section {
             fn default() -> Self {
@@ -75,8 +76,8 @@ macro_rules! keys {
         }
 
         impl $section {
-            pub(crate) fn $read(&mut self, section: &mut Section<'_, '_>) {
-                $(keys!(@ $($how)? section, camel_case(stringify!($field)), self.$field);)+
+            pub(crate) fn $read(&mut self, section: &mut $crate::config::section::Section<'_, '_>) {
+                $($crate::section_keys!(@ $($how)? section, $crate::config::section::camel_case(stringify!($field)), self.$field);)+
             }
         }
     };
@@ -85,10 +86,9 @@ macro_rules! keys {
     (@ section $section:ident, $key:expr, $field:expr) => { $section.section($key, |section| $field.read(section)) };
     (@ unread $section:ident, $key:expr, $field:expr) => { $section.mark_known($key) };
 }
-pub(super) use keys;
 
 /// The key of a field: `maxAge` for `max_age`.
-pub(super) fn camel_case(field: &str) -> String {
+pub fn camel_case(field: &str) -> String {
     let mut words = field.split('_');
     let mut key = words.next().unwrap_or_default().to_owned();
     for word in words {

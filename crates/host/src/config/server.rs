@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use crate::config::address::{BaseUrl, BindAddress, Network, WebOrigin};
 use crate::config::agent_name::AgentName;
-use crate::config::section::{Section, camel_case, keys};
+use crate::config::section::Section;
 use crate::config::time_span::TimeSpan;
+use crate::section_keys;
 
 /// The front door.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,7 +77,7 @@ pub struct Tls {
     pub key: Option<PathBuf>,
 }
 
-keys!(Server, read, {
+section_keys!(Server, read, {
     bind: BindAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 41242))),
     public_base_url: None,
     allowed_origins: Vec::new(),

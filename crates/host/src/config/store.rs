@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::config::section::{Section, camel_case, keys};
+use crate::config::section::Section;
 use crate::config::size::{Count, Size};
 use crate::config::time_span::TimeSpan;
+use crate::section_keys;
 use crate::word_setting;
 
 /// The store of tasks.
@@ -56,7 +57,7 @@ pub struct Retention {
     pub max_bytes: Size,
 }
 
-keys!(Store, read_keys, {
+section_keys!(Store, read_keys, {
     data_dir: PathBuf::from(".switchboard"),
     url (unread): None,
     durability: Durability::Full,
@@ -64,7 +65,7 @@ keys!(Store, read_keys, {
     retention (section): Retention::default(),
 });
 
-keys!(Retention, read, {
+section_keys!(Retention, read, {
     max_age: TimeSpan::from_days(30),
     max_tasks: Count::new(1_000_000),
     max_bytes: Size::from_gibibytes(10),

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::config::section::{Section, camel_case, keys};
 use crate::config::time_span::TimeSpan;
+use crate::section_keys;
 
 /// Event streams.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -16,6 +16,6 @@ pub struct Streams {
     pub ping: TimeSpan,
 }
 
-keys!(Streams, read, {
+section_keys!(Streams, read, {
     ping (nonzero): TimeSpan::from_seconds(15),
 });

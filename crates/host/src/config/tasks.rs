@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::config::section::{Section, camel_case, keys};
 use crate::config::size::Count;
 use crate::config::time_span::{TimeLimit, TimeSpan};
+use crate::section_keys;
 
 /// The times of a task's life.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,7 +39,7 @@ pub struct Tasks {
     pub parallel_recoveries: Count,
 }
 
-keys!(Tasks, read, {
+section_keys!(Tasks, read, {
     drain: TimeSpan::from_seconds(10),
     cancel_grace: TimeSpan::from_seconds(3),
     park: TimeSpan::from_minutes(10),

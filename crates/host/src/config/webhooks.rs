@@ -6,9 +6,10 @@ use serde::Serialize;
 use switchboard_egress::Allowlist;
 
 use crate::config::address::{AllowedHost, Nameserver, Network};
-use crate::config::section::{Section, camel_case, keys};
+use crate::config::section::Section;
 use crate::config::size::{Count, Size};
 use crate::config::time_span::TimeSpan;
+use crate::section_keys;
 
 /// Push notifications.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -86,7 +87,7 @@ pub struct DeadLetters {
     pub max_bytes: Size,
 }
 
-keys!(Webhooks, read_keys, {
+section_keys!(Webhooks, read_keys, {
     enabled: true,
     allowed_hosts: Vec::new(),
     allowed_cidrs: Vec::new(),
@@ -118,7 +119,7 @@ keys!(Webhooks, read_keys, {
     dead_letters (section): DeadLetters::default(),
 });
 
-keys!(DeadLetters, read, {
+section_keys!(DeadLetters, read, {
     max_age: TimeSpan::from_days(30),
     max: Count::new(10_000),
     max_bytes: Size::from_gibibytes(1),

@@ -101,7 +101,6 @@ pub struct Status {
     #[serde(default)]
     pub url: String,
     /// Its certificate, which may be self-signed.
-    #[serde(default)]
     pub certificate: Option<PathBuf>,
     pub agents: Vec<String>,
     pub keys_required: bool,

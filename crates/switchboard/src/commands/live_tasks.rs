@@ -85,9 +85,7 @@ fn run(
 fn print(tasks: &[LiveTask], flags: &DataFlags, printer: Printer) {
     let now = SystemClock.now();
     let heading = ["TASK", "AGENT", "CALLER", "STATE", "AGE", "BLOCKED BY", "TEXT"];
-    let mut rows = vec![heading.map(str::to_owned)];
-    rows.extend(tasks.iter().map(|task| row(task, now)));
-    printer.table(&rows);
+    printer.titled_table(heading, tasks.iter().map(|task| row(task, now)));
     let mut printed: Vec<&str> = Vec::new();
     for BlockedBy { blocker, caller } in tasks.iter().filter_map(|task| task.blocked_by.as_ref()) {
         let Some(id) = blocker.task_id.as_ref().filter(|id| !printed.contains(&id.as_str())) else { continue };

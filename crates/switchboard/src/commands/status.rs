@@ -17,11 +17,11 @@ pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
 fn print(status: &Status, printer: Printer) {
     let callers = if status.keys_required { "need a key" } else { "anyone on this machine" };
     let scheme = if status.tls { "https" } else { "http" };
-    printer.table(&[
-        ["address".to_owned(), format!("{scheme}://{}", status.address)],
-        ["process".to_owned(), status.pid.to_string()],
-        ["version".to_owned(), status.version.clone()],
-        ["agents".to_owned(), status.agents.join(", ")],
-        ["callers".to_owned(), callers.to_owned()],
+    printer.fields([
+        ("address", format!("{scheme}://{}", status.address)),
+        ("process", status.pid.to_string()),
+        ("version", status.version.clone()),
+        ("agents", status.agents.join(", ")),
+        ("callers", callers.to_owned()),
     ]);
 }

@@ -10,7 +10,7 @@ use switchboard_host::config::document::Node;
 use switchboard_host::config::problem::{Mismatch, Origin};
 use switchboard_host::config::section::{Reader, Section};
 use switchboard_host::config::value::{Scalar, choice};
-use switchboard_host::word_setting;
+use switchboard_host::{section_keys, word_setting};
 
 use crate::config::cli_agent::permissions::SkillPermissions;
 use crate::config::cli_agent::{CliAgent, permission_checks};
@@ -201,17 +201,15 @@ pub struct Skill {
     pub permissions: Option<SkillPermissions>,
 }
 
-impl Default for Version03 {
-    fn default() -> Self {
-        Self { blocking: Blocking::Block, close_on_interrupt: true, rest_files: RestFiles::Auto }
-    }
-}
+section_keys!(Version03, read, {
+    blocking: Blocking::Block,
+    close_on_interrupt: true,
+    rest_files: RestFiles::Auto,
+});
 
-impl Default for AgentStreams {
-    fn default() -> Self {
-        Self { close_on_input_required: true }
-    }
-}
+section_keys!(AgentStreams, read, {
+    close_on_input_required: true,
+});
 
 impl Agent {
     /// An agent of that name with nothing changed.
@@ -246,14 +244,8 @@ impl Agent {
         let (mut v03, mut streams) = (Version03::default(), AgentStreams::default());
         let mut webhooks = AgentWebhooks::default();
         section.read("description", &mut description);
-        section.section("v03", |section| {
-            section.read("blocking", &mut v03.blocking);
-            section.read("closeOnInterrupt", &mut v03.close_on_interrupt);
-            section.read("restFiles", &mut v03.rest_files);
-        });
-        section.section("streams", |section| {
-            section.read("closeOnInputRequired", &mut streams.close_on_input_required);
-        });
+        section.section("v03", |section| v03.read(section));
+        section.section("streams", |section| streams.read(section));
         section.read("dedupeMessageId", &mut dedupe_message_id);
         section.section("webhooks", |section| {
             section.read("payload", &mut webhooks.payload);

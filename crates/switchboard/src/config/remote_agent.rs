@@ -105,7 +105,7 @@ impl RemoteAgent {
         section.read("timeout", &mut timeout);
         section.read("timeoutMs", &mut timeout_ms);
         section.read("trustCardUrl", &mut trust_card_url);
-        section.section("v03", |section| v03.read(section));
+        section.section("v03", |section| section.read("restFiles", &mut v03.rest_files));
         let ways = ["bearerEnv", "apiKeyEnv", "hmacEnv", "oauth"];
         let given: Vec<&str> = ways.into_iter().filter(|key| section.is_set(key)).collect();
         if let [first, .., last] = given[..] {

@@ -3,7 +3,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchboard_host::config::section::Section;
 use switchboard_host::word_setting;
 
 /// How often the bytes of files are encoded as base64 over REST.
@@ -29,12 +28,6 @@ pub struct RemoteVersion03 {
     /// `auto`: twice if the server of its card is uvicorn, as with Python's SDK; `once` and `twice` are for agents that
     /// are taken for what they are not.
     pub rest_files: RestFiles,
-}
-
-impl RemoteVersion03 {
-    pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("restFiles", &mut self.rest_files);
-    }
 }
 
 word_setting!(RestFiles: "auto" => Auto, "once" => Once or "twice" => Twice);

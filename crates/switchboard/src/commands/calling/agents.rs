@@ -2,20 +2,11 @@
 
 use std::process::ExitCode;
 
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::calling::{run as run_async, target};
-
-#[derive(Serialize)]
-struct ListedAgent {
-    name: String,
-    kind: &'static str,
-    /// None while no server runs.
-    url: Option<String>,
-}
 
 pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
     run_async(printer, async {
@@ -26,28 +17,24 @@ pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
         let base = server.as_ref().map(target::base);
         let configured = || fleet.agents.iter().map(|agent| agent.name.to_string()).collect();
         let hosted: Vec<String> = server.map_or_else(configured, |status| status.agents);
-        let mut agents: Vec<ListedAgent> = hosted
-            .into_iter()
-            .map(|name| {
-                let url = base.as_ref().map(|base| format!("{base}/a2a/{name}"));
-                ListedAgent { name, kind: "hosted", url }
-            })
-            .collect();
-        agents.extend(fleet.remotes.iter().map(|remote| ListedAgent {
-            name: remote.name.to_string(),
-            kind: "remote",
-            url: Some(remote.url.as_str().to_owned()),
-        }));
+        // Name, kind, and the address unless no server runs.
+        let mut agents: Vec<(String, &str, Option<String>)> = Vec::new();
+        for name in hosted {
+            let url = base.as_ref().map(|base| format!("{base}/a2a/{name}"));
+            agents.push((name, "hosted", url));
+        }
+        let remotes = fleet.remotes.iter();
+        agents.extend(remotes.map(|remote| (remote.name.to_string(), "remote", Some(remote.url.as_str().to_owned()))));
         if printer.is_json() {
+            let agents = agents.iter().map(|(name, kind, url)| json!({ "name": name, "kind": kind, "url": url }));
+            let agents: Vec<Value> = agents.collect();
             printer.json(&json!({ "serverRuns": base.is_some(), "agents": agents }));
             return Ok(());
         }
-        let is_idle = base.is_none() && agents.iter().any(|agent| agent.url.is_none());
-        let mut rows = vec![["AGENT", "KIND", "ADDRESS"].map(str::to_owned)];
-        rows.extend(agents.into_iter().map(|agent| {
-            [agent.name, agent.kind.to_owned(), agent.url.unwrap_or_else(|| "no server runs".to_owned())]
-        }));
-        printer.table(&rows);
+        let is_idle = base.is_none() && agents.iter().any(|(_, _, url)| url.is_none());
+        let no_server = || "no server runs".to_owned();
+        let rows = agents.into_iter().map(|(name, kind, url)| [name, kind.to_owned(), url.unwrap_or_else(no_server)]);
+        printer.titled_table(["AGENT", "KIND", "ADDRESS"], rows);
         if is_idle {
             let url = target::default_url(workspace);
             printer.note(&match target::is_answered(&url).await {

@@ -98,14 +98,14 @@ fn print(card: &AgentCard, url: &str, used: Option<&Interface>, output: TaskPrin
         output.field("called at", &interface(used.binding.as_str(), used.version.as_str(), &used.url));
     }
     let offered = card.supported_interfaces.iter();
-    let offered = offered
-        .map(|offered| sanitize::line(&interface(&offered.protocol_binding, &offered.protocol_version, &offered.url)));
-    output.block("interfaces", &listed_lines(offered.collect()));
+    let offered = offered.map(|offered| interface(&offered.protocol_binding, &offered.protocol_version, &offered.url));
+    let offered: Vec<String> = offered.collect();
+    output.block("interfaces", if offered.is_empty() { "none".to_owned() } else { lines(&offered) }.as_str());
     output.block("skills", &skills::lines(&card.skills).join("\n"));
 }
 
-fn lines(problems: &[String]) -> String {
-    problems.iter().map(|problem| sanitize::line(problem)).collect::<Vec<_>>().join("\n")
+fn lines(texts: &[String]) -> String {
+    texts.iter().map(|text| sanitize::line(text)).collect::<Vec<_>>().join("\n")
 }
 
 /// A way to authenticate, and what it takes.
@@ -119,10 +119,6 @@ fn way(name: &str, scheme: &SecurityScheme) -> String {
         SecurityScheme::Unknown(_) => "unknown".to_owned(),
     };
     format!("{name} ({kind})")
-}
-
-fn listed_lines(lines: Vec<String>) -> String {
-    if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
 }
 
 fn interface(binding: &str, version: &str, url: &str) -> String {

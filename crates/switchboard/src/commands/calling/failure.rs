@@ -168,7 +168,7 @@ impl Failure {
                     429 | 503 => "the agent is busy: try again in a while",
                     _ => "check the address: it must be an agent's base, card or endpoint",
                 };
-                Self::new(FAILED, ErrorName(ErrorKind::InvalidAgentResponse).to_string(), message, hint)
+                Self::new(FAILED, error_name(ErrorKind::InvalidAgentResponse), message, hint)
             }
             ClientError::Gap(gap) => {
                 let hint = call.command("task get", &sanitize::shell_word(gap.task.as_str()));
@@ -233,7 +233,7 @@ impl Failure {
             true => kind.entry().message,
             false => message,
         };
-        Self::new(FAILED, ErrorName(kind).to_string(), format!("the agent refused: {message}"), hint)
+        Self::new(FAILED, error_name(kind), format!("the agent refused: {message}"), hint)
     }
 
     pub(crate) fn print(&self, printer: Printer) -> ExitCode {
@@ -295,26 +295,23 @@ fn wanted(card: Option<&AgentCard>, call: &AgentCall<'_>) -> String {
 }
 
 /// The code of an error kind: its name in the protocol, or one with the prefix of this program.
-struct ErrorName(ErrorKind);
-
-impl std::fmt::Display for ErrorName {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self.0 {
-            ErrorKind::Parse => "JSONParseError",
-            ErrorKind::InvalidRequest => "InvalidRequestError",
-            ErrorKind::MethodNotFound => "MethodNotFoundError",
-            ErrorKind::InvalidParams => "InvalidParamsError",
-            ErrorKind::Internal => "InternalError",
-            ErrorKind::TaskNotFound => "TaskNotFoundError",
-            ErrorKind::TaskNotCancelable => "TaskNotCancelableError",
-            ErrorKind::PushNotSupported => "PushNotificationNotSupportedError",
-            ErrorKind::UnsupportedOperation => "UnsupportedOperationError",
-            ErrorKind::ContentTypeNotSupported => "ContentTypeNotSupportedError",
-            ErrorKind::InvalidAgentResponse => "InvalidAgentResponseError",
-            ErrorKind::ExtendedCardNotConfigured => "ExtendedAgentCardNotConfiguredError",
-            ErrorKind::ExtensionRequired => "ExtensionSupportRequiredError",
-            ErrorKind::VersionNotSupported => "VersionNotSupportedError",
-            other => return write!(formatter, "SWITCHBOARD_ERR_{}", other.entry().reason),
-        })
-    }
+fn error_name(kind: ErrorKind) -> String {
+    let name = match kind {
+        ErrorKind::Parse => "JSONParseError",
+        ErrorKind::InvalidRequest => "InvalidRequestError",
+        ErrorKind::MethodNotFound => "MethodNotFoundError",
+        ErrorKind::InvalidParams => "InvalidParamsError",
+        ErrorKind::Internal => "InternalError",
+        ErrorKind::TaskNotFound => "TaskNotFoundError",
+        ErrorKind::TaskNotCancelable => "TaskNotCancelableError",
+        ErrorKind::PushNotSupported => "PushNotificationNotSupportedError",
+        ErrorKind::UnsupportedOperation => "UnsupportedOperationError",
+        ErrorKind::ContentTypeNotSupported => "ContentTypeNotSupportedError",
+        ErrorKind::InvalidAgentResponse => "InvalidAgentResponseError",
+        ErrorKind::ExtendedCardNotConfigured => "ExtendedAgentCardNotConfiguredError",
+        ErrorKind::ExtensionRequired => "ExtensionSupportRequiredError",
+        ErrorKind::VersionNotSupported => "VersionNotSupportedError",
+        other => return format!("SWITCHBOARD_ERR_{}", other.entry().reason),
+    };
+    name.to_owned()
 }

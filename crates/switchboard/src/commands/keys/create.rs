@@ -58,13 +58,13 @@ fn print(created: &CreatedKey, running: bool, printer: Printer) {
     let key = &created.key;
     let scopes = key.scopes.as_ref();
     let never = || "never".to_owned();
-    printer.table(&[
-        ["key".to_owned(), created.secret.clone()],
-        ["id".to_owned(), key.id.clone()],
-        ["name".to_owned(), if key.name.is_empty() { "-".to_owned() } else { key.name.clone() }],
-        ["agents".to_owned(), scopes.map(|scopes| scopes.agents.shown()).unwrap_or_default()],
-        ["admin".to_owned(), if scopes.is_some_and(|scopes| scopes.admin) { "yes" } else { "no" }.to_owned()],
-        ["expires".to_owned(), key.expires_at.map_or_else(never, |at| at.to_string())],
+    printer.fields([
+        ("key", created.secret.clone()),
+        ("id", key.id.clone()),
+        ("name", if key.name.is_empty() { "-".to_owned() } else { key.name.clone() }),
+        ("agents", scopes.map(|scopes| scopes.agents.shown()).unwrap_or_default()),
+        ("admin", if scopes.is_some_and(|scopes| scopes.admin) { "yes" } else { "no" }.to_owned()),
+        ("expires", key.expires_at.map_or_else(never, |at| at.to_string())),
     ]);
     printer.line("");
     printer.line("this is the only time the key is shown; send it as `Authorization: Bearer KEY` or `X-API-Key: KEY`");

@@ -32,20 +32,19 @@ fn print(keys: Vec<KeyView>, printer: Printer) {
         printer.line("there are no keys; switchboard keys create makes one");
         return;
     }
-    let heading = ["ID", "NAME", "KEY", "STATE", "AGENTS", "ADMIN", "CREATED", "EXPIRES"].map(str::to_owned);
-    let mut rows = vec![heading];
-    for key in keys {
+    let heading = ["ID", "NAME", "KEY", "STATE", "AGENTS", "ADMIN", "CREATED", "EXPIRES"];
+    let rows = keys.into_iter().map(|key| {
         let scopes = key.scopes.as_ref();
-        rows.push([
-            key.id.clone(),
-            if key.name.is_empty() { "-".to_owned() } else { key.name.clone() },
+        [
+            key.id,
+            if key.name.is_empty() { "-".to_owned() } else { key.name },
             format!("{}…", key.prefix),
-            key.state.clone(),
+            key.state,
             scopes.map_or_else(|| "unreadable".to_owned(), |scopes| scopes.agents.shown()),
             if scopes.is_some_and(|scopes| scopes.admin) { "yes" } else { "no" }.to_owned(),
             key.created_at.to_string(),
             key.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string()),
-        ]);
-    }
-    printer.table(&rows);
+        ]
+    });
+    printer.titled_table(heading, rows);
 }

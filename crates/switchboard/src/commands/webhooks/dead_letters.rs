@@ -23,8 +23,7 @@ fn print(page: &DeadLetterPage, after: i64, printer: Printer) {
         return;
     }
     let heading = ["DELIVERY", "WEBHOOK", "TASK", "ENDPOINT", "ABOUT", "ATTEMPTS", "LAST ATTEMPT", "WHY"];
-    let mut rows = vec![heading.map(str::to_owned)];
-    rows.extend(page.dead_letters.iter().map(|delivery| {
+    let rows = page.dead_letters.iter().map(|delivery| {
         let unknown = || "-".to_owned();
         [
             delivery.delivery.to_string(),
@@ -36,8 +35,8 @@ fn print(page: &DeadLetterPage, after: i64, printer: Printer) {
             time(delivery.last_attempt_at),
             outcome(delivery),
         ]
-    }));
-    printer.table(&rows);
+    });
+    printer.titled_table(heading, rows);
     if let Some(next) = page.next {
         printer.line(format!("there are more: switchboard webhooks dead-letters --after {next}"));
     }

@@ -50,9 +50,7 @@ fn print(page: &WebhookPage, some_only: bool, filter: &str, printer: Printer) {
         return;
     }
     let heading = ["NUMBER", "STATE", "TASK", "AGENT", "CALLER", "ENDPOINT", "DELIVERED", "DEAD", "WAITS UNTIL"];
-    let mut rows = vec![heading.map(str::to_owned)];
-    rows.extend(page.webhooks.iter().map(row));
-    printer.table(&rows);
+    printer.titled_table(heading, page.webhooks.iter().map(row));
     if let Some(next) = page.next {
         printer.line(format!("there are more: switchboard webhooks list{filter} --after {next}"));
     }

@@ -12,16 +12,10 @@ use crate::commands::control_request;
 
 pub(crate) fn show(flags: &DataFlags, caller: String, printer: Printer) -> Result<(), ExitCode> {
     control_request(flags, WebhookRequest::Secret { caller }, None, printer, |answer: SecretView| {
-        let mut rows = vec![["caller".to_owned(), answer.caller]];
-        for (index, secret) in answer.secrets.into_iter().enumerate() {
-            let name = if index == 0 { "secret" } else { "older secret" };
-            rows.push([name.to_owned(), secret]);
-        }
-        if let Some(until) = answer.previous_until {
-            // With several older ones this is when the last of them ends.
-            rows.push(["older ones used until".to_owned(), until.to_string()]);
-        }
-        printer.table(&rows);
+        let names = std::iter::once("secret").chain(std::iter::repeat("older secret"));
+        // With several older ones this is when the last of them ends.
+        let until = answer.previous_until.map(|until| ("older ones used until", until.to_string()));
+        printer.fields(std::iter::once(("caller", answer.caller)).chain(names.zip(answer.secrets)).chain(until));
         printer.line("");
         printer.line("a secret is all that signing takes: give it to the receivers of this caller only");
     })

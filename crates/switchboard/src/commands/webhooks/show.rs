@@ -32,11 +32,8 @@ fn print_webhook(webhook: &WebhookView, printer: Printer) {
         ("told up to event", webhook.cursor.to_string()),
         ("there is more to tell", if webhook.lags { "yes" } else { "no" }.to_owned()),
     ];
-    let mut rows: Vec<[String; 2]> = rows.map(|(name, value)| [name.to_owned(), value]).into();
-    if let Some(until) = webhook.endpoint_paused_until {
-        rows.push(["endpoint paused until".to_owned(), format!("{until}, because it keeps failing")]);
-    }
-    printer.table(&rows);
+    let paused = |until| ("endpoint paused until", format!("{until}, because it keeps failing"));
+    printer.fields(rows.into_iter().chain(webhook.endpoint_paused_until.map(paused)));
 }
 
 fn print_deliveries(deliveries: &[DeliveryView], printer: Printer) {
@@ -46,8 +43,7 @@ fn print_deliveries(deliveries: &[DeliveryView], printer: Printer) {
     }
     let heading =
         ["DELIVERY", "EVENT", "ABOUT", "STATE", "ATTEMPTS", "LAST ATTEMPT", "TOOK", "OUTCOME", "NEXT ATTEMPT"];
-    let mut rows = vec![heading.map(str::to_owned)];
-    rows.extend(deliveries.iter().map(|delivery| {
+    let rows = deliveries.iter().map(|delivery| {
         [
             delivery.delivery.to_string(),
             delivery.event.clone(),
@@ -59,8 +55,8 @@ fn print_deliveries(deliveries: &[DeliveryView], printer: Printer) {
             outcome(delivery),
             time(delivery.next_attempt_at),
         ]
-    }));
-    printer.table(&rows);
+    });
+    printer.titled_table(heading, rows);
     if deliveries.iter().any(|delivery| delivery.state == "dead") {
         printer.line("switchboard webhooks retry DELIVERY sends one once more");
     }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use switchboard_host::config::section::Section;
 use switchboard_host::config::size::{Count, Size};
+use switchboard_host::section_keys;
 
 /// How much output is taken.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -26,23 +27,16 @@ pub struct OutputLimits {
     pub output: Size,
 }
 
-impl Default for OutputLimits {
-    fn default() -> Self {
-        Self {
-            line: Size::from_mebibytes(16),
-            stderr: Size::from_kibibytes(64),
-            events: Count::new(100_000),
-            output: Size::from_mebibytes(256),
-        }
-    }
-}
+section_keys!(OutputLimits, read_keys, {
+    line: Size::from_mebibytes(16),
+    stderr: Size::from_kibibytes(64),
+    events: Count::new(100_000),
+    output: Size::from_mebibytes(256),
+});
 
 impl OutputLimits {
     pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("line", &mut self.line);
-        section.read("stderr", &mut self.stderr);
-        section.read("events", &mut self.events);
-        section.read("output", &mut self.output);
+        self.read_keys(section);
         if self.line > self.output {
             // Whichever of the two was set is the one to look at.
             let key = if section.is_set("line") { "line" } else { "output" };

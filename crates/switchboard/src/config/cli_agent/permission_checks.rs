@@ -57,7 +57,7 @@ fn problems(agent: &CliAgent, permissions: &Permissions) -> Vec<FieldError> {
     }
     // The same rules go to all programs of an agent, so that a name need be known to one of them alone.
     let mut names: Vec<&str> = adapters.iter().flat_map(|adapter| adapter.tool_names()).collect();
-    names.extend(clis.iter().flat_map(|cli| names_without_adapter(*cli, agent)));
+    names.extend(clis.iter().flat_map(|cli| names_without_adapter(*cli, agent).0));
     for (key, rules) in permissions.lists() {
         let unknown = rules.iter().filter(|rule| !can_fit(rule, &names));
         // The adapter has refused the whole list already, with a more precise message.
@@ -66,7 +66,7 @@ fn problems(agent: &CliAgent, permissions: &Permissions) -> Vec<FieldError> {
         problems.extend(unknown);
     }
     let mut reporting: Vec<&str> = adapters.iter().flat_map(|adapter| adapter.command_tools()).collect();
-    reporting.extend(clis.iter().flat_map(|cli| commands_without_adapter(*cli, agent)));
+    reporting.extend(clis.iter().flat_map(|cli| names_without_adapter(*cli, agent).1));
     let unreported = permissions.allow_commands.iter().filter(|rule| !can_fit(&rule.tool, &reporting));
     problems.extend(unreported.map(|rule| unreported_command(rule, &clis, &reporting)));
     problems
@@ -84,22 +84,14 @@ fn clis(agent: &CliAgent) -> Vec<Cli> {
     clis
 }
 
-/// What rules can name in programs that are not known by their name.
-fn names_without_adapter(cli: Cli, agent: &CliAgent) -> Vec<&'static str> {
+/// What rules can name in programs that are not known by their name, and the tools of which they report commands.
+fn names_without_adapter(cli: Cli, agent: &CliAgent) -> (&'static [&'static str], &'static [&'static str]) {
     match (cli, &agent.approval) {
-        (Cli::Acp, _) => Acp::KINDS.to_vec(),
-        (Cli::Generic, Some(Approval { pattern: Some(_), .. })) if agent.adapter.is_none() => vec!["prompt"],
-        (Cli::Generic, _) => vec!["*"],
-        _ => Vec::new(),
-    }
-}
-
-/// Tools of programs that are not known by their name, of which commands are reported.
-fn commands_without_adapter(cli: Cli, agent: &CliAgent) -> Vec<&'static str> {
-    match (cli, &agent.approval) {
-        (Cli::Acp, _) => vec!["execute"],
-        (Cli::Generic, Some(Approval { pattern: None, .. })) if agent.adapter.is_none() => vec!["*"],
-        _ => Vec::new(),
+        (Cli::Acp, _) => (&Acp::KINDS, &["execute"]),
+        (Cli::Generic, Some(Approval { pattern: Some(_), .. })) if agent.adapter.is_none() => (&["prompt"], &[]),
+        (Cli::Generic, Some(Approval { pattern: None, .. })) if agent.adapter.is_none() => (&["*"], &["*"]),
+        (Cli::Generic, _) => (&["*"], &[]),
+        _ => (&[], &[]),
     }
 }
 

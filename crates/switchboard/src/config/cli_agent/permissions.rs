@@ -7,7 +7,7 @@ use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::section::Section;
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::config::value::Scalar;
-use switchboard_host::word_setting;
+use switchboard_host::{section_keys, word_setting};
 
 /// What a program may do.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -64,19 +64,16 @@ pub struct SkillPermissions {
 #[serde(transparent)]
 pub struct ToolRule(String);
 
-impl Default for Permissions {
-    fn default() -> Self {
-        Self { default: Permission::default(), allow: Vec::new(), deny: Vec::new(), expiry: TimeSpan::from_hours(1) }
-    }
-}
+section_keys!(Permissions, read_keys, {
+    default: Permission::Ask,
+    allow: Vec::new(),
+    deny: Vec::new(),
+    expiry (nonzero): TimeSpan::from_hours(1),
+});
 
 impl Permissions {
     pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
-        section.read("default", &mut self.default);
-        section.read("allow", &mut self.allow);
-        section.read("deny", &mut self.deny);
-        section.read("expiry", &mut self.expiry);
-        section.refuse_zero("expiry", self.expiry);
+        self.read_keys(section);
         self.check(section);
     }
 

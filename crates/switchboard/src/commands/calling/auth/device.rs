@@ -24,11 +24,8 @@ struct Codes {
     device_code: String,
     user_code: String,
     verification_uri: String,
-    #[serde(default)]
     verification_uri_complete: Option<String>,
-    #[serde(default)]
     expires_in: Option<f64>,
-    #[serde(default)]
     interval: Option<f64>,
 }
 

@@ -21,16 +21,13 @@ const LARGEST_ANSWER: usize = 64 << 10;
 #[derive(Deserialize)]
 pub(super) struct Granted {
     pub(super) access_token: String,
-    #[serde(default)]
     pub(super) refresh_token: Option<String>,
-    #[serde(default)]
     pub(super) expires_in: Option<f64>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Denied {
     pub(super) error: String,
-    #[serde(default)]
     error_description: Option<String>,
 }
 

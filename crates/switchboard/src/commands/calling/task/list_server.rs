@@ -73,8 +73,7 @@ fn print(tasks: &[ListedTask], total: u64, options: &ListOptions, printer: Print
             false => printer.json(&json!({ "tasks": tasks.collect::<Vec<_>>(), "totalSize": total })),
         };
     }
-    let mut rows = vec![["TIME", "STATE", "AGENT", "TASK", "FIRST WORDS"].map(str::to_owned)];
-    rows.extend(tasks.iter().map(|ListedTask { agent, task }| {
+    let rows = tasks.iter().map(|ListedTask { agent, task }| {
         let time = task.status.timestamp.map(|time| seconds(&time.to_string())).unwrap_or_default();
         [
             time,
@@ -83,8 +82,8 @@ fn print(tasks: &[ListedTask], total: u64, options: &ListOptions, printer: Print
             sanitize::line(task.id.as_str()),
             first_words(task),
         ]
-    }));
-    printer.table(&rows);
+    });
+    printer.titled_table(["TIME", "STATE", "AGENT", "TASK", "FIRST WORDS"], rows);
     if u64::try_from(tasks.len()).is_ok_and(|listed| listed < total) {
         printer.note(&format!("these are {} of {total}; task list AGENT goes through all of an agent", tasks.len()));
     }
