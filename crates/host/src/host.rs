@@ -1,6 +1,7 @@
 //! Hosts agents of your own in one call, with everything `switchboard serve` offers.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use clap::Parser;
 use switchboard_engine::{Agent, Hosted};
@@ -131,7 +132,9 @@ async fn run(agents: Vec<Hosted>) -> Result<(), StartError> {
         printer.warning(warning);
     }
     serving.banner.print(printer);
-    let stop = stop_signal(signals, serving.reloader(), move || printer.line("stopping; Ctrl-C again stops at once"));
+    let stop = stop_signal(signals, Arc::clone(&serving.reloader), move || {
+        printer.line("stopping; Ctrl-C again stops at once")
+    });
     serving.run(stop).await
 }
 

@@ -8,5 +8,4 @@ mod service;
 
 pub use ring::KeyRing;
 pub use scopes::{KeyAgents, KeyScopes};
-pub use secret::Secret;
 pub use service::{CreatedKey, KeyError, KeyService, KeyView, NewKey};

@@ -13,20 +13,17 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::config::log::{Log, LogFormat, LogLevel};
 use crate::printer;
 
-/// Why there is no log.
+/// This process already has a subscriber.
 #[derive(Debug, thiserror::Error)]
-pub enum LoggingError {
-    /// This process already has a subscriber.
-    #[error("the log of this process is already set up: start it once only")]
-    AlreadyStarted,
-}
+#[error("the log of this process is already set up: start it once only")]
+pub struct AlreadyStarted;
 
 /// Starts logging to standard error for the rest of the process.
 ///
 /// # Errors
 /// If it was started before.
-pub fn start(log: &Log) -> Result<(), LoggingError> {
-    subscriber(log, io::stderr, printer::colors_on_stderr()).try_init().map_err(|_| LoggingError::AlreadyStarted)?;
+pub fn start(log: &Log) -> Result<(), AlreadyStarted> {
+    subscriber(log, io::stderr, printer::colors_on_stderr()).try_init().map_err(|_| AlreadyStarted)?;
     // A panic is a log event too: a JSON log must hold nothing but JSON.
     std::panic::set_hook(Box::new(log_panic));
     Ok(())

@@ -60,7 +60,8 @@ pub struct Serving {
     ring: Arc<KeyRing>,
     control: ControlListener,
     handler: Arc<ControlHandler>,
-    reloader: Arc<Reloader>,
+    /// For the handler of SIGHUP.
+    pub reloader: Arc<Reloader>,
     /// The start-up banner.
     pub banner: StartupBanner,
     /// What is not wrong but probably not meant.
@@ -102,7 +103,7 @@ impl Serving {
         let names: Vec<String> = agents.iter().map(|hosted| hosted.name.to_string()).collect();
         let directory = Arc::new(FixedDirectory::new(agents, default_agent));
         if directory.resolve(&Address::Root, &Caller::local(), None).is_ok() {
-            banner = banner.with_root();
+            banner.root_card = Some(format!("{}/.well-known/agent-card.json", banner.base_url));
         }
         let engine = Engine::start(
             Arc::clone(&store) as Arc<dyn Store>,
@@ -147,11 +148,6 @@ impl Serving {
             banner,
             warnings: workspace.warnings.into_iter().chain(warned).chain(damaged).collect(),
         })
-    }
-
-    /// The reloader, for the handler of SIGHUP.
-    pub fn reloader(&self) -> Arc<Reloader> {
-        Arc::clone(&self.reloader)
     }
 
     /// Serves until the stop signal, then lets running tasks end within the drain time.

@@ -92,7 +92,8 @@ impl Handler {
             let Some(holder) = looked? else {
                 match Self::open_file(data_dir, create) {
                     // Another process took the lock in between.
-                    Err(ControlClientError::Open(error)) if error.is_held() && Instant::now() < deadline => {}
+                    Err(ControlClientError::Open(error))
+                        if matches!(*error, StartError::DataHeld { .. }) && Instant::now() < deadline => {}
                     other => return other,
                 }
                 tokio::time::sleep(POLL_INTERVAL).await;

@@ -31,18 +31,12 @@ impl Scalar for BindAddress {
 /// The beginning of every public address, `https://agents.example.com`, without a slash at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct BaseUrl(String);
+pub struct BaseUrl(pub(super) String);
 
 impl BaseUrl {
     /// The address as text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// The URL of a socket address, for a server without `server.publicBaseUrl`.
-    pub fn of_address(tls: bool, address: SocketAddr) -> Self {
-        let scheme = if tls { "https" } else { "http" };
-        Self(format!("{scheme}://{address}"))
     }
 }
 
@@ -81,13 +75,6 @@ impl Scalar for WebOrigin {
 /// A network: `10.0.0.0/8`, `fd00::/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network(pub IpNet);
-
-impl Network {
-    /// Whether the address lies in this network.
-    pub fn contains(&self, address: IpAddr) -> bool {
-        self.0.contains(&address)
-    }
-}
 
 impl fmt::Display for Network {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -99,7 +99,8 @@ impl Server {
 
     /// The base URL for clients that call a socket address directly.
     pub fn url_at(&self, address: SocketAddr) -> BaseUrl {
-        BaseUrl::of_address(self.tls.files().is_some(), address)
+        let scheme = if self.tls.files().is_some() { "https" } else { "http" };
+        BaseUrl(format!("{scheme}://{address}"))
     }
 
     /// What to say of a listener that other machines reach without encryption. A public address with `https://` says that

@@ -8,25 +8,16 @@ const KEY_PREFIX: &str = "a2a_";
 /// Length of the part that lists show, to tell keys apart: 36 of the 256 bits.
 const SHOWN_LENGTH: usize = KEY_PREFIX.len() + 6;
 
-/// A key, in the clear.
-pub struct Secret(String);
+/// A new key, in the clear: to be shown once.
+pub(crate) fn generate() -> Result<String, getrandom::Error> {
+    let mut bits = [0; 32];
+    getrandom::fill(&mut bits)?;
+    Ok(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(bits)))
+}
 
-impl Secret {
-    pub fn generate() -> Result<Self, getrandom::Error> {
-        let mut bits = [0; 32];
-        getrandom::fill(&mut bits)?;
-        Ok(Self(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(bits))))
-    }
-
-    /// The key, to be shown once.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-
-    /// Its beginning, for lists.
-    pub fn prefix(&self) -> &str {
-        self.0.get(..SHOWN_LENGTH).unwrap_or(KEY_PREFIX)
-    }
+/// The beginning of a key, for lists.
+pub(crate) fn prefix(secret: &str) -> &str {
+    secret.get(..SHOWN_LENGTH).unwrap_or(KEY_PREFIX)
 }
 
 /// The stored digest of a key. A fast hash is enough: 256 random bits cannot be guessed.

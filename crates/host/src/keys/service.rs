@@ -10,7 +10,7 @@ use switchboard_store::{KeyRow, SqliteStore};
 
 use crate::keys::ring::KeyRing;
 use crate::keys::scopes::KeyScopes;
-use crate::keys::secret::{Secret, digest, new_id};
+use crate::keys::secret::{self, digest, new_id};
 
 /// The longest name; it only has to fit a line of a list.
 const LONGEST_NAME: usize = 100;
@@ -114,13 +114,13 @@ impl KeyService {
             return Err(KeyError::Name);
         }
         let first = self.store.list_keys().await?.is_empty();
-        let secret = Secret::generate()?;
+        let secret = secret::generate()?;
         let now = self.clock.now();
         let row = KeyRow {
             id: new_id()?,
             name: name.to_owned(),
-            prefix: secret.prefix().to_owned(),
-            digest: digest(secret.reveal()),
+            prefix: secret::prefix(&secret).to_owned(),
+            digest: digest(&secret),
             scopes: serde_json::to_string(&new.scopes)?,
             created_at: now,
             expires_at: new
@@ -132,7 +132,7 @@ impl KeyService {
         if let Some(ring) = &self.ring {
             ring.add(&row);
         }
-        Ok(CreatedKey { secret: secret.reveal().to_owned(), key: KeyView::of(row, now), first })
+        Ok(CreatedKey { secret, key: KeyView::of(row, now), first })
     }
 
     pub async fn list(&self) -> Result<Vec<KeyView>, KeyError> {

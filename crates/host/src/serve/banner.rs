@@ -98,12 +98,6 @@ impl StartupBanner {
         }
     }
 
-    /// The same for a server where an agent answers at the root address.
-    pub(super) fn with_root(mut self) -> Self {
-        self.root_card = Some(format!("{}/.well-known/agent-card.json", self.base_url));
-        self
-    }
-
     /// Prints it as text.
     pub fn print(&self, printer: Printer) {
         printer.line(format!("Switchboard {} on {}", env!("CARGO_PKG_VERSION"), self.url));

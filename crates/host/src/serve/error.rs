@@ -12,7 +12,6 @@ use switchboard_store::LockHolder;
 
 use crate::config::Problems;
 use crate::sanitize::shell_path;
-use crate::serve::port_holder::PortHolder;
 
 /// Why a server does not start.
 #[derive(thiserror::Error)]
@@ -29,7 +28,7 @@ pub enum StartError {
         /// The address.
         address: SocketAddr,
         /// The process, if it could be found.
-        by: Option<PortHolder>,
+        by: Option<String>,
     },
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
@@ -124,11 +123,6 @@ impl StartError {
             | Self::Signals(_)
             | Self::AgentName(_) => String::new(),
         }
-    }
-
-    /// Whether another process has the data directory.
-    pub fn is_held(&self) -> bool {
-        matches!(self, Self::DataHeld { .. })
     }
 }
 

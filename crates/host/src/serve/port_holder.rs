@@ -1,27 +1,10 @@
 //! Finds the process that listens on a port in `/proc`, as far as this user may read it.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// A process that listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortHolder {
-    /// Its id.
-    pub pid: u32,
-    /// Its name, if it could be read.
-    pub name: String,
-}
-
-impl fmt::Display for PortHolder {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "process {}", self.pid)?;
-        if self.name.is_empty() { Ok(()) } else { write!(formatter, " ({})", self.name) }
-    }
-}
-
-/// The process that listens on the port of an address; none if it is another user's or there is no `/proc`.
-pub(super) fn find(address: SocketAddr) -> Option<PortHolder> {
+/// The process that listens on the port of an address, by its id and, if it can be read, its name; none if it is another user's or there is no `/proc`.
+pub(super) fn find(address: SocketAddr) -> Option<String> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     let inodes: Vec<String> = tables
         .iter()
@@ -34,8 +17,12 @@ pub(super) fn find(address: SocketAddr) -> Option<PortHolder> {
     let links: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
     let processes = std::fs::read_dir("/proc").ok()?;
     processes.flatten().find_map(|process| {
-        let pid = process.file_name().to_str()?.parse().ok()?;
-        holds(&process.path(), &links).then(|| PortHolder { pid, name: name_of(&process.path()) })
+        let pid: u32 = process.file_name().to_str()?.parse().ok()?;
+        let name = || std::fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+        holds(&process.path(), &links).then(|| match name().trim() {
+            "" => format!("process {pid}"),
+            name => format!("process {pid} ({name})"),
+        })
     })
 }
 
@@ -66,11 +53,6 @@ fn holds(process: &Path, links: &[String]) -> bool {
             .and_then(|target| target.to_str().map(|target| links.iter().any(|link| link == target)))
             .unwrap_or(false)
     })
-}
-
-fn name_of(process: &Path) -> String {
-    let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
-    name.trim().to_owned()
 }
 
 #[cfg(test)]

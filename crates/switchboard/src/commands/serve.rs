@@ -1,6 +1,7 @@
 //! `switchboard serve`: hosts the agents of a workspace until SIGTERM or Ctrl-C.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use switchboard_host::flags::ConfigFlags;
 use switchboard_host::logging;
@@ -39,7 +40,7 @@ async fn serve(fleet: FleetConfig, flags: ConfigFlags, printer: Printer) -> Resu
     } else {
         serving.banner.print(printer);
     }
-    let stop = stop_signal(signals, serving.reloader(), move || {
+    let stop = stop_signal(signals, Arc::clone(&serving.reloader), move || {
         if !printer.is_json() {
             printer.line(format!("stopping: running tasks have {drain} to end; Ctrl-C again stops at once"));
         }
