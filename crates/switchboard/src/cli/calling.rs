@@ -157,7 +157,7 @@ impl From<MessageWords> for Vec<String> {
 
 impl CallingCommand {
     pub(super) fn is_quiet(&self) -> bool {
-        matches!(self, Self::Send(call) if call.options.is_quiet())
+        matches!(self, Self::Send(call) if call.options.quiet)
     }
 
     pub(super) fn run(self, printer: Printer) -> Result<(), ExitCode> {

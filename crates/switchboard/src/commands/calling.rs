@@ -73,10 +73,6 @@ pub(crate) struct OneLine {
 }
 
 impl OneLine {
-    fn is_set(&self) -> bool {
-        self.stream
-    }
-
     fn print(&self, value: &impl Serialize, printer: Printer) {
         match self.stream {
             true => printer.json_line(value),

@@ -101,7 +101,17 @@ pub(crate) async fn login(call: AgentCall<'_>, []: [String; 0], options: LoginOp
             server.with_secret(&call.egress, &secret, &scopes).await?
         }
     };
-    let token = Token::new(tokens::base(&found.url, &address), flow, &server, scopes, granted, now());
+    let token = Token {
+        agent: tokens::base(&found.url, &address),
+        flow,
+        token_url: server.url,
+        client_id,
+        scopes,
+        access_token: String::new(),
+        refresh_token: None,
+        expires_at: None,
+    };
+    let token = token.renewed(granted, now());
     let file = TokenFile::open().await?.keep(token.clone())?;
     if printer.is_json() {
         let (agent, flow, scopes) = (&token.agent, token.flow, &token.scopes);

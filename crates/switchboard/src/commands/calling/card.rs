@@ -65,7 +65,7 @@ async fn extended(call: &AgentCall<'_>, found: &FoundCard, printer: Printer) -> 
 fn raw(json: &[u8], line: &OneLine, printer: Printer) {
     let value: Result<&serde_json::value::RawValue, _> = serde_json::from_slice(json);
     match value {
-        Ok(value) if line.is_set() => printer.json_line(value),
+        Ok(value) if line.stream => printer.json_line(value),
         _ => printer.raw_json(json),
     }
 }

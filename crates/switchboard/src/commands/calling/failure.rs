@@ -27,7 +27,7 @@ const TIMEOUT: u8 = 5;
 pub(crate) struct Failure {
     exit: u8,
     code: String,
-    message: String,
+    pub(super) message: String,
     hint: String,
     a2a_code: Option<i64>,
 }
@@ -124,10 +124,6 @@ impl Failure {
 
     pub(super) fn is_no_agent(&self) -> bool {
         self.code == CARD_NOT_FOUND
-    }
-
-    pub(super) fn message(&self) -> &str {
-        &self.message
     }
 
     /// The failure for a client error; the card names the credentials that the agent accepts.

@@ -78,7 +78,7 @@ pub(super) async fn follow(
                 tokio::select! {
                     heard = &mut next => break Some(heard),
                     error = &mut time_is_up => break Some(Err(error)),
-                    _ = ticks.tick() => if stream_printer.is_at_line_start() { progress.draw() },
+                    _ = ticks.tick() => if stream_printer.is_at_line_start { progress.draw() },
                     () = interrupt.pressed() => break None,
                 }
             }

@@ -44,7 +44,7 @@ pub(crate) struct SendOptions {
 
     /// Print nothing but the text of the answer
     #[arg(short, long, help_heading = WAITING, conflicts_with_all = ["stream", "verbose"])]
-    quiet: bool,
+    pub(crate) quiet: bool,
 
     /// Exit with 1 if the task did not complete; without it that is no failure of this command
     #[arg(long, help_heading = WAITING)]
@@ -58,10 +58,6 @@ impl SendOptions {
             return Ok(self.is_async);
         }
         Settings::load(flags.config.as_deref())?.is_set("A2ACLI_ASYNC")
-    }
-
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.quiet
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct StreamPrinter {
     /// The text of the last artifact, which agents often repeat in the terminal status.
     made: String,
     is_in_text: bool,
-    is_at_line_start: bool,
+    pub(super) is_at_line_start: bool,
     /// Whether there is a task; else a message is the whole answer.
     is_task: bool,
     pub(super) written: WrittenOutput,
@@ -62,10 +62,6 @@ impl StreamPrinter {
             }
             StreamResponse::StatusUpdate(_) | StreamResponse::Message(_) => {}
         }
-    }
-
-    pub(super) fn is_at_line_start(&self) -> bool {
-        self.is_at_line_start
     }
 
     /// Ends the open line and block before other output.

@@ -28,13 +28,6 @@ pub(super) enum Login {
     },
 }
 
-enum Seen {
-    Yes,
-    No,
-    /// It is there, and we may not read it.
-    Hidden,
-}
-
 impl Login {
     /// What shows where the child sees these variables.
     pub(super) fn of(binary: &Binary, env: &[(OsString, OsString)]) -> Self {
@@ -48,9 +41,9 @@ impl Login {
                 LoginSign::File(file) => {
                     let Some(path) = place(file, value) else { continue };
                     match look(&path, file.holds.as_deref()) {
-                        Seen::Yes => return Self::Found { sign: path.display().to_string() },
-                        Seen::No => {}
-                        Seen::Hidden => hidden = Some(path),
+                        Some(true) => return Self::Found { sign: path.display().to_string() },
+                        Some(false) => {}
+                        None => hidden = Some(path),
                     }
                 }
             }
@@ -79,21 +72,22 @@ fn place<'a>(file: &LoginFile, value: impl Fn(&str) -> Option<&'a OsStr>) -> Opt
     file.places.iter().find_map(|(variable, path)| value(variable).map(|folder| Path::new(folder).join(path)))
 }
 
-fn look(path: &Path, holds: Option<&str>) -> Seen {
+/// Whether a file shows a login; nothing if it is there and this account may not read it.
+fn look(path: &Path, holds: Option<&str>) -> Option<bool> {
     // Whatever else is there is not opened: a pipe would never answer.
     let found = path.metadata().and_then(|found| if found.is_file() { File::open(path).map(Some) } else { Ok(None) });
     let file = match found {
         Ok(Some(file)) => file,
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Seen::Hidden,
-        Ok(None) | Err(_) => return Seen::No,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return None,
+        Ok(None) | Err(_) => return Some(false),
     };
-    let Some(pointer) = holds else { return Seen::Yes };
+    let Some(pointer) = holds else { return Some(true) };
     let mut text = String::new();
     if file.take(LONGEST).read_to_string(&mut text).is_err() {
-        return Seen::No;
+        return Some(false);
     }
     let content: Value = serde_json::from_str(&text).unwrap_or_default();
-    if content.pointer(pointer).is_some_and(is_something) { Seen::Yes } else { Seen::No }
+    Some(content.pointer(pointer).is_some_and(is_something))
 }
 
 fn is_something(value: &Value) -> bool {

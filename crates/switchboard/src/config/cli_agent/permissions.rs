@@ -79,7 +79,7 @@ impl Permissions {
 
     fn check(&self, section: &mut Section<'_, '_>) {
         if let Some(pattern) = self.deny.iter().find(|rule| rule.command().is_some()) {
-            let wrong = format!("\"{}\" has a pattern, and a shell can say the same in other words", pattern.as_str());
+            let wrong = format!("\"{}\" has a pattern, and a shell can say the same in other words", pattern.0);
             section.refuse("deny", wrong, "write default: deny, and what may be run under allow");
         }
         let rules = self.rules();
@@ -98,7 +98,7 @@ impl Permissions {
             }
         }
         if let Some(both) = self.allow.iter().find(|rule| self.deny.contains(rule)) {
-            let rule = both.as_str();
+            let rule = &both.0;
             match (section.is_set("allow"), section.is_set("deny")) {
                 (true, true) => {
                     section.refuse(
@@ -124,7 +124,7 @@ impl Permissions {
     /// The same for the programs' adapters.
     pub fn rules(&self) -> switchboard_cli_agents::adapters::Permissions {
         let names = |rules: &[ToolRule]| {
-            rules.iter().filter(|rule| rule.command().is_none()).map(|rule| rule.as_str().to_owned()).collect()
+            rules.iter().filter(|rule| rule.command().is_none()).map(|rule| rule.0.clone()).collect()
         };
         let default = match self.default {
             Permission::Ask => Rule::Ask,

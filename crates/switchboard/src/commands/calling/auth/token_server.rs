@@ -52,7 +52,8 @@ impl TokenServer {
         if !scopes.is_empty() {
             form.push(("scope", scopes.join(" ")));
         }
-        self.granted(ask(egress, &self.url, &form, Some((&self.client_id, secret))).await?)
+        let answer = ask(egress, &self.url, &form, Some((&self.client_id, secret))).await?;
+        answer.map_err(|denied| denied.failure(&self.url))
     }
 
     pub(super) async fn renew(&self, egress: &Egress, refresh: &str) -> Result<Granted, Failure> {
@@ -61,11 +62,7 @@ impl TokenServer {
             ("refresh_token", refresh.to_owned()),
             ("client_id", self.client_id.clone()),
         ];
-        self.granted(ask(egress, &self.url, &form, None).await?)
-    }
-
-    pub(super) fn granted(&self, answer: Result<Granted, Denied>) -> Result<Granted, Failure> {
-        answer.map_err(|denied| denied.failure(&self.url))
+        ask(egress, &self.url, &form, None).await?.map_err(|denied: Denied| denied.failure(&self.url))
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::token_server::{Granted, TokenServer};
+use super::token_server::Granted;
 use super::{Failure, Flow};
 use crate::cli::settings;
 
@@ -33,32 +33,10 @@ pub(in crate::commands::calling) struct Token {
     pub(super) refresh_token: Option<String>,
     /// In seconds since 1970; none if the server did not give it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    expires_at: Option<u64>,
+    pub(super) expires_at: Option<u64>,
 }
 
 impl Token {
-    pub(super) fn new(
-        agent: String,
-        flow: Flow,
-        server: &TokenServer,
-        scopes: Vec<String>,
-        granted: Granted,
-        now: u64,
-    ) -> Self {
-        let (token_url, client_id) = (server.url.clone(), server.client_id.clone());
-        let token = Self {
-            agent,
-            flow,
-            token_url,
-            client_id,
-            scopes,
-            access_token: String::new(),
-            refresh_token: None,
-            expires_at: None,
-        };
-        token.renewed(granted, now)
-    }
-
     /// Takes the new access token. The server need not send another refresh token.
     pub(super) fn renewed(self, granted: Granted, now: u64) -> Self {
         let lives = granted.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);

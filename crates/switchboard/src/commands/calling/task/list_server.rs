@@ -43,7 +43,7 @@ pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Print
     }
     // A server elsewhere need not have all agents of this workspace; a key need not be good for all of them.
     for (agent, failure) in failures.iter().filter(|(_, failure)| !failure.is_no_agent()) {
-        printer.warning(&format!("the tasks of {agent} are not listed: {}", sanitize::line(failure.message())));
+        printer.warning(&format!("the tasks of {agent} are not listed: {}", sanitize::line(&failure.message)));
     }
     tasks.sort_by_key(|listed| std::cmp::Reverse(listed.task.status.timestamp.map(|Timestamp(time)| time)));
     if !options.all {
