@@ -44,32 +44,3 @@ fn form(text: &str) -> Option<String> {
 fn lossy(text: &str) -> String {
     percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn escapes_are_undone() {
-        assert_eq!(decode("a%2Fb%3ac").as_deref(), Some("a/b:c"));
-        assert_eq!(decode("100%").as_deref(), Some("100%"));
-        assert_eq!(decode("%zz%4").as_deref(), Some("%zz%4"));
-        assert_eq!(decode("%C3%A9").as_deref(), Some("é"));
-        assert_eq!(decode("%ff"), None);
-        assert_eq!(
-            query(Some("a=1+2&b=%26&c&&=d")).unwrap(),
-            [("a", "1 2"), ("b", "&"), ("c", ""), ("", "d")].map(|(key, value)| (key.to_owned(), value.to_owned()))
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_named() {
-        for (text, name) in [("a=1&b=%ff&c=2", "b"), ("b+c=%C3%28", "b c"), ("%fe=1", "\u{fffd}")] {
-            let refused = query(Some(text)).unwrap_err();
-            assert!(refused.message.contains(name), "{text}: {refused}");
-        }
-        assert_eq!(find(Some("x=%ff&Y=%31"), "y").as_deref(), Some("1"));
-        assert_eq!(find(Some("y=%ff"), "y").as_deref(), Some("\u{fffd}"));
-        assert_eq!(find(Some("z"), "y"), None);
-    }
-}

@@ -155,17 +155,3 @@ fn says_blocking(json: &[u8]) -> bool {
     let parameters = serde_json::from_slice::<Parameters>(json).ok();
     parameters.and_then(|parameters| parameters.configuration?.blocking).is_some()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocking_is_found_only_where_it_is_said() {
-        assert!(says_blocking(br#"{"message":{},"configuration":{"blocking":true}}"#));
-        assert!(says_blocking(br#"{"configuration":{"blocking":false}}"#));
-        assert!(!says_blocking(br#"{"configuration":{"blocking":null}}"#));
-        assert!(!says_blocking(br#"{"configuration":{}}"#));
-        assert!(!says_blocking(br#"{"message":{}}"#));
-    }
-}

@@ -43,25 +43,3 @@ fn cut(text: &mut String) {
         text.replace_range(head..tail, " … ");
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_long_is_cut_and_what_is_not_stays() {
-        assert_eq!(name("019a0000-0000-7000-8000-00000000abcd"), "019a0000-0000-7000-8000-00000000abcd");
-        assert_eq!(name(&"ä".repeat(NAME)), "ä".repeat(NAME));
-        assert_eq!(name(&"ä".repeat(NAME + 1)), "ä".repeat(NAME) + "…");
-        let short = Error::invalid_field("status", "\"x\" is no task state").detail("taskId", "t");
-        assert_eq!(*within(&short), short);
-        let word = "ä".repeat(3_000_000);
-        let long = Error::invalid_field(word.as_str(), format!("{word} is no state: use WORKING")).detail("id", &word);
-        let cut = within(&long);
-        assert!(cut.violations[0].description.ends_with("ä is no state: use WORKING"));
-        assert!(cut.message.ends_with("use WORKING") && cut.message.starts_with(&long.message[..100]));
-        for text in [&cut.message, &cut.violations[0].field, &cut.violations[0].description, &cut.metadata[0].1] {
-            assert!(text.len() < TEXT + 10 && text.contains(" … "), "{} bytes", text.len());
-        }
-    }
-}

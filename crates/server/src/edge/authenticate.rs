@@ -87,27 +87,3 @@ impl AuthError {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(name: &'static str, value: &'static str) -> Option<String> {
-        let headers = HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static(value))]);
-        token(&headers).map(str::to_owned)
-    }
-
-    #[test]
-    fn a_key_is_found_in_either_header() {
-        assert_eq!(found("authorization", "Bearer a2a_1").as_deref(), Some("a2a_1"));
-        assert_eq!(found("authorization", "bearer   a2a_1 ").as_deref(), Some("a2a_1"));
-        assert_eq!(found("x-api-key", " a2a_1 ").as_deref(), Some("a2a_1"));
-        for (name, value) in [("authorization", "Basic eDp5"), ("authorization", "Bearer "), ("x-api-key", "")] {
-            assert_eq!(found(name, value), None, "{name}: {value}");
-        }
-        let mut both = HeaderMap::new();
-        both.insert(AUTHORIZATION, HeaderValue::from_static("Basic eDp5"));
-        both.insert(X_API_KEY, HeaderValue::from_static("a2a_2"));
-        assert_eq!(token(&both), Some("a2a_2"), "a proxy's own credentials do not hide the key");
-    }
-}

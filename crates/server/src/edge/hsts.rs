@@ -19,30 +19,3 @@ pub(super) fn is_due(parts: &Parts) -> bool {
     let last_label = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
     !last_label.eq_ignore_ascii_case("localhost")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn is_due_at(uri: &str, host: Option<&str>) -> bool {
-        let mut request = http::Request::get(uri);
-        if let Some(host) = host {
-            request = request.header(HOST, host);
-        }
-        is_due(&request.body(()).unwrap().into_parts().0)
-    }
-
-    #[test]
-    fn it_is_promised_for_every_name_but_the_one_that_all_servers_of_a_machine_share() {
-        for host in
-            ["agents.example.com", "agents.example.com:8443", "127.0.0.1:41242", "[::1]:41242", "localhost.example"]
-        {
-            assert!(is_due_at("/", Some(host)), "{host}");
-        }
-        for host in ["localhost", "LOCALHOST:41242", "localhost.", "app.localhost:1"] {
-            assert!(!is_due_at("/", Some(host)), "{host}");
-        }
-        assert!(is_due_at("https://agents.example.com/x", None));
-        assert!(!is_due_at("https://localhost:41242/x", None), "HTTP/2 has no Host");
-    }
-}

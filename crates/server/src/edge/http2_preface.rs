@@ -38,38 +38,3 @@ impl Http2Preface {
         self.replayed = end;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn preface(bytes: &[u8]) -> Http2Preface {
-        let mut preface = Http2Preface::default();
-        preface.rest()[..bytes.len()].copy_from_slice(bytes);
-        preface.length = bytes.len();
-        preface
-    }
-
-    #[test]
-    fn one_different_byte_is_http1() {
-        assert!(preface(b"P").may_be_http2());
-        assert!(!preface(b"POST").may_be_http2());
-        assert!(preface(PREFACE).may_be_http2() && preface(PREFACE).is_complete());
-    }
-
-    #[test]
-    fn all_of_it_is_handed_on_once_however_small_the_reader() {
-        let mut preface = preface(b"GET / HTTP/1.1");
-        let mut read = Vec::new();
-        loop {
-            let mut piece = [0; 5];
-            let mut buffer = ReadBuf::new(&mut piece);
-            preface.replay(&mut buffer);
-            if buffer.filled().is_empty() {
-                break;
-            }
-            read.extend_from_slice(buffer.filled());
-        }
-        assert_eq!(read, b"GET / HTTP/1.1");
-    }
-}

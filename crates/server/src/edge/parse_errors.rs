@@ -51,25 +51,3 @@ impl ParseErrors {
 fn answer(status: &str, name: &str, message: &str) -> Bytes {
     Bytes::from(early_response::render(status, "cache-control: no-store\r\n", name, message))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_the_library_has_made_is_replaced() {
-        let errors = ParseErrors::new(&Options::default());
-        let bare = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-        let text = errors.instead_of(bare).map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).unwrap();
-        assert!(text.contains("limits.headers") && text.contains("limits.requestHeaders"), "{text}");
-        for kept in [
-            &b"HTTP/1.1 431 Request Header Fields Too Large\r\nx-request-id: r\r\n\r\n"[..],
-            b"HTTP/1.1 404 Not Found\r\n\r\n",
-            b"HTTP/1.1 200 OK\r\n\r\n",
-            b"HTTP/1.1 4",
-            b"{}",
-        ] {
-            assert!(errors.instead_of(kept).is_none());
-        }
-    }
-}

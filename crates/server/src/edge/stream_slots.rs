@@ -43,25 +43,3 @@ impl Drop for StreamSlot {
         metrics::gauge!(metric::STREAM_SUBSCRIBERS).decrement(1.0);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slots_are_counted_and_given_back() {
-        let slots = StreamSlots::new(3, 2);
-        let (ann, bob) = (CallerId::from("ann"), CallerId::from("bob"));
-        let first = slots.take(&ann).unwrap();
-        let _second = slots.take(&ann).unwrap();
-        let Err(refused) = slots.take(&ann) else { panic!("a third stream of one caller was let in") };
-        assert!(refused.message.contains("2 open streams"), "{refused}");
-        let third = slots.take(&bob).unwrap();
-        let Err(refused) = slots.take(&bob) else { panic!("a fourth stream was let in") };
-        assert!(refused.message.contains("limits.streams"), "{refused}");
-        assert!(refused.metadata.iter().any(|(key, _)| key == "retryAfterMs"));
-        drop(first);
-        let _again = slots.take(&ann).unwrap();
-        drop(third);
-    }
-}

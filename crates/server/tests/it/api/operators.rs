@@ -224,7 +224,24 @@ async fn only_operators_are_let_in_and_only_with_the_right_method() {
         assert_eq!(none.status, 404, "{path}");
         assert_eq!(none.json()["error"]["message"], "this server was started without webhooks", "{path}");
     }
-    for path in ["/api/webhooks/x", "/api/webhooks/1:stop", "/api/webhooks/1/2", "/api/nothing"] {
+    for path in ["/api/webhooks/", "/api/webhooks/dead%2Dletters", "/api/webhooks?task=a+b%26"] {
+        assert_eq!(world.get(path).key("operator").reply().await.status, 200, "{path}");
+    }
+    assert_eq!(post(&world, "/1%3Aresume").await.status, 404, "there is no webhook 1");
+    for path in [
+        "/api/webhook",
+        "/api/webhooks2",
+        "/api/webhooks/x",
+        "/api/webhooks/+1",
+        "/api/webhooks/99999999999999999999",
+        "/api/webhooks/1:stop",
+        "/api/webhooks/1/2",
+        "/api/webhooks/deliveries/1",
+        "/api/webhooks/deliveries/x:retry",
+        "/api/webhooks/%ff",
+        "/api/a2a/callback/%ff",
+        "/api/nothing",
+    ] {
         let reply = world.get(path).key("operator").reply().await;
         assert_eq!(reply.status, 404, "{path}");
         let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
@@ -248,6 +265,9 @@ async fn wrong_parameters_are_named_with_what_would_be_right() {
         ("/dead-letters?after=x", "after", "page before"),
         ("/dead-letters?pageSize=-5", "pageSize", "1 to 100"),
         ("?task=%ff", "task", "UTF-8"),
+        ("?b+c=%C3%28", "b c", "UTF-8"),
+        ("?%fe=1", "\u{fffd}", "UTF-8"),
+        ("?state=a+b%26%zz", "state is \"a b&%zz\"", "active"),
     ] {
         let reply = world.get(&format!("/api/webhooks{path}")).reply().await;
         let error = reply.json()["error"].clone();

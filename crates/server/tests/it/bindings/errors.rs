@@ -317,5 +317,8 @@ async fn an_error_does_not_send_back_all_that_was_sent() {
     }
     let reply = world.post("/a2a", &rpc("GetTask", json!({"id": large}))).reply().await;
     let shown = reply.json()["error"]["data"][0]["metadata"]["taskId"].as_str().unwrap().to_owned();
+    let state = world.post("/a2a", &rpc("ListTasks", json!({"status": "ä".repeat(100_000)}))).reply().await.json();
+    let description = state["error"]["data"][1]["fieldViolations"][0]["description"].as_str().unwrap();
+    assert!(description.contains("ä … ä") && !description.ends_with('ä'), "cut in the middle: {description}");
     assert_eq!((shown.chars().count(), shown.chars().last()), (201, Some('…')));
 }

@@ -49,17 +49,18 @@ async fn a_caller_has_so_many_streams_and_no_more() {
     let dialect = TestDialect::RestV1;
     let ask =
         |key: &str| dialect.ask(&world, "", Operation::Stream(json!({"message": dialect.message("hold")}))).key(key);
-    let refused = async |key: &str| {
+    let refused = async |key: &str, words: &str| {
         let reply = ask(key).reply().await;
+        assert!(reply.json()["error"]["message"].as_str().unwrap().contains(words), "{}", reply.json());
         assert_eq!(dialect.error(&reply), (503, 0, "OVERLOADED".to_owned()));
         assert_eq!(reply.header("retry-after"), "1");
     };
     let mut first = ask("ann").events().await;
     let id = dialect.event(&first.next().await.unwrap()).1["id"].as_str().unwrap().to_owned();
     let _second = ask("ann").events().await;
-    refused("ann").await;
+    refused("ann", "2 open streams").await;
     let _third = ask("bob").events().await;
-    refused("bob").await;
+    refused("bob", "limits.streams").await;
     let listed = world.get("/tasks").version("1.0").key("ann").reply().await.json();
     assert_eq!(listed["totalSize"], json!(2), "a refused stream begins no task");
     // The place of a stream that has ended is free again.

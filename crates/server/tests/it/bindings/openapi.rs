@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_a2a::TaskId;
+use switchboard_a2a::{ErrorKind, TaskId};
 
 use self::schemas::{Schemas, described};
 use super::client::Ask;
@@ -90,6 +90,66 @@ async fn every_reference_leads_somewhere_and_every_name_is_used_once() {
                 path.split('{').skip(1).map(|rest| rest.split('}').next().unwrap().to_owned()).collect();
             assert_eq!(in_path, in_template, "{method} {path}");
         }
+    }
+}
+
+/// Every route of REST below an address, and the JSON-RPC method of the same operation.
+const REST: [(&str, &str, &str); 12] = [
+    ("POST", "/message:send", "SendMessage"),
+    ("POST", "/message:stream", "SendStreamingMessage"),
+    ("GET", "/tasks", "ListTasks"),
+    ("GET", "/tasks/{id}", "GetTask"),
+    ("POST", "/tasks/{id}:cancel", "CancelTask"),
+    ("GET", "/tasks/{id}:subscribe", "SubscribeToTask"),
+    ("POST", "/tasks/{id}:subscribe", "SubscribeToTask"),
+    ("GET", "/tasks/{id}/pushNotificationConfigs", "ListTaskPushNotificationConfigs"),
+    ("POST", "/tasks/{id}/pushNotificationConfigs", "CreateTaskPushNotificationConfig"),
+    ("GET", "/tasks/{id}/pushNotificationConfigs/{configId}", "GetTaskPushNotificationConfig"),
+    ("DELETE", "/tasks/{id}/pushNotificationConfigs/{configId}", "DeleteTaskPushNotificationConfig"),
+    ("GET", "/extendedAgentCard", "GetExtendedAgentCard"),
+];
+
+#[tokio::test]
+async fn what_works_here_is_described_and_nothing_else() {
+    for (keyed, webhooks) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut plan = if keyed { Plan::with_keys().0 } else { Plan::default() };
+        plan.options.strict_version = keyed;
+        let plan = if webhooks { plan.and_webhooks() } else { plan };
+        let document = described(&plan.start().await).await;
+        let works = |method: &str| {
+            (webhooks || !method.contains("PushNotification")) && (keyed || method != "GetExtendedAgentCard")
+        };
+        let offered: BTreeSet<(String, String)> =
+            operations(&document).into_iter().map(|(method, path, _)| (method, path)).collect();
+        for (method, below, operation) in REST {
+            for mount in ["/a2a", "/a2a/{agent}"] {
+                let path = format!("{mount}{below}");
+                assert_eq!(offered.contains(&(method.to_owned(), path.clone())), works(operation), "{method} {path}");
+            }
+        }
+        let request = &document["components"]["schemas"]["JsonRpcRequest"];
+        let mapping = request["discriminator"]["mapping"].as_object().unwrap();
+        let listed: BTreeSet<&str> = mapping.keys().map(String::as_str).collect();
+        let expected: BTreeSet<&str> = REST.into_iter().map(|route| route.2).filter(|method| works(method)).collect();
+        assert_eq!(listed, expected);
+        assert_eq!(request["oneOf"].as_array().unwrap().len(), expected.len());
+        for (method, schema) in mapping {
+            let schema = document.pointer(schema.as_str().unwrap().trim_start_matches('#')).unwrap();
+            assert_eq!(schema["properties"]["method"]["const"], method.as_str());
+        }
+        for path in ["/api/webhooks", "/api/a2a/callback/{task}"] {
+            assert_eq!(document["paths"].get(path).is_some(), webhooks, "{path}");
+        }
+        let inline = "/components/schemas/SendMessageConfiguration/properties/taskPushNotificationConfig";
+        assert_eq!(document.pointer(inline).is_some(), webhooks);
+        assert!(document["paths"].get("/metrics").is_none(), "this server has none");
+        assert_eq!(document.get("security"), keyed.then(|| json!([{"bearer": []}, {"apiKey": []}])).as_ref());
+        assert_eq!(document["components"].get("securitySchemes").is_some(), keyed);
+        assert_eq!(document["paths"]["/a2a/tasks"]["get"]["responses"].get("401").is_some(), keyed);
+        assert!(document["paths"]["/healthz"]["get"]["responses"].get("401").is_none());
+        assert_eq!(document["components"]["parameters"]["Version"]["required"], keyed, "as strict_version");
+        let reasons = &document["components"]["schemas"]["ErrorInfo"]["properties"]["reason"]["enum"];
+        assert_eq!(*reasons, json!(ErrorKind::ALL.map(|kind| kind.entry().reason)));
     }
 }
 

@@ -116,7 +116,12 @@ async fn a_v03_agent_may_be_switched_to_return_at_once() {
     let dialect = TestDialect::RpcV03;
     let task = dialect.sent_task(&dialect.send(&world, "wait").reply().await);
     assert_eq!(task["status"]["state"], "submitted");
-    world.gate.add_permits(2);
+    for configuration in [json!({}), json!({"blocking": null}), json!({"blocking": false})] {
+        let params = json!({"message": dialect.message("wait"), "configuration": configuration});
+        let task = dialect.sent_task(&dialect.ask(&world, "", Operation::Send(params)).reply().await);
+        assert_eq!(task["status"]["state"], "submitted", "{configuration} does not say to wait");
+    }
+    world.gate.add_permits(5);
     let params = json!({"message": dialect.message("wait"), "configuration": {"blocking": true}});
     let task = dialect.sent_task(&dialect.ask(&world, "", Operation::Send(params)).reply().await);
     assert_eq!(task["status"]["state"], "completed");

@@ -10,7 +10,7 @@ pub(crate) struct Echo;
 
 impl Agent for Echo {
     fn manifest(&self) -> Manifest {
-        Manifest::new("Echo", "Repeats <what> it is told")
+        Manifest::new("Echo", "Repeats <what> it's & was \"told\"")
     }
 
     async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {

@@ -133,6 +133,18 @@ async fn a_body_that_only_drips_is_not_waited_for_either() {
 }
 
 #[tokio::test]
+async fn the_bytes_of_a_large_body_buy_it_time() {
+    let running = Running::with(|options| options.body_timeout = Duration::from_millis(200)).await;
+    let whole = request("POST /a2a", &[JSON], &send_message(1, "SendMessage", &"x".repeat(1 << 20)));
+    let (most, rest) = whole.split_at(whole.len() - 10);
+    let mut wire = running.connect().await;
+    wire.send(most).await;
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    wire.send(rest).await;
+    assert_eq!(wire.reply().await.status, 200);
+}
+
+#[tokio::test]
 async fn nonsense_never_takes_the_server_down() {
     let running = Running::open().await;
     let deep = "[".repeat(200_000);

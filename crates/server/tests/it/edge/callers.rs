@@ -36,7 +36,7 @@ async fn without_a_key_each_binding_says_so_in_its_own_form() {
 async fn a_key_opens_in_either_header_and_a_wrong_one_does_not() {
     let running = Running::keyed().await;
     let body = send_message(1, "SendMessage", "hi");
-    for key in ["Authorization: Bearer a2a_ann", "authorization: bearer a2a_ann", "X-API-Key: a2a_ann"] {
+    for key in ["Authorization: Bearer a2a_ann", "authorization: bearer   a2a_ann ", "X-API-Key:  a2a_ann "] {
         let reply = running.ask("POST /a2a", &[JSON, key], &body).await;
         assert_eq!(reply.status, 200, "{key}: {reply:?}");
         assert!(reply.json()["result"].is_object(), "{key}: {reply:?}");
@@ -46,6 +46,8 @@ async fn a_key_opens_in_either_header_and_a_wrong_one_does_not() {
         "Authorization: Bearer a2a_annn",
         "X-API-Key: A2A_ANN",
         "Authorization: Basic eDp5",
+        "Authorization: Bearer ",
+        "X-API-Key: ",
     ] {
         let reply = running.ask("POST /a2a", &[JSON, key], &body).await;
         assert_eq!(reply.status, 401, "{key}: {reply:?}");

@@ -1,9 +1,13 @@
 //! The files of a certificate: what is wrong with them, and what happens when they change.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use rustls::pki_types::CertificateDer;
 use switchboard_server::{Tls, TlsPart};
 
 use crate::edge::secured::{Folder, Issued, Secured, trusting};
+use crate::edge::traces::Lines;
 
 /// What is said of two files: which one, what is wrong, what would be right.
 fn refused(folder: &Folder) -> Vec<(TlsPart, String, &'static str)> {
@@ -58,6 +62,7 @@ async fn shown(secured: &Secured, issued: &Issued) -> Option<CertificateDer<'sta
 
 #[tokio::test]
 async fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_never() {
+    let lines = Lines::of_this_process();
     let secured = Secured::start().await;
     let (first, second, third) = (&secured.issued, Issued::new(), Issued::new());
     let mut old = secured.connect().await;
@@ -73,9 +78,21 @@ async fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_never
     secured.folder.write("", "");
     assert_eq!(shown(&secured, &second).await.as_ref(), Some(&second.certificate));
     std::fs::remove_file(secured.folder.key()).unwrap();
-    assert_eq!(shown(&secured, &second).await.as_ref(), Some(&second.certificate));
+    for _ in 0..3 {
+        assert_eq!(shown(&secured, &second).await.as_ref(), Some(&second.certificate));
+    }
+    let missing = format!("{} cannot be read", secured.folder.key().display());
+    assert_eq!(lines.written().matches(&missing).count(), 1, "the log says it once");
     secured.folder.write(&third.certificate_pem, &third.key_pem);
     assert_eq!(shown(&secured, &third).await.as_ref(), Some(&third.certificate));
+
+    let patient = Secured::with(|options| {
+        let tls = Tls::open(secured.folder.certificate(), secured.folder.key()).unwrap();
+        options.tls = Some(Arc::new(tls.reload_every(Duration::MAX)));
+    })
+    .await;
+    secured.folder.write(&second.certificate_pem, &second.key_pem);
+    assert_eq!(shown(&patient, &third).await.as_ref(), Some(&third.certificate), "the files are left alone till then");
 
     old.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert_eq!(old.reply().await.status, 200, "who is connected stays connected");

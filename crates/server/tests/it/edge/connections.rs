@@ -32,6 +32,13 @@ async fn one_connection_carries_many_requests_also_in_advance() {
     wire.send(&request("GET /healthz", &["Connection: close"], "")).await;
     assert_eq!(wire.reply().await.status, 200);
     assert_eq!(wire.rest().await, "");
+    // Bytes that might have been the beginning of HTTP/2 are not lost.
+    let mut slow = running.connect().await;
+    for piece in ["P", "R", "OPFIND /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
+        slow.send(piece).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(slow.reply().await.status, 405, "PROPFIND is no method of ours");
 }
 
 #[tokio::test]

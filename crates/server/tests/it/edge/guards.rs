@@ -9,7 +9,14 @@ async fn a_page_cannot_forge_a_simple_request() {
     let running = Running::open().await;
     let body = send_message(7, "SendMessage", "forged");
     // What a page can send anywhere without asking: no Origin that gives it away, and a media type of a form.
-    for media_type in ["text/plain", "text/plain;charset=application/json", "application/x-www-form-urlencoded"] {
+    for media_type in [
+        "text/plain",
+        "text/plain;charset=application/json",
+        "application/x-www-form-urlencoded",
+        "",
+        "+json",
+        "application/jsonp",
+    ] {
         let reply = running.ask("POST /a2a", &[&format!("Content-Type: {media_type}")], &body).await;
         assert_eq!(reply.json()["error"]["code"], -32005, "{reply:?}");
         assert_eq!(reply.json()["id"], 7, "the answer names its request");
@@ -23,7 +30,9 @@ async fn a_page_cannot_forge_a_simple_request() {
     let listed = running.ask("GET /tasks", &[], "").await;
     assert_eq!(listed.json()["totalSize"], 0, "nothing was started");
 
-    for media_type in ["application/json; charset=utf-8", "application/a2a+json", "APPLICATION/JSON"] {
+    for media_type in
+        ["application/json; charset=utf-8", "application/a2a+json", "APPLICATION/JSON", "application/x+json ;v=1"]
+    {
         let reply = running.ask("POST /a2a", &[&format!("Content-Type: {media_type}")], &body).await;
         assert!(reply.json()["result"].is_object(), "{media_type}: {reply:?}");
     }
@@ -31,7 +40,8 @@ async fn a_page_cannot_forge_a_simple_request() {
 
 #[tokio::test]
 async fn a_name_rebound_to_loopback_is_refused_while_open() {
-    let running = Running::open().await;
+    let base = "https://Agents.example.com/base";
+    let running = Running::with(|options| options.public_base_url = base.to_owned()).await;
     let body = send_message(1, "SendMessage", "rebound");
     let reply = running.ask("POST /a2a", &[JSON, "Host: evil.example:41242"], &body).await;
     assert_eq!(reply.status, 403, "{reply:?}");
@@ -45,8 +55,13 @@ async fn a_name_rebound_to_loopback_is_refused_while_open() {
     let mut nameless = running.connect().await;
     nameless.send("GET /healthz HTTP/1.0\r\n\r\n").await;
     assert_eq!(nameless.reply().await.status, 403);
-    for host in ["localhost:1", "127.0.0.1", "[::1]:41242", &running.address.to_string()] {
-        assert_eq!(running.ask("GET /healthz", &[&format!("Host: {host}")], "").await.status, 200, "{host}");
+    for (hosts, status) in [
+        (["localhost:1", "LOCALHOST", "127.8.8.8", "[::1]", "[::1]:41242", "agents.example.com"], 200),
+        (["localhost.evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", "", "[::2]:1", "[::2]"], 403),
+    ] {
+        for host in hosts {
+            assert_eq!(running.ask("GET /healthz", &[&format!("Host: {host}")], "").await.status, status, "{host}");
+        }
     }
     let keyed = Running::keyed().await;
     assert_eq!(keyed.ask("GET /healthz", &["Host: agents.example.com"], "").await.status, 200);
@@ -66,8 +81,17 @@ async fn a_foreign_origin_is_refused_with_and_without_a_body() {
         assert!(empty.body.contains("server.allowedOrigins"), "{empty:?}");
         assert_eq!(running.ask("GET /healthz", &[&origin], "").await.status, 403);
     }
-    let same = format!("Origin: http://{}", running.address);
-    assert_eq!(running.ask("GET /healthz", &[&same], "").await.status, 200);
+    let base = "https://Agents.example.com/base";
+    let based = Running::with(|options| options.public_base_url = base.to_owned()).await;
+    for (origins, status) in [
+        (["http://localhost:41242", "https://agents.example.com", "https://agents.example.com:443"], 200),
+        (["http://localhost:8080", "https://agents.example.com:444", ""], 403),
+    ] {
+        for origin in origins {
+            let headers = ["Host: localhost:41242", &format!("Origin: {origin}")];
+            assert_eq!(based.ask("GET /healthz", &headers, "").await.status, status, "{origin}");
+        }
+    }
     let keyed = Running::keyed().await;
     let reply = keyed.ask("GET /tasks", &["Origin: https://evil.example", "X-API-Key: a2a_ann"], "").await;
     assert_eq!(reply.status, 403, "keys do not open the door to pages");
@@ -77,7 +101,21 @@ async fn a_foreign_origin_is_refused_with_and_without_a_body() {
 async fn with_keys_a_page_of_this_server_may_call_it_by_any_loopback_name() {
     let keyed = Running::keyed().await;
     let port = keyed.address.port();
-    for name in ["localhost", "127.0.0.1", "[::1]"] {
+    let loopback = ["localhost", "127.0.0.1", "[::1]"];
+    for (host, page) in loopback.into_iter().flat_map(|host| loopback.map(|page| (host, page))) {
+        let host = format!("Host: {host}:{port}");
+        let status =
+            async |origin: String| keyed.ask("GET /healthz", &[&host, &format!("Origin: {origin}")], "").await.status;
+        assert_eq!(status(format!("http://{page}:{port}")).await, 200, "{page} at {host}");
+        assert_eq!(status(format!("http://{page}:{}", port ^ 1)).await, 403, "{page} at {host}");
+        assert_eq!(status(format!("https://{page}:{port}")).await, 403, "{page} at {host}");
+        assert_eq!(status(format!("http://localhost.evil.example:{port}")).await, 403, "{host}");
+    }
+    for (host, origin) in [("agents.internal", "localhost"), ("evil.example", "evil.example")] {
+        let (named, page) = (format!("Host: {host}:{port}"), format!("Origin: http://{origin}:{port}"));
+        assert_eq!(keyed.ask("GET /healthz", &[&named, &page], "").await.status, 403, "{origin} at {host}");
+    }
+    for name in loopback {
         let headers =
             [&format!("Host: {name}:{port}"), &format!("Origin: http://localhost:{port}"), JSON, "X-API-Key: a2a_ann"];
         let own = keyed.ask("POST /a2a", &headers, &send_message(1, "SendMessage", "hi")).await;
@@ -106,7 +144,7 @@ async fn a_configured_origin_may_ask_call_and_read() {
     assert!(varies("origin"), "a cache must not hand this one to a page: {plain:?}");
     assert_eq!(plain.header("access-control-allow-origin"), None);
 
-    let foreign = ["Origin: https://evil.example", "Access-Control-Request-Method: POST"];
+    let foreign = ["Origin: https://app.example.evil", "Access-Control-Request-Method: POST"];
     let refused = running.ask("OPTIONS /a2a", &foreign, "").await;
     assert_eq!((refused.status, refused.header("access-control-allow-origin")), (403, None));
     assert_eq!(running.ask("OPTIONS /a2a", &[], "").await.status, 405, "no page asks");

@@ -91,7 +91,7 @@ async fn a_person_with_a_browser_gets_a_page() {
             reply.body.contains("A2A") && reply.body.contains("/a2a/gate/.well-known/agent-card.json"),
             "{reply:?}"
         );
-        assert!(reply.body.contains("Repeats &lt;what&gt; it is told"), "{reply:?}");
+        assert!(reply.body.contains("Repeats &lt;what&gt; it&#39;s &amp; was &quot;told&quot;"), "{reply:?}");
     }
     let program = running.ask("GET /a2a", &["Accept: application/json"], "").await;
     assert_eq!((program.status, program.header("allow")), (405, Some("POST")), "{program:?}");

@@ -46,9 +46,57 @@ async fn behind_a_trusted_proxy_each_client_has_its_own_limit() {
     assert!(refused.body.contains("192.0.2.1") && refused.body.contains("limits.connectionsPerAddress"), "{refused:?}");
     let other = running.ask("GET /a2a/gate/tasks", &[ANN, &of("192.0.2.1, 192.0.2.2")], "").await;
     assert_eq!(other.status, 200, "what a client writes itself does not count: {other:?}");
+    let same = running.ask("GET /a2a/gate/tasks", &[ANN, &of("::ffff:192.0.2.1")], "").await;
+    assert_eq!(same.status, 503, "it is the same address, written as IPv6: {same:?}");
+    running.gate.notify_one();
+    assert_eq!(busy.reply().await.status, 200);
+    busy.send(&request("POST /a2a/gate", &[JSON, ANN, &of("2001:db8:0:1::1")], &body)).await;
+    running.began.recv().await.unwrap();
+    for (client, status) in [("2001:db8:0:1:ffff::2", 503), ("2001:db8:0:2::1", 200), ("127.0.0.9", 200)] {
+        let reply = running.ask("GET /a2a/gate/tasks", &[ANN, &of(client)], "").await;
+        assert_eq!(reply.status, status, "IPv6 is counted by network, and a proxy is exempt: {client}: {reply:?}");
+    }
     running.gate.notify_one();
     assert_eq!(busy.reply().await.status, 200);
     assert_eq!(running.ask("GET /a2a/gate/tasks", &[ANN, &of("192.0.2.1")], "").await.status, 200);
+}
+
+#[tokio::test]
+async fn only_trusted_proxies_say_which_address_the_client_has() {
+    let trusted = ["127.0.0.0/8", "10.0.0.0/8", "fd00::/8"];
+    // Without a slot for any address, the refusal names the one that counts; trusted ones need none.
+    let running = Running::keyed_with(|options| {
+        options.connections_per_address = 0;
+        options.trusted_proxies = trusted.map(|network| network.parse().unwrap()).to_vec();
+    })
+    .await;
+    for (headers, client) in [
+        (&["X-Forwarded-For: 192.0.2.9"][..], Some("192.0.2.9")),
+        (&["X-Forwarded-For: 1.1.1.1, 192.0.2.9, 10.0.0.7"], Some("192.0.2.9")),
+        (&["X-Forwarded-For: 1.1.1.1", "X-Forwarded-For: 192.0.2.9:4711"], Some("192.0.2.9")),
+        (&["X-Forwarded-For: \u{e9}, 203.0.113.5"], Some("203.0.113.5")),
+        (&["X-Forwarded-For: [2001:db8::7]"], Some("2001:db8::7")),
+        (&["X-Real-IP: 2001:db8::7"], Some("2001:db8::7")),
+        (&["Forwarded: proto=https;For=\"[2001:db8::7]:4711\";by=10.0.0.2"], Some("2001:db8::7")),
+        (&["Forwarded: for=192.0.2.9, for=10.1.1.1"], Some("192.0.2.9")),
+        // A client's own header passes most proxies.
+        (&["Forwarded: for=1.1.1.1", "X-Forwarded-For: 192.0.2.9"], Some("192.0.2.9")),
+        (&["X-Forwarded-For: 192.0.2.9, unknown, 10.0.0.7"], None),
+        (&["Forwarded: for=_hidden"], None),
+        (&[], None),
+    ] {
+        let reply = running.ask("GET /healthz", headers, "").await;
+        assert_eq!(reply.status, if client.is_some() { 503 } else { 200 }, "{headers:?}: {reply:?}");
+        let named = format!("{} has 0 requests under way", client.unwrap_or_default());
+        assert!(client.is_none() || reply.body.contains(&named), "{headers:?}: {reply:?}");
+    }
+    let direct = Running::keyed_with(|options| {
+        options.connections_per_address = 0;
+        options.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let spoofed = direct.ask("GET /healthz", &["X-Forwarded-For: 192.0.2.9"], "").await;
+    assert_eq!(spoofed.status, 200, "this machine is no proxy: {spoofed:?}");
 }
 
 #[tokio::test]

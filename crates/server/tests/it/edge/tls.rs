@@ -47,8 +47,13 @@ async fn everything_is_served_inside_tls_in_both_versions() {
     let plain_page = secured.ask("GET /healthz", &[&host, &page.replace("https", "http")], "").await;
     assert_eq!(plain_page.status, 403, "{plain_page:?}");
     assert!(plain_page.header("strict-transport-security").is_some(), "a refusal promises it too");
-    let local = secured.ask("GET /healthz", &["Host: localhost"], "").await;
-    assert_eq!((local.status, local.header("strict-transport-security")), (200, None));
+    let promised = [("agents.example.com:8443", true), ("127.0.0.1:41242", true), ("[::1]:41242", true)];
+    // All servers of a machine share this name.
+    let shared = [("localhost", false), ("LOCALHOST:41242", false), ("localhost.", false), ("app.localhost:1", false)];
+    for (host, is_promised) in promised.into_iter().chain(shared).chain([("localhost.example", true)]) {
+        let reply = secured.ask("GET /healthz", &[&format!("Host: {host}")], "").await;
+        assert_eq!(reply.header("strict-transport-security").is_some(), is_promised, "{host}: {reply:?}");
+    }
 }
 
 #[tokio::test]
@@ -83,6 +88,9 @@ async fn http2_is_agreed_on_and_what_nobody_speaks_is_not() {
         let body = response.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(serde_json::from_slice::<serde_json::Value>(&body).unwrap()["id"], id);
     }
+    let local = http::Request::get("https://localhost/healthz").body(Full::default()).unwrap();
+    let local = sender.send_request(local).await.unwrap();
+    assert!(!local.headers().contains_key("strict-transport-security"), "HTTP/2 has no Host");
 }
 
 #[tokio::test]

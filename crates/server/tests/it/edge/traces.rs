@@ -15,15 +15,38 @@ async fn a_request_keeps_its_name_or_gets_one() {
     for head in ["GET /healthz", "GET /nowhere", "GET /tasks/none", "POST /healthz"] {
         let named = running.ask(head, &["X-Request-Id: deploy-42/a"], "").await;
         assert_eq!(named.header("x-request-id"), Some("deploy-42/a"), "{head}");
-        let first = running.ask(head, &["X-Request-Id: two words"], "").await;
-        let second = running.ask(head, &[], "").await;
-        let (first, second) = (first.header("x-request-id").unwrap(), second.header("x-request-id").unwrap());
-        assert!(!first.contains(' ') && first.len() > 8 && first != second, "{first} {second}");
+        let mut made = Vec::new();
+        for bad in ["", "two words", "<script>", "\"", &"x".repeat(129)] {
+            let reply = running.ask(head, &[&format!("X-Request-Id: {bad}")], "").await;
+            made.push(reply.header("x-request-id").unwrap().to_owned());
+        }
+        let prefix = &made[0][..13];
+        assert!(made.iter().all(|id| id.starts_with(prefix) && id.len() < 30), "{made:?}");
+        made.dedup();
+        assert_eq!(made.len(), 5, "{made:?}");
     }
 }
 
+/// What the process has logged, as lines of JSON.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    /// For the whole process: a subscriber of one thread can be missed by call sites that another thread meets first.
+    pub(crate) fn of_this_process() -> &'static Self {
+        static LINES: OnceLock<Lines> = OnceLock::new();
+        LINES.get_or_init(|| {
+            let lines = Lines::default();
+            let writer = lines.clone();
+            tracing_subscriber::fmt().json().with_writer(move || writer.clone()).init();
+            lines
+        })
+    }
+
+    pub(crate) fn written(&self) -> String {
+        String::from_utf8(self.0.lock().clone()).unwrap()
+    }
+}
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -38,14 +61,7 @@ impl Write for Lines {
 
 #[tokio::test]
 async fn the_log_says_who_asked_for_what_and_keeps_secrets() {
-    // For the whole process: a subscriber of one thread can be missed by call sites that another thread meets first.
-    static LINES: OnceLock<Lines> = OnceLock::new();
-    let lines = LINES.get_or_init(|| {
-        let lines = Lines::default();
-        let writer = lines.clone();
-        tracing_subscriber::fmt().json().with_writer(move || writer.clone()).init();
-        lines
-    });
+    let lines = Lines::of_this_process();
     let running = Running::keyed().await;
     let headers = [JSON, "Authorization: Bearer a2a_ann", "X-Request-Id: r-77", "X-Forwarded-For: 192.0.2.1"];
     let body = send_message(1, "SendMessage", "whispered");
@@ -54,7 +70,7 @@ async fn the_log_says_who_asked_for_what_and_keeps_secrets() {
     running.ask("GET /healthz", &["X-Request-Id: r-79"], "").await;
     let long = format!("GET /nowhere/{}", "n".repeat(5_000));
     running.ask(&long, &["X-Request-Id: r-80"], "").await;
-    let written = String::from_utf8(lines.0.lock().clone()).unwrap();
+    let written = lines.written();
     let line = |id: &str| {
         let line = written.lines().find(|line| line.contains(id));
         line.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
