@@ -111,18 +111,9 @@ pub(crate) async fn answer(
     request: WebhookRequest,
     uri: &Uri,
     identity: &CallerIdentity,
-) -> Response<Body> {
-    perform(state, request, uri, identity).await.unwrap_or_else(|problem| problem.response())
-}
-
-async fn perform(
-    state: &State,
-    request: WebhookRequest,
-    uri: &Uri,
-    identity: &CallerIdentity,
 ) -> Result<Response<Body>, ApiError> {
     if !identity.caller.scopes.admin && request != WebhookRequest::Secret {
-        return Err(ApiError::NotAdmin("webhooks are"));
+        return Err(ApiError::NotAdmin);
     }
     let outbox = state.outbox.as_ref().ok_or(ApiError::NoWebhooks)?;
     let service = outbox.service();

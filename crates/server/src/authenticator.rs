@@ -42,13 +42,3 @@ impl CallerIdentity {
         Self::new(Caller { id: CallerId::from("anonymous"), scopes })
     }
 }
-
-/// The authenticator of a server that runs open: there are no keys, and none is needed.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoAuthentication;
-
-impl Authenticator for NoAuthentication {
-    fn authenticate(&self, _token: &str) -> Option<Arc<CallerIdentity>> {
-        None
-    }
-}

@@ -27,7 +27,7 @@ pub(crate) struct Body {
     /// Held until the last byte is sent: the connection is not idle before.
     in_flight: Option<InFlight>,
     /// Held as long: the slot of the client's address, behind a proxy.
-    address_slot: Option<AddressSlot>,
+    address_slot: AddressSlot,
     /// Held while there is something to send, or there may be. Only a body that was polled and had nothing waits for the
     /// server; any other waits for a slow client.
     unsent: Option<UnsentPiece>,
@@ -91,7 +91,7 @@ impl Body {
     }
 
     /// The same body, which keeps its connection busy until it is sent.
-    pub(crate) fn holding(mut self, in_flight: InFlight, address_slot: Option<AddressSlot>) -> Self {
+    pub(crate) fn holding(mut self, in_flight: InFlight, address_slot: AddressSlot) -> Self {
         if !matches!(self.content, Content::Empty) {
             self.unsent = Some(in_flight.begin_piece());
         }

@@ -15,11 +15,9 @@ mod early_response;
 mod handler;
 mod header_limits;
 mod hsts;
-mod http2_preface;
 pub(crate) mod json_response;
 mod landing_page;
 mod lingering_close;
-mod load_shedding;
 mod parse_errors;
 mod request_body;
 pub(crate) mod request_guard;
@@ -44,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 use self::accept_loop::AcceptLoop;
 use self::connection::Phase;
 pub use self::tls::{Tls, TlsError, TlsPart};
-use crate::{Authenticator, CallerIdentity, CurrentState, Options, ResponseGauge, State};
+use crate::{Authenticator, CallerIdentity, CurrentState, Options, ResponseBudget, State};
 
 /// The server.
 pub struct Server {
@@ -81,8 +79,8 @@ impl Server {
     }
 
     /// The bytes of responses in flight, readable while the server runs.
-    pub fn responses(&self) -> ResponseGauge {
-        self.state.responses.gauge()
+    pub fn responses(&self) -> Arc<ResponseBudget> {
+        Arc::clone(&self.state.responses)
     }
 
     /// Serves until `shutdown` resolves, then shuts down gracefully: the kernel begins to close, new work is refused with

@@ -27,11 +27,6 @@ pub(crate) fn find(path: &str) -> Option<HealthCheck> {
     }
 }
 
-/// Whether a path is probed every few seconds by a machine.
-pub(crate) fn is_probe(path: &str) -> bool {
-    find(path).is_some()
-}
-
 impl HealthCheck {
     /// Whether no key is needed.
     pub(crate) fn is_public(self) -> bool {

@@ -9,19 +9,19 @@ mod bindings;
 mod body;
 mod edge;
 mod health;
-pub mod metric_definitions;
+mod metric_definitions;
 mod options;
 mod response_budget;
 mod state;
 
+pub use authenticator::{Authenticator, CallerIdentity};
 // Only for the fuzz targets: they try whatever reads a caller's bytes.
-pub use authenticator::{Authenticator, CallerIdentity, NoAuthentication};
 #[doc(hidden)]
 pub use bindings::page_token;
 pub use edge::{Server, Tls, TlsError, TlsPart};
 pub use metric_definitions::describe_metrics;
 pub use options::{CardDefault, Options, RenderMetrics};
-pub use response_budget::ResponseGauge;
+pub use response_budget::ResponseBudget;
 
 pub(crate) use bindings::RequestContext;
 pub(crate) use body::Body;

@@ -1,28 +1,18 @@
 //! The server's metrics, all names in one place.
 
-/// Hosted agents, 1 each.
-pub const AGENT_UP: &str = "a2a_agent_up";
-/// A2A requests by operation, agent and outcome.
-pub const REQUESTS: &str = "a2a_requests_total";
-/// From a request's headers to its response's headers, by operation.
-pub const REQUEST_DURATION: &str = "a2a_request_duration_seconds";
-/// Open event streams.
-pub const STREAM_SUBSCRIBERS: &str = "a2a_stream_subscribers";
-/// Bytes of responses that are rendered, or about to be, and not yet taken by their clients.
-pub const RESPONSE_BYTES: &str = "a2a_response_bytes";
-/// Responses that wait until clients of their caller have read others, or for their turn to be rendered.
-pub const WAITING_RESPONSES: &str = "a2a_waiting_responses";
-/// Open connections.
-pub const CONNECTIONS: &str = "a2a_connections";
-/// Connections turned away because too many were open.
-pub const REFUSED_CONNECTIONS: &str = "a2a_refused_connections_total";
-/// Connections cut because their client took none of an answer for too long.
-pub const UNREAD_CONNECTIONS: &str = "a2a_unread_connections_total";
-/// Connections that ended before TLS was agreed on.
-pub const FAILED_HANDSHAKES: &str = "a2a_failed_handshakes_total";
+pub(crate) const AGENT_UP: &str = "a2a_agent_up";
+pub(crate) const REQUESTS: &str = "a2a_requests_total";
+pub(crate) const REQUEST_DURATION: &str = "a2a_request_duration_seconds";
+pub(crate) const STREAM_SUBSCRIBERS: &str = "a2a_stream_subscribers";
+pub(crate) const RESPONSE_BYTES: &str = "a2a_response_bytes";
+pub(crate) const WAITING_RESPONSES: &str = "a2a_waiting_responses";
+pub(crate) const CONNECTIONS: &str = "a2a_connections";
+pub(crate) const REFUSED_CONNECTIONS: &str = "a2a_refused_connections_total";
+pub(crate) const UNREAD_CONNECTIONS: &str = "a2a_unread_connections_total";
+pub(crate) const FAILED_HANDSHAKES: &str = "a2a_failed_handshakes_total";
 
 /// The description of each metric, for the exporter.
-pub const DESCRIPTIONS: &[(&str, &str)] = &[
+const DESCRIPTIONS: &[(&str, &str)] = &[
     (AGENT_UP, "1 for every agent that is served"),
     (REQUESTS, "A2A requests by operation, agent and outcome"),
     (REQUEST_DURATION, "Seconds from a request's headers to its response's headers"),

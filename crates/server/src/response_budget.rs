@@ -30,35 +30,18 @@ pub(crate) struct CallerUsage {
     rendering: Share,
 }
 
-pub(crate) struct ResponseBudget {
+/// The bytes of responses in flight, which can be read while the server runs.
+pub struct ResponseBudget {
     small: Arc<FairSemaphore<CallerId>>,
     large: Arc<FairSemaphore<CallerId>>,
     rendering: Arc<FairSemaphore<CallerId>>,
 }
 
-/// Reads how much is in flight, for tests and metrics.
-#[derive(Clone)]
-pub struct ResponseGauge(Arc<ResponseBudget>);
-
-impl ResponseGauge {
-    /// Bytes of responses that are rendered, or about to be, and not yet taken by their clients.
-    pub fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
-
-    /// Responses that wait until clients of their caller have read others, or for their turn to be rendered.
-    pub fn waiting(&self) -> usize {
-        self.0.waiting()
-    }
-}
-
-/// Bytes of one response; given back as the client takes them.
-pub(crate) struct ReservedBytes(Permit<CallerId>);
+/// Bytes of one response, given back as the client takes them; the last piece of it has all that is left.
+pub(crate) type ReservedBytes = Permit<CallerId>;
 
 /// A permit to read and render one large result; given back when dropped.
-pub(crate) struct RenderSlot {
-    _permit: Permit<CallerId>,
-}
+pub(crate) type RenderSlot = Permit<CallerId>;
 
 impl ResponseBudget {
     pub(crate) fn new(options: &Options) -> Self {
@@ -77,41 +60,37 @@ impl ResponseBudget {
         }
     }
 
-    pub(crate) fn gauge(self: &Arc<Self>) -> ResponseGauge {
-        ResponseGauge(Arc::clone(self))
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
+    /// Bytes of responses that are rendered, or about to be, and not yet taken by their clients.
+    pub fn bytes(&self) -> usize {
         self.small.taken() + self.large.taken()
     }
 
-    /// How many responses wait for the clients of their caller to read, or for their turn to be rendered.
-    pub(crate) fn waiting(&self) -> usize {
+    /// Responses that wait until clients of their caller have read others, or for their turn to be rendered.
+    pub fn waiting(&self) -> usize {
         self.small.waiting() + self.large.waiting() + self.rendering.waiting()
     }
 
     /// Reserves about so many bytes, if the budget has them at once.
     pub(crate) fn try_reserve(&self, identity: &CallerIdentity, bytes: usize) -> Option<ReservedBytes> {
         let (semaphore, share) = self.class(identity, bytes);
-        semaphore.try_acquire(share, bytes).map(ReservedBytes)
+        semaphore.try_acquire(share, bytes)
     }
 
     /// Reserves about so many bytes as soon as the budget has them.
     pub(crate) async fn reserve(&self, identity: &CallerIdentity, bytes: usize) -> ReservedBytes {
         let (semaphore, share) = self.class(identity, bytes);
-        ReservedBytes(semaphore.acquire(&identity.caller.id, share, bytes).await)
+        semaphore.acquire(&identity.caller.id, share, bytes).await
     }
 
     /// Reserves bytes of a response that cannot wait, whatever the limits.
     pub(crate) fn force(&self, identity: &CallerIdentity, bytes: usize) -> ReservedBytes {
         let (semaphore, share) = self.class(identity, bytes);
-        ReservedBytes(semaphore.force(share, bytes))
+        semaphore.force(share, bytes)
     }
 
     /// Waits for the caller's turn to have a large result rendered.
     pub(crate) async fn render_slot(&self, identity: &CallerIdentity) -> RenderSlot {
-        let usage = &identity.usage;
-        RenderSlot { _permit: self.rendering.acquire(&identity.caller.id, &usage.rendering, 1).await }
+        self.rendering.acquire(&identity.caller.id, &identity.usage.rendering, 1).await
     }
 
     fn class<'a>(
@@ -121,17 +100,5 @@ impl ResponseBudget {
     ) -> (&'a Arc<FairSemaphore<CallerId>>, &'a Share) {
         let usage = &identity.usage;
         if bytes <= SMALL { (&self.small, &usage.small) } else { (&self.large, &usage.large) }
-    }
-}
-
-impl ReservedBytes {
-    /// Corrects the estimate to the real length.
-    pub(crate) fn resize(&mut self, bytes: usize) {
-        self.0.resize(bytes);
-    }
-
-    /// Takes off the part of one piece; the last piece has all that is left.
-    pub(crate) fn split(&mut self, bytes: usize) -> Self {
-        Self(self.0.split(bytes))
     }
 }

@@ -12,7 +12,7 @@ use switchboard_engine::{
     Agent, AgentError, AgentScope, Caller, CallerId, Engine, FixedDirectory, Hosted, Manifest, Scopes, Settings,
     TaskHandle, Turn, Usage,
 };
-use switchboard_server::{Authenticator, CallerIdentity, NoAuthentication, Options, Server};
+use switchboard_server::{Authenticator, CallerIdentity, Options, Server};
 use switchboard_store::{Durability, SqliteStore};
 use switchboard_webhooks::Webhooks;
 use tokio::net::TcpListener;
@@ -161,7 +161,6 @@ impl World {
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let options = Options { public_base_url: "http://agents.test".to_owned(), open, ..Options::default() };
-        let authenticator: Arc<dyn Authenticator> = if open { Arc::new(NoAuthentication) } else { Arc::new(OneKey) };
         let allowlist = Allowlist::parse(["hook.test"], ["127.0.0.1/32"]).unwrap();
         // Nobody answers there, so that no test asks the real world for a name.
         let nameservers = vec![SocketAddr::from(([127, 0, 0, 1], 9))];
@@ -170,7 +169,7 @@ impl World {
         let out = Egress::new(out).unwrap();
         let webhooks = Webhooks::new(engine.clone(), store, out, Default::default()).await.unwrap();
         webhooks.start();
-        let server = Server::new(engine.clone(), options, authenticator).with_webhooks(webhooks);
+        let server = Server::new(engine.clone(), options, Arc::new(OneKey)).with_webhooks(webhooks);
         tokio::spawn(server.run(listener, stop.clone().cancelled_owned()));
         let stopped = stop.clone().cancelled_owned();
         tokio::spawn(async move {

@@ -61,11 +61,11 @@ impl Workspace {
         let Some((certificate, key)) = self.config.server.tls.files() else { return Ok(()) };
         let Err(errors) = Tls::open(certificate, key) else { return Ok(()) };
         let problem = |error: &TlsError| {
-            let key = match error.part() {
+            let key = match error.part {
                 TlsPart::Certificate => "server.tls.cert",
                 TlsPart::Key => "server.tls.key",
             };
-            Problem::new(origin_of(&self.settings, key), key, Mismatch::new(error.to_string(), error.right()))
+            Problem::new(origin_of(&self.settings, key), key, Mismatch::new(error.to_string(), error.right))
         };
         Err(Problems(errors.iter().map(problem).collect()))
     }

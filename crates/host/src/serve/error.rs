@@ -127,7 +127,7 @@ impl StartError {
 }
 
 fn sentences(errors: &[TlsError]) -> String {
-    let lines: Vec<String> = errors.iter().map(|error| format!("{error}: {}", error.right())).collect();
+    let lines: Vec<String> = errors.iter().map(|error| format!("{error}: {}", error.right)).collect();
     lines.join("\n")
 }
 

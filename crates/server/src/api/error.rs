@@ -9,9 +9,9 @@ use crate::edge::json_response;
 
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ApiError {
-    #[error("{0} for keys with the admin scope")]
-    NotAdmin(&'static str),
+pub(crate) enum ApiError {
+    #[error("webhooks are for keys with the admin scope")]
+    NotAdmin,
     #[error("this server was started without webhooks")]
     NoWebhooks,
     #[error("{name} is {given:?} and must be {wanted}")]
@@ -31,9 +31,9 @@ pub(super) enum ApiError {
 }
 
 impl ApiError {
-    pub(super) fn response(&self) -> Response<Body> {
+    pub(crate) fn response(&self) -> Response<Body> {
         let status = match self {
-            Self::NotAdmin(_) => StatusCode::FORBIDDEN,
+            Self::NotAdmin => StatusCode::FORBIDDEN,
             Self::NoWebhooks | Self::Missing { .. } => StatusCode::NOT_FOUND,
             Self::Parameter { .. } | Self::UnknownParameter { .. } | Self::Repeated(_) | Self::Query(_) => {
                 StatusCode::BAD_REQUEST

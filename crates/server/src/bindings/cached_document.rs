@@ -11,17 +11,13 @@ use super::response;
 use crate::{Body, State};
 
 pub(super) struct CachedDocument {
-    body: Bytes,
+    pub(super) body: Bytes,
     etag: HeaderValue,
 }
 
 impl CachedDocument {
     pub(super) fn new(body: Vec<u8>) -> Self {
         Self { etag: etag(&body), body: Bytes::from(body) }
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.body
     }
 
     /// The document, or 304 without a body if the client has it already.

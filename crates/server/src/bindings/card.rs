@@ -4,11 +4,12 @@ pub(super) mod describe;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::VARY;
 use http::{HeaderName, HeaderValue, Response};
 use parking_lot::Mutex;
 use switchboard_a2a::card::CardFormat;
-use switchboard_a2a::{Dialect, Error, ErrorKind, Version};
+use switchboard_a2a::{Dialect, Error, Version};
 use switchboard_engine::{Address, Caller, Hosted};
 
 use super::cached_document::CachedDocument;
@@ -32,28 +33,23 @@ struct Written {
 pub(super) fn answer(state: &State, address: &Address, context: &RequestContext) -> Response<Body> {
     let requested = RequestedVersion::read(&context.headers, context.query());
     let form = form(&requested, state.options.card_default);
-    let mut response = match written(state, address, form, &context.identity.caller) {
-        Ok(card) => found(state, context, form, &card),
-        Err(error) => {
-            let failed = Binding::Rest.failure(Dialect::V1, &error);
-            return measured(failed, Some(error.kind));
-        }
+    let (mut response, outcome) = match written(state, address, form, &context.identity.caller) {
+        Ok(card) => (found(state, context, form, &card), "ok"),
+        Err(error) => (Binding::Rest.failure(Dialect::V1, &error), response::outcome(error.kind)),
     };
-    response.headers_mut().insert(VARY, HeaderValue::from_static("A2A-Version"));
-    measured(response, None)
+    response.extensions_mut().insert(RequestLabels { method: "card", agent: None, outcome });
+    response
 }
 
-/// Writes the card into another response, and returns its agent.
-pub(super) fn write(
+/// The card's agent, and its bytes for another response.
+pub(super) fn public(
     state: &State,
     address: &Address,
     form: CardFormat,
     caller: &Caller,
-    out: &mut Vec<u8>,
-) -> Result<Arc<Hosted>, Error> {
+) -> Result<(Arc<Hosted>, Bytes), Error> {
     let card = written(state, address, form, caller)?;
-    out.extend_from_slice(card.document.bytes());
-    Ok(card.hosted.clone())
+    Ok((Arc::clone(&card.hosted), card.document.body.clone()))
 }
 
 fn form(requested: &RequestedVersion, default: CardDefault) -> CardFormat {
@@ -66,6 +62,7 @@ fn form(requested: &RequestedVersion, default: CardDefault) -> CardFormat {
 
 fn found(state: &State, context: &RequestContext, form: CardFormat, card: &Written) -> Response<Body> {
     let mut response = card.document.response(state, &context.headers);
+    response.headers_mut().insert(VARY, HeaderValue::from_static("A2A-Version"));
     let version = match form {
         CardFormat::V1 => Some(Version::V1),
         CardFormat::V03 | CardFormat::V03Rest => Some(Version::V03),
@@ -100,10 +97,4 @@ fn written(state: &State, address: &Address, form: CardFormat, caller: &Caller) 
     let written = Arc::new(Written { hosted, document: CachedDocument::new(card.encode(form)) });
     cards.push((address.clone(), form, written.clone()));
     Ok(written)
-}
-
-fn measured(mut response: Response<Body>, failed: Option<ErrorKind>) -> Response<Body> {
-    let outcome = failed.map_or("ok", response::outcome);
-    response.extensions_mut().insert(RequestLabels { method: "card", agent: None, outcome });
-    response
 }

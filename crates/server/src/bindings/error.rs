@@ -28,12 +28,3 @@ pub(super) fn from_engine(refusal: Refusal) -> Error {
         Refusal::Unavailable { problem, retry_after_ms } => Error::overloaded(problem, retry_after_ms),
     }
 }
-
-/// The error for a caller without a key at an address without an agent: it does not list agents.
-pub(super) fn unnamed_agent(asked: &str) -> Error {
-    let message = match asked {
-        "" => "no agent is the default here; name one: a key shows those it may call".to_owned(),
-        asked => format!("no agent {asked:?} here; a key shows those it may call"),
-    };
-    Error::with_message(ErrorKind::AgentNotFound, message)
-}

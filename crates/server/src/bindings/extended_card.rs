@@ -1,19 +1,34 @@
 //! The extended card, for authenticated callers: private skills too. An open server has no keys and so no such card.
 
-use switchboard_a2a::card::CardFormat;
-use switchboard_a2a::{Dialect, Error, ErrorKind};
-use switchboard_engine::Address;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use switchboard_a2a::card::{AgentCard, CardFormat};
+use switchboard_a2a::{Dialect, Error, ErrorKind, Operation};
+use switchboard_engine::{Address, Hosted};
 
 use super::card::{self, describe};
 use super::error::from_engine;
 use super::operation::{OperationCall, Reply};
 
-pub(super) fn answer(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<Reply, Error> {
-    let directory = call.state.engine.directory();
-    let caller = &call.identity.caller;
-    let options = &call.state.options;
-    let resolved = directory.resolve(&call.address, caller, None);
-    if options.open && (call.address == Address::Root || resolved.is_ok()) {
+/// Writes the card. `GetCard` writes the one that the caller may have: this one, or else the public one of the address.
+pub(super) fn answer(call: &mut OperationCall<'_>) -> Result<Reply, Error> {
+    let form = form(call.dialect);
+    let (hosted, json) = match extended(call) {
+        Ok((hosted, card)) => (hosted, Bytes::from(card.encode(form))),
+        Err(_) if call.operation == Operation::GetCard => {
+            card::public(call.state, &call.address, form, &call.identity.caller)?
+        }
+        Err(error) => return Err(error),
+    };
+    call.out.extend_from_slice(&json);
+    call.hosted = Some(hosted);
+    Ok(Reply::Written)
+}
+
+fn extended(call: &OperationCall<'_>) -> Result<(Arc<Hosted>, AgentCard), Error> {
+    let resolved = call.state.engine.directory().resolve(&call.address, &call.identity.caller, None);
+    if call.state.options.open && (call.address == Address::Root || resolved.is_ok()) {
         let not_offered = match call.dialect {
             Dialect::V1 => ErrorKind::UnsupportedOperation,
             Dialect::V03Rpc | Dialect::V03Rest => ErrorKind::ExtendedCardNotConfigured,
@@ -23,17 +38,7 @@ pub(super) fn answer(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<
     }
     let hosted = resolved.map_err(from_engine)?;
     let card = describe::agent(call.state, &call.address, &hosted, true);
-    call.hosted = Some(hosted);
-    out.extend_from_slice(&card.encode(form(call.dialect)));
-    Ok(Reply::Written)
-}
-
-/// Writes the card that the caller may have: this one, or else the public one of the address.
-pub(super) fn answer_or_public(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<Reply, Error> {
-    if answer(call, out).is_err() {
-        call.hosted = Some(card::write(call.state, &call.address, form(call.dialect), &call.identity.caller, out)?);
-    }
-    Ok(Reply::Written)
+    Ok((hosted, card))
 }
 
 fn form(dialect: Dialect) -> CardFormat {

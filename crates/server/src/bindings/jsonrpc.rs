@@ -40,13 +40,12 @@ pub(super) async fn answer(state: &Arc<State>, address: Address, mut context: Re
     let id = envelope.id;
     drop(body);
     let mut call = OperationCall::new(state, address, dialect, operation, &context, json);
-    let mut out = Vec::with_capacity(512);
-    jsonrpc::write_result_prefix(&id, &mut out);
+    jsonrpc::write_result_prefix(&id, &mut call.out);
     let result = {
-        let running = pin!(run(&mut call, context.query(), request, &mut out));
+        let running = pin!(run(&mut call, context.query(), request));
         until_revoked(&context.identity, running).await
     };
-    response::finish(call, Binding::Rpc(id), result, out)
+    response::finish(call, Binding::Rpc(id), result)
 }
 
 /// The decoded request, or what is wrong with it.
@@ -64,7 +63,6 @@ async fn run(
     call: &mut OperationCall<'_>,
     query: Option<&str>,
     request: Result<Request, Error>,
-    out: &mut Vec<u8>,
 ) -> Result<Reply, Error> {
     let request = request?;
     if let Some(query) = query {
@@ -72,10 +70,7 @@ async fn run(
         let named = pairs.iter().find(|(key, _)| key == "tenant").map(|(_, value)| value.as_str());
         call.address = tenant::resolve(call.address.clone(), named)?;
     }
-    if let Some(named) = request.tenant() {
-        call.address = tenant::resolve(call.address.clone(), Some(named))?;
-    }
-    call.perform(request, out).await
+    call.perform(request).await
 }
 
 fn refused(operation: Option<Operation>, dialect: Dialect, id: RpcId, error: &Error) -> Response<Body> {

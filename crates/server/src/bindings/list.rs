@@ -17,11 +17,7 @@ use crate::response_budget::SMALL;
 const PAGE_SIZE: u32 = 50;
 
 /// Writes a page. Version 0.3 leaves its form open: there it is the page of 1.0 with tasks of 0.3.
-pub(super) async fn answer(
-    call: &mut OperationCall<'_>,
-    request: ListRequest,
-    out: &mut Vec<u8>,
-) -> Result<Reply, Error> {
+pub(super) async fn answer(call: &mut OperationCall<'_>, request: ListRequest) -> Result<Reply, Error> {
     let (engine, caller) = (&call.state.engine, &call.identity.caller);
     let tokens = PageTokens::new(engine.secret(), &caller.id, &call.address, &request);
     let after = request.page_token.as_deref().map(|token| tokens.read(token)).transpose()?;
@@ -38,7 +34,7 @@ pub(super) async fn answer(
     let reserved = call.reserve(SMALL as u64).await?;
     let listing = engine.list(&call.address, caller, list).await.map_err(from_engine)?;
     let page = Page {
-        writer: ListWriter::begin(call.dialect, request.include_artifacts, std::mem::take(out)),
+        writer: ListWriter::begin(call.dialect, request.include_artifacts, std::mem::take(&mut call.out)),
         max_bytes: call.state.options.page,
         last: None,
         is_full: false,
@@ -50,8 +46,8 @@ pub(super) async fn answer(
         return render_large(call, page, tokens, page_size).await;
     }
     let page = page.fill().await?;
-    *out = page.end(&tokens, page_size);
-    Ok(render::written(call, reserved, out))
+    call.out = page.end(&tokens, page_size);
+    Ok(call.written(reserved))
 }
 
 /// A page that is being written.
@@ -121,5 +117,5 @@ async fn render_large(
         .await?;
     }
     let pieces = render::off_thread(move || Ok(split_into_pieces(page.end(&tokens, page_size)))).await?;
-    Ok(render::in_pieces(call, reserved, pieces))
+    Ok(call.in_pieces(reserved, pieces))
 }

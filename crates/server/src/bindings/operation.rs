@@ -13,7 +13,7 @@ use switchboard_engine::{Address, Cursor, Hosted, StreamEnd};
 use super::error::from_engine;
 use super::extensions::DeclaredExtensions;
 use super::sse::Events;
-use super::{cancel, extended_card, get, list, push, rest_files, send, stream, subscribe};
+use super::{cancel, extended_card, get, list, push, rest_files, send, stream, subscribe, tenant};
 use crate::edge::authenticate::AuthError;
 use crate::response_budget::ReservedBytes;
 use crate::{CallerIdentity, RequestContext, State};
@@ -35,6 +35,8 @@ pub(super) struct OperationCall<'a> {
     pub(super) reserved: Option<ReservedBytes>,
     /// A file of the request was base64 once, though its sender might have been one that encodes twice.
     pub(super) sent_files_once: bool,
+    /// Where a small result is written, behind what the binding puts before it.
+    pub(super) out: Vec<u8>,
 }
 
 /// What an operation answers.
@@ -68,31 +70,35 @@ impl<'a> OperationCall<'a> {
             hosted: None,
             reserved: None,
             sent_files_once: false,
+            out: Vec::with_capacity(512),
         }
     }
 
-    /// Performs the operation. A small result goes to `out`.
+    /// Performs the operation, at the address that its tenant may have selected.
     ///
     /// Sending is the hot path; the others are boxed so that their size is not carried along with every message.
-    pub(super) async fn perform(&mut self, request: Request, out: &mut Vec<u8>) -> Result<Reply, Error> {
+    pub(super) async fn perform(&mut self, request: Request) -> Result<Reply, Error> {
+        if let Some(named) = request.tenant() {
+            self.address = tenant::resolve(self.address.clone(), Some(named))?;
+        }
         match request {
             Request::Send(request) if self.operation == Operation::SendStreamingMessage => {
                 Box::pin(stream::answer(self, request)).await.map(events)
             }
-            Request::Send(request) => send::answer(self, request, out).await,
+            Request::Send(request) => send::answer(self, request).await,
             Request::Get { id, history_length, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                Box::pin(get::answer(self, &id, history_length, out)).await
+                Box::pin(get::answer(self, &id, history_length)).await
             }
             Request::List(request) => {
                 // At the root no extension is required: the list is of many agents' tasks, and one agent must not hide
                 // those of the others.
                 self.find_agent()?;
-                Box::pin(list::answer(self, request, out)).await
+                Box::pin(list::answer(self, request)).await
             }
             Request::Cancel { id, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                Box::pin(cancel::answer(self, &id, out)).await
+                Box::pin(cancel::answer(self, &id)).await
             }
             Request::Subscribe { id, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
@@ -100,12 +106,9 @@ impl<'a> OperationCall<'a> {
             }
             Request::Push(request) => {
                 Box::pin(self.find_agent_of(&push::task_of(&request))).await?;
-                Box::pin(push::answer(self, request, out)).await
+                Box::pin(push::answer(self, request)).await
             }
-            Request::ExtendedCard { .. } if self.operation == Operation::GetCard => {
-                extended_card::answer_or_public(self, out)
-            }
-            Request::ExtendedCard { .. } => extended_card::answer(self, out),
+            Request::ExtendedCard { .. } => extended_card::answer(self),
         }
     }
 

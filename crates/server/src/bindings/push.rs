@@ -30,7 +30,7 @@ pub(super) fn task_of(request: &PushRequest) -> TaskId {
 }
 
 /// Performs an operation on a task's webhooks.
-pub(super) async fn answer(call: &OperationCall<'_>, request: PushRequest, out: &mut Vec<u8>) -> Result<Reply, Error> {
+pub(super) async fn answer(call: &mut OperationCall<'_>, request: PushRequest) -> Result<Reply, Error> {
     let webhooks = offered(call)?;
     let (address, caller, dialect) = (&call.address, &call.identity.caller, call.dialect);
     let task = task_of(&request);
@@ -41,7 +41,7 @@ pub(super) async fn answer(call: &OperationCall<'_>, request: PushRequest, out: 
         }
         PushRequest::Get { id, .. } => webhooks.get(address, caller, &task, id.as_deref()).await,
         PushRequest::List { page_size, page_token, .. } => {
-            list(call, webhooks, &task, page_size, page_token.as_deref(), out).await?;
+            call.out.extend_from_slice(&list(call, webhooks, &task, page_size, page_token.as_deref()).await?);
             return Ok(Reply::Written);
         }
         PushRequest::Delete { id, .. } => {
@@ -49,19 +49,18 @@ pub(super) async fn answer(call: &OperationCall<'_>, request: PushRequest, out: 
             return Ok(Reply::Nothing);
         }
     };
-    out.extend_from_slice(&encode::encode_push_config(dialect, &found.map_err(from_engine)?));
+    call.out.extend_from_slice(&encode::encode_push_config(dialect, &found.map_err(from_engine)?));
     Ok(Reply::Written)
 }
 
-/// Writes a page. JSON-RPC of version 0.3 has no pages: there it is all of them.
+/// A page. JSON-RPC of version 0.3 has no pages: there it is all of them.
 async fn list(
     call: &OperationCall<'_>,
     webhooks: &Webhooks,
     task: &TaskId,
     page_size: Option<u32>,
     page_token: Option<&str>,
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
+) -> Result<Vec<u8>, Error> {
     let (address, caller) = (&call.address, &call.identity.caller);
     let mut after = WebhookKey(0);
     if call.dialect == Dialect::V03Rpc {
@@ -72,8 +71,7 @@ async fn list(
             let Some(next) = next else { break };
             after = next;
         }
-        out.extend_from_slice(&encode::encode_push_list(call.dialect, &configs, ""));
-        return Ok(());
+        return Ok(encode::encode_push_list(call.dialect, &configs, ""));
     }
     let tokens = PageTokens::of_webhooks(call.state.engine.secret(), &caller.id, address, task);
     if let Some(token) = page_token {
@@ -83,8 +81,7 @@ async fn list(
     let page_size = usize::try_from(page_size.unwrap_or(PAGE_SIZE)).unwrap_or(usize::MAX);
     let (configs, next) = webhooks.list(address, caller, task, after, page_size).await.map_err(from_engine)?;
     let token = next.map(|WebhookKey(key)| tokens.write((Timestamp(0), TaskKey(key)))).unwrap_or_default();
-    out.extend_from_slice(&encode::encode_push_list(call.dialect, &configs, &token));
-    Ok(())
+    Ok(encode::encode_push_list(call.dialect, &configs, &token))
 }
 
 /// A webhook that came with a message: as it was sent, and ready to be stored with the message.

@@ -2,11 +2,11 @@
 
 use http::{HeaderMap, Response};
 use switchboard_a2a::jsonrpc::{self, RpcId};
-use switchboard_a2a::{Dialect, Error, Operation};
+use switchboard_a2a::{Dialect, Error, ErrorKind, Operation};
 use switchboard_engine::{Address, Caller, Error as Refusal};
 
 use super::dialect::{self, RequestedVersion};
-use super::error::{from_engine, unnamed_agent};
+use super::error::from_engine;
 use super::response::{self, Binding};
 use super::routes::Route;
 use crate::{Body, State};
@@ -52,7 +52,12 @@ pub(super) fn unknown_agent(state: &State, address: &Address, caller: &Caller) -
     let for_caller = directory.resolve(address, caller, None).err();
     Some(match for_caller {
         Some(Refusal::AgentNotFound { asked, known }) if known.is_empty() && caller.id == state.anonymous.caller.id => {
-            unnamed_agent(&asked)
+            // A caller without a key gets no list of agents.
+            let message = match &*asked {
+                "" => "no agent is the default here; name one: a key shows those it may call".to_owned(),
+                asked => format!("no agent {asked:?} here; a key shows those it may call"),
+            };
+            Error::with_message(ErrorKind::AgentNotFound, message)
         }
         refusal => from_engine(refusal.unwrap_or(for_all)),
     })

@@ -9,7 +9,7 @@ use switchboard_engine::TaskReading;
 
 use super::error::from_engine;
 use super::operation::{OperationCall, Reply};
-use super::task::{self, TaskStyle};
+use super::task::TaskStyle;
 use crate::body::split_into_pieces;
 use crate::response_budget::{RenderSlot, ReservedBytes, SMALL};
 use crate::state::stopping;
@@ -52,82 +52,78 @@ impl OperationCall<'_> {
     async fn read(&self, id: &TaskId) -> Result<TaskReading, Error> {
         self.state.engine.get(&self.address, &self.identity.caller, id).await.map_err(from_engine)
     }
-}
 
-/// Renders a large task that is known by its id and size: it is read once the budget has room for it.
-pub(super) async fn large_task(
-    call: &mut OperationCall<'_>,
-    id: &TaskId,
-    bytes: u64,
-    style: TaskStyle,
-    out: &mut Vec<u8>,
-) -> Result<Reply, Error> {
-    let reserved = call.reserve(bytes).await?;
-    let slot = call.render_slot().await?;
-    let reading = call.read(id).await?;
-    render_task(call, (reserved, Some(slot)), style, reading, out).await
-}
-
-/// Renders the task that an operation has come to. It is done, so the caller gets it even during a graceful shutdown; a
-/// large one that has to wait for the budget is dropped and read again, so that waiting responses hold no memory.
-pub(super) async fn task(
-    call: &mut OperationCall<'_>,
-    id: &TaskId,
-    style: TaskStyle,
-    reading: TaskReading,
-    out: &mut Vec<u8>,
-) -> Result<Reply, Error> {
-    let bytes = reading.bytes();
-    if bytes > SMALL as u64 {
-        return Box::pin(large_outcome(call, id, style, reading, out)).await;
+    /// Renders a large task that is known by its id and size: it is read once the budget has room for it.
+    pub(super) async fn render_stored(&mut self, id: &TaskId, bytes: u64, style: TaskStyle) -> Result<Reply, Error> {
+        let reserved = self.reserve(bytes).await?;
+        let slot = self.render_slot().await?;
+        let reading = self.read(id).await?;
+        self.render_off_thread(reserved, Some(slot), style, reading).await
     }
-    let reserved = call.reserve(bytes).await;
-    let reserved = reserved.unwrap_or_else(|_| call.state.responses.force(call.identity, SMALL));
-    task::write(call.wire(), style, reading, out)?;
-    Ok(written(call, reserved, out))
-}
 
-async fn large_outcome(
-    call: &mut OperationCall<'_>,
-    id: &TaskId,
-    style: TaskStyle,
-    reading: TaskReading,
-    out: &mut Vec<u8>,
-) -> Result<Reply, Error> {
-    let bytes = usize::try_from(reading.bytes()).unwrap_or(usize::MAX);
-    let responses = &call.state.responses;
-    let (reserved, reading) = match responses.try_reserve(call.identity, bytes) {
-        Some(reserved) => (reserved, Some(reading)),
-        None => {
-            drop(reading);
-            let reserved = call.reserve(bytes as u64).await;
-            (reserved.unwrap_or_else(|_| responses.force(call.identity, bytes)), None)
+    /// Renders the task that an operation has come to. It is done, so the caller gets it even during a graceful
+    /// shutdown.
+    pub(super) async fn render(&mut self, id: &TaskId, style: TaskStyle, reading: TaskReading) -> Result<Reply, Error> {
+        let bytes = reading.bytes();
+        if bytes > SMALL as u64 {
+            return Box::pin(self.render_large(id, style, reading)).await;
         }
-    };
-    let slot = call.render_slot().await.ok();
-    let reading = match reading {
-        Some(reading) => reading,
-        None => call.read(id).await?,
-    };
-    render_task(call, (reserved, slot), style, reading, out).await
-}
+        let reserved = self.reserve(bytes).await;
+        let reserved = reserved.unwrap_or_else(|_| self.state.responses.force(self.identity, SMALL));
+        style.write(reading, &mut self.out)?;
+        Ok(self.written(reserved))
+    }
 
-async fn render_task(
-    call: &mut OperationCall<'_>,
-    (reserved, slot): (ReservedBytes, Option<RenderSlot>),
-    style: TaskStyle,
-    reading: TaskReading,
-    out: &mut Vec<u8>,
-) -> Result<Reply, Error> {
-    let wire = call.wire();
-    let mut bytes = std::mem::take(out);
-    let pieces = off_thread(move || {
-        task::write(wire, style, reading, &mut bytes)?;
-        let pieces = split_into_pieces(bytes);
-        drop(slot);
-        Ok(pieces)
-    });
-    Ok(in_pieces(call, reserved, pieces.await?))
+    /// A large task that has to wait for the budget is dropped and read again, so that waiting responses hold no memory.
+    async fn render_large(&mut self, id: &TaskId, style: TaskStyle, reading: TaskReading) -> Result<Reply, Error> {
+        let bytes = usize::try_from(reading.bytes()).unwrap_or(usize::MAX);
+        let responses = &self.state.responses;
+        let (reserved, reading) = match responses.try_reserve(self.identity, bytes) {
+            Some(reserved) => (reserved, Some(reading)),
+            None => {
+                drop(reading);
+                let reserved = self.reserve(bytes as u64).await;
+                (reserved.unwrap_or_else(|_| responses.force(self.identity, bytes)), None)
+            }
+        };
+        let slot = self.render_slot().await.ok();
+        let reading = match reading {
+            Some(reading) => reading,
+            None => self.read(id).await?,
+        };
+        self.render_off_thread(reserved, slot, style, reading).await
+    }
+
+    async fn render_off_thread(
+        &mut self,
+        reserved: ReservedBytes,
+        slot: Option<RenderSlot>,
+        style: TaskStyle,
+        reading: TaskReading,
+    ) -> Result<Reply, Error> {
+        let mut bytes = std::mem::take(&mut self.out);
+        let pieces = off_thread(move || {
+            style.write(reading, &mut bytes)?;
+            let pieces = split_into_pieces(bytes);
+            drop(slot);
+            Ok(pieces)
+        });
+        Ok(self.in_pieces(reserved, pieces.await?))
+    }
+
+    /// A small result that is in the buffer.
+    pub(super) fn written(&mut self, mut reserved: ReservedBytes) -> Reply {
+        reserved.resize(self.out.len());
+        self.reserved = Some(reserved);
+        Reply::Written
+    }
+
+    /// A large result.
+    pub(super) fn in_pieces(&mut self, mut reserved: ReservedBytes, pieces: VecDeque<Bytes>) -> Reply {
+        reserved.resize(pieces.iter().map(Bytes::len).sum());
+        self.reserved = Some(reserved);
+        Reply::Large(pieces)
+    }
 }
 
 /// Runs what takes the processor for a while off the async threads.
@@ -139,18 +135,4 @@ pub(super) async fn off_thread<T: Send + 'static>(
         tracing::error!(%error, "a large response could not be rendered, this is a bug");
         Err(Error::new(ErrorKind::Internal))
     })
-}
-
-/// A small result that is in the buffer.
-pub(super) fn written(call: &mut OperationCall<'_>, mut reserved: ReservedBytes, out: &[u8]) -> Reply {
-    reserved.resize(out.len());
-    call.reserved = Some(reserved);
-    Reply::Written
-}
-
-/// A large result.
-pub(super) fn in_pieces(call: &mut OperationCall<'_>, mut reserved: ReservedBytes, pieces: VecDeque<Bytes>) -> Reply {
-    reserved.resize(pieces.iter().map(Bytes::len).sum());
-    call.reserved = Some(reserved);
-    Reply::Large(pieces)
 }

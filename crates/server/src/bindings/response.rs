@@ -88,13 +88,9 @@ fn plain(status: StatusCode, media_type: HeaderValue, version: Version, body: Bo
     response
 }
 
-pub(super) fn finish(
-    mut call: OperationCall<'_>,
-    binding: Binding,
-    result: Result<Reply, Error>,
-    mut out: Vec<u8>,
-) -> Response<Body> {
+pub(super) fn finish(mut call: OperationCall<'_>, binding: Binding, result: Result<Reply, Error>) -> Response<Body> {
     let (dialect, operation) = (call.dialect, call.operation);
+    let mut out = std::mem::take(&mut call.out);
     let is_rest = matches!(binding, Binding::Rest);
     // The end of the envelope that the result stands in.
     let suffix: &'static [u8] = if is_rest { b"" } else { b"}" };

@@ -10,7 +10,7 @@ use super::dialect::{self, RequestedVersion};
 use super::operation::{OperationCall, Reply, until_revoked};
 use super::response::{self, Binding};
 use super::routes::Rest;
-use super::{limits, percent, tenant};
+use super::{limits, percent};
 use crate::{Body, RequestContext, State};
 
 pub(super) async fn answer(state: &Arc<State>, path: Rest, mut context: RequestContext) -> Response<Body> {
@@ -24,20 +24,14 @@ pub(super) async fn answer(state: &Arc<State>, path: Rest, mut context: RequestC
     };
     let body = std::mem::take(&mut context.body);
     let mut call = OperationCall::new(state, path.address.clone(), dialect, operation, &context, body);
-    let mut out = Vec::with_capacity(512);
     let result = {
-        let running = pin!(run(&mut call, &path, &context, &mut out));
+        let running = pin!(run(&mut call, &path, &context));
         until_revoked(&context.identity, running).await
     };
-    response::finish(call, Binding::Rest, result, out)
+    response::finish(call, Binding::Rest, result)
 }
 
-async fn run(
-    call: &mut OperationCall<'_>,
-    path: &Rest,
-    context: &RequestContext,
-    out: &mut Vec<u8>,
-) -> Result<Reply, Error> {
+async fn run(call: &mut OperationCall<'_>, path: &Rest, context: &RequestContext) -> Result<Reply, Error> {
     limits::depth(&call.state.options, "", &call.json)?;
     let query = percent::query(context.query())?;
     let parts = RestParts {
@@ -48,10 +42,7 @@ async fn run(
         body: &call.json,
     };
     let request = decode_rest(call.dialect, call.operation, parts)?;
-    if let Some(named) = request.tenant() {
-        call.address = tenant::resolve(call.address.clone(), Some(named))?;
-    }
-    call.perform(request, out).await
+    call.perform(request).await
 }
 
 /// In version 0.3 the body is the configuration alone, so the id of a new one stands in the query.

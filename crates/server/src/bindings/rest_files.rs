@@ -15,7 +15,7 @@ use switchboard_a2a::{Dialect, Error, Message, RestFiles};
 use switchboard_engine::{AgentName, Hosted};
 
 use super::operation::OperationCall;
-use super::task::WireFormat;
+use super::task::{TaskForm, TaskStyle};
 use crate::State;
 
 /// How httpx introduces itself unless its user changes that; the SDK adds nothing of its own.
@@ -43,9 +43,9 @@ impl OperationCall<'_> {
         self.writes_files_of(self.hosted.as_deref())
     }
 
-    /// How the caller is written a task of its agent.
-    pub(super) fn wire(&self) -> WireFormat {
-        WireFormat { dialect: self.dialect, files_twice: self.writes_files_twice() }
+    /// How the caller gets a task of its agent.
+    pub(super) fn style(&self, form: TaskForm, history_length: Option<u32>) -> TaskStyle {
+        TaskStyle { dialect: self.dialect, form, history_length, files_twice: self.writes_files_twice() }
     }
 
     /// The same for the files of a list, which at the root is of many agents' tasks.

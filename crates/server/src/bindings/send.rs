@@ -1,28 +1,22 @@
 //! Blocking send: sending a message and waiting for one answer. Streaming shares parts of it.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode, rest_files};
 use switchboard_engine::{
-    Address, Error as Refusal, Hosted, IncomingMessage, RoutingHints, RoutingRequest, SendResult, Submitted,
+    Address, Error as Refusal, IncomingMessage, RoutingHints, RoutingRequest, SendResult, Submitted,
 };
 
 use super::operation::{OperationCall, Reply};
-use super::task::{TaskForm, TaskStyle};
-use super::{limits, push, render};
+use super::task::TaskForm;
+use super::{limits, push};
 
 /// The longest idempotency key that is kept.
 const KEY_BYTES: usize = 255;
 
 /// Writes the task or the direct reply.
-pub(super) async fn answer(
-    call: &mut OperationCall<'_>,
-    mut request: SendRequest,
-    out: &mut Vec<u8>,
-) -> Result<Reply, Error> {
+pub(super) async fn answer(call: &mut OperationCall<'_>, mut request: SendRequest) -> Result<Reply, Error> {
     find_agent(call, &request).await?;
     call.read_files(&mut request.message)?;
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
@@ -35,14 +29,13 @@ pub(super) async fn answer(
             let id = submitted.id().clone();
             // Dropped because it holds the task in memory.
             drop(submitted);
-            let style = TaskStyle { form: TaskForm::Sent, history_length };
-            render::task(call, &id, style, reading, out).await
+            call.render(&id, call.style(TaskForm::Sent, history_length), reading).await
         }
         SendResult::Message(mut message) => {
             if call.writes_files_twice() {
                 rest_files::add_layer(&mut message);
             }
-            out.extend_from_slice(&encode::encode_send_message(call.dialect, &message));
+            call.out.extend_from_slice(&encode::encode_send_message(call.dialect, &message));
             Ok(Reply::Written)
         }
     }
@@ -77,7 +70,8 @@ pub(super) async fn submit(
     limits::parts(&call.state.options, &request.message)?;
     let configuration = request.configuration.unwrap_or_default();
     let mut idempotency_key = key(call)?;
-    let by_message_id = idempotency_key.is_none() && dedupes(call.hosted.as_ref());
+    let by_message_id =
+        idempotency_key.is_none() && call.hosted.as_ref().is_some_and(|hosted| hosted.switches.dedupe_message_id);
     let message_id = by_message_id.then(|| request.message.message_id.to_string());
     if let Some(id) = &message_id {
         idempotency_key = Some(format!("message:{id}"));
@@ -109,10 +103,6 @@ pub(super) async fn submit(
         }
         (refusal, _) => push::refused_message(call.dialect, refusal),
     })
-}
-
-fn dedupes(hosted: Option<&Arc<Hosted>>) -> bool {
-    hosted.is_some_and(|hosted| hosted.switches.dedupe_message_id)
 }
 
 fn key(call: &OperationCall<'_>) -> Result<Option<String>, Error> {

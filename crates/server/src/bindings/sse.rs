@@ -40,9 +40,9 @@ pub(super) struct Events {
     pub(super) history_length: Option<u32>,
     /// Whether the reader expects base64 of base64.
     pub(super) files_twice: bool,
-    /// The stream slot, given back at its end.
-    pub(super) slot: StreamSlot,
-    /// Reserved bytes for the first frame, where it is large.
+    /// Given back at the end.
+    pub(super) _slot: StreamSlot,
+    /// Reserved bytes for what is sent next: at first the first frame, where it is large.
     pub(super) reserved: Option<ReservedBytes>,
 }
 
@@ -79,20 +79,15 @@ pub(super) fn response(
     events: Events,
 ) -> Response<Body> {
     let ping = state.options.ping;
-    let Events { source, until, history_length, files_twice, slot, reserved } = events;
     let stream = EventStream {
-        source,
-        until,
-        history_length,
-        frames: Frames { files_twice, ..Frames::new(dialect, binding) },
+        frames: Frames { files_twice: events.files_twice, ..Frames::new(dialect, binding) },
+        events,
         identity: identity.clone(),
         drained: state.engine.drained().clone(),
         ended: false,
         ping,
         quiet_until: Instant::now() + ping,
         responses: Arc::clone(&state.responses),
-        reserved,
-        _slot: slot,
     };
     let chunks = futures_util::stream::unfold(stream, |mut stream| async move {
         let chunk = stream.next().await?;
@@ -110,9 +105,7 @@ pub(super) fn failure(dialect: Dialect, binding: Binding, failed: &Error) -> Res
 }
 
 struct EventStream {
-    source: Source,
-    until: StreamEnd,
-    history_length: Option<u32>,
+    events: Events,
     frames: Frames,
     identity: Arc<CallerIdentity>,
     /// The kernel has stopped, and the log will not go on.
@@ -122,9 +115,6 @@ struct EventStream {
     ping: Duration,
     quiet_until: Instant,
     responses: Arc<ResponseBudget>,
-    /// Reserved bytes for the next chunk.
-    reserved: Option<ReservedBytes>,
-    _slot: StreamSlot,
 }
 
 /// The next events of a log; none at its end.
@@ -159,16 +149,16 @@ impl EventStream {
             if let Some(bytes) = self.first_frame().await {
                 return Some(self.chunk(bytes));
             }
-            if matches!(self.source, Source::Over) {
+            if matches!(self.events.source, Source::Over) {
                 return None;
             }
             let events = tokio::select! {
                 biased;
                 () = self.identity.revoked.cancelled() => return None,
-                events = self.source.next_events() => events,
+                events = self.events.source.next_events() => events,
                 () = tokio::time::sleep_until(self.quiet_until) => {
                     // What was read was not for this stream, and the next event may take hours.
-                    self.reserved = None;
+                    self.events.reserved = None;
                     return Some((PING, None));
                 }
             };
@@ -184,7 +174,7 @@ impl EventStream {
     /// Reserves what will be copied next: the first frame, or events that are no longer in memory. Those in memory are
     /// shared by all streams, and reserved when they come.
     async fn reserve_next(&mut self) -> Option<()> {
-        let bytes = match &self.source {
+        let bytes = match &self.events.source {
             Source::Task { first: Some(_), stream, .. } => usize::try_from(stream.task_bytes()).unwrap_or(usize::MAX),
             Source::Task { stream, .. } => stream.unread_bytes(),
             Source::Undecided(_) | Source::Message(_) | Source::Over => 0,
@@ -194,29 +184,29 @@ impl EventStream {
 
     /// Reserves bytes unless some are reserved; none if the stream has to end instead.
     async fn reserve(&mut self, bytes: usize) -> Option<()> {
-        if bytes == 0 || self.reserved.is_some() {
+        if bytes == 0 || self.events.reserved.is_some() {
             return Some(());
         }
         if let Some(reserved) = self.responses.try_reserve(&self.identity, bytes) {
-            self.reserved = Some(reserved);
+            self.events.reserved = Some(reserved);
             return Some(());
         }
         tokio::select! {
             biased;
             () = self.identity.revoked.cancelled() => None,
             reserved = Box::pin(self.responses.reserve(&self.identity, bytes)) => {
-                self.reserved = Some(reserved);
+                self.events.reserved = Some(reserved);
                 Some(())
             }
             () = self.drained.cancelled() => {
-                self.reserved = Some(self.responses.force(&self.identity, bytes));
+                self.events.reserved = Some(self.responses.force(&self.identity, bytes));
                 Some(())
             }
         }
     }
 
     fn chunk(&mut self, bytes: Vec<u8>) -> StreamItem {
-        let mut reserved = self.reserved.take();
+        let mut reserved = self.events.reserved.take();
         if let Some(reserved) = &mut reserved {
             reserved.resize(bytes.len());
         }
@@ -227,18 +217,18 @@ impl EventStream {
     async fn first_frame(&mut self) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let dialect = self.frames.dialect;
-        match &mut self.source {
+        match &mut self.events.source {
             Source::Message(message) => {
                 if self.frames.files_twice {
                     rest_files::add_layer(&mut **message);
                 }
                 self.frames.result(None, &encode::encode_send_message(dialect, message), &mut bytes);
-                self.source = Source::Over;
+                self.events.source = Source::Over;
                 return Some(bytes);
             }
             Source::Task { first, stream, .. } => {
                 let (cursor, mut snapshot) = *first.take()?;
-                task::trim(&mut snapshot, self.history_length);
+                task::trim(&mut snapshot, self.events.history_length);
                 if self.frames.files_twice {
                     rest_files::add_layer(&mut snapshot);
                 }
@@ -258,14 +248,14 @@ impl EventStream {
                     Ok(encoded) => self.frames.result(Some(cursor), &encoded, &mut bytes),
                     Err(failed) => {
                         self.frames.error(&failed, &mut bytes);
-                        self.source = Source::Over;
+                        self.events.source = Source::Over;
                         return Some(bytes);
                     }
                 }
             }
             Source::Undecided(_) | Source::Over => return None,
         }
-        if let Some(events) = self.source.next_events().now_or_never() {
+        if let Some(events) = self.events.source.next_events().now_or_never() {
             self.write(events, &mut bytes);
         }
         Some(bytes)
@@ -277,23 +267,23 @@ impl EventStream {
             Ok(Some(events)) => {
                 out.reserve(events.iter().map(|event| event.line.len() + AROUND_EVENT).sum());
                 for event in &events {
-                    let before = self.source.advance(event.seq);
-                    if let Err(failed) = self.frames.event(event, before, self.until, out) {
+                    let before = self.events.source.advance(event.seq);
+                    if let Err(failed) = self.frames.event(event, before, self.events.until, out) {
                         self.frames.error(&failed, out);
-                        self.source = Source::Over;
+                        self.events.source = Source::Over;
                         return;
                     }
-                    self.ended |= self.until.ends_at(event.kind);
+                    self.ended |= self.events.until.ends_at(event.kind);
                 }
             }
             Ok(None) | Err(_) if self.drained.is_cancelled() && !self.ended => {
                 out.extend_from_slice(RECONNECT);
-                self.source = Source::Over;
+                self.events.source = Source::Over;
             }
-            Ok(None) => self.source = Source::Over,
+            Ok(None) => self.events.source = Source::Over,
             Err(refusal) => {
                 self.frames.error(&from_engine(refusal), out);
-                self.source = Source::Over;
+                self.events.source = Source::Over;
             }
         }
     }

@@ -14,41 +14,38 @@ pub(super) enum TaskForm {
     Sent,
 }
 
-/// How a task is rendered: its form, and how much history it keeps.
-#[derive(Clone, Copy)]
-pub(super) struct TaskStyle {
-    pub(super) form: TaskForm,
-    pub(super) history_length: Option<u32>,
-}
-
-/// How a task is written for a caller.
+/// How a task is rendered for a caller.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WireFormat {
+pub(super) struct TaskStyle {
     pub(super) dialect: Dialect,
+    pub(super) form: TaskForm,
+    /// How much history it keeps.
+    pub(super) history_length: Option<u32>,
     /// Whether files get a second layer of base64.
     pub(super) files_twice: bool,
 }
 
-/// Writes a task. v1.0 with its whole history goes out as it is stored.
-pub(super) fn write(wire: WireFormat, style: TaskStyle, reading: TaskReading, out: &mut Vec<u8>) -> Result<(), Error> {
-    let TaskStyle { form, history_length } = style;
-    let dialect = wire.dialect;
-    if let (Dialect::V1, TaskReading::Encoded(json), None) = (dialect, &reading, history_length) {
-        out.reserve(json.len() + 16);
-        write_v1(form, json, out);
-        return Ok(());
+impl TaskStyle {
+    /// Writes a task. v1.0 with its whole history goes out as it is stored.
+    pub(super) fn write(self, reading: TaskReading, out: &mut Vec<u8>) -> Result<(), Error> {
+        let Self { dialect, form, history_length, files_twice } = self;
+        if let (Dialect::V1, TaskReading::Encoded(json), None) = (dialect, &reading, history_length) {
+            out.reserve(json.len() + 16);
+            write_v1(form, json, out);
+            return Ok(());
+        }
+        let mut task = reading.into_task().map_err(from_engine)?;
+        trim(&mut task, history_length);
+        if files_twice {
+            rest_files::add_layer(&mut task);
+        }
+        match (dialect, form) {
+            (Dialect::V1, _) => write_v1(form, &encode::encode_task(dialect, &task), out),
+            (_, TaskForm::Bare) => out.extend_from_slice(&encode::encode_task(dialect, &task)),
+            (_, TaskForm::Sent) => out.extend_from_slice(&encode::encode_send_task(dialect, &task)),
+        }
+        Ok(())
     }
-    let mut task = reading.into_task().map_err(from_engine)?;
-    trim(&mut task, history_length);
-    if wire.files_twice {
-        rest_files::add_layer(&mut task);
-    }
-    match (dialect, form) {
-        (Dialect::V1, _) => write_v1(form, &encode::encode_task(dialect, &task), out),
-        (_, TaskForm::Bare) => out.extend_from_slice(&encode::encode_task(dialect, &task)),
-        (_, TaskForm::Sent) => out.extend_from_slice(&encode::encode_send_task(dialect, &task)),
-    }
-    Ok(())
 }
 
 /// Leaves as much history as was asked for: absent is all, zero is none, otherwise the newest.

@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::connection::{self, ConnectionSlot, Phase, Protocols};
-use super::load_shedding;
+use super::early_response::{self, CONCURRENT_REJECTIONS};
 use crate::CurrentState;
 use crate::metric_definitions as metric;
 
@@ -35,7 +35,7 @@ impl AcceptLoop {
         Self {
             protocols: Arc::new(Protocols::new(options)),
             connection_slots: Arc::new(Semaphore::new(options.connections.min(Semaphore::MAX_PERMITS))),
-            rejection_slots: Arc::new(Semaphore::new(load_shedding::CONCURRENT_REJECTIONS)),
+            rejection_slots: Arc::new(Semaphore::new(CONCURRENT_REJECTIONS)),
             accept_errors: AcceptErrors::default(),
             connections: TaskTracker::new(),
             current_state: Arc::clone(current_state),
@@ -70,15 +70,21 @@ impl AcceptLoop {
                 self.connections.spawn(connection::serve(stream, peer, current_state, protocols, phase, slot));
                 return;
             }
-            (None, _) => load_shedding::address_limit_message(options.connections_per_address),
-            (Some(_), Err(_)) => load_shedding::total_limit_message(options.connections),
+            (None, _) => format!(
+                "this address has {} connections open, as many as limits.connectionsPerAddress allows, close some first",
+                options.connections_per_address
+            ),
+            (Some(_), Err(_)) => format!(
+                "{} connections are open, as many as limits.connections allows, try again later",
+                options.connections
+            ),
         };
         metrics::counter!(metric::REFUSED_CONNECTIONS).increment(1);
         // Inside TLS an answer would cost a handshake, which is more than a full server has to spare.
         if options.tls.is_none()
             && let Ok(slot) = Arc::clone(&self.rejection_slots).try_acquire_owned()
         {
-            self.connections.spawn(load_shedding::reject(stream, message, slot));
+            self.connections.spawn(early_response::shed(stream, message, slot));
         }
     }
 }

@@ -5,43 +5,35 @@
 //! never reads its response.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
-/// What a connection does. Each field is read for itself, so no ordering is needed between them.
+use parking_lot::Mutex;
+
+/// What a connection does. The lock is hardly ever contended: over HTTP/1 all that note anything here are one task.
 #[derive(Debug, Default)]
-pub(crate) struct Activity {
-    /// Requests whose response is not yet sent.
-    in_flight: AtomicUsize,
-    requests: AtomicUsize,
-    /// Whether bytes of an incomplete request head were read.
-    partial: AtomicBool,
-    /// Whether it speaks HTTP/2, where bytes between requests are ordinary.
-    multiplexed: AtomicBool,
-    /// Pieces of response bodies that are ready and not yet sent.
-    unsent: AtomicUsize,
-    /// Changes whenever some of these bytes are sent. HTTP/2 control frames do not count: a client that reads no
-    /// responses may well go on sending pings.
-    progress: AtomicUsize,
-    /// Whether the socket took no more bytes when it was last given some.
-    blocked: AtomicBool,
-    /// Changes whenever the socket takes bytes.
-    written: AtomicUsize,
-    /// Bytes to read and discard in the lingering close, because the client was refused while sending them.
-    linger: AtomicUsize,
-}
+pub(crate) struct Activity(Mutex<ActivitySnapshot>);
 
 /// The activity at one moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ActivitySnapshot {
+pub(super) struct ActivitySnapshot {
+    /// Requests whose response is not yet sent.
     pub(super) in_flight: usize,
     pub(super) requests: usize,
+    /// Whether bytes of an incomplete request head were read.
     pub(super) partial: bool,
+    /// Whether it speaks HTTP/2, where bytes between requests are ordinary.
     pub(super) multiplexed: bool,
+    /// Pieces of response bodies that are ready and not yet sent.
     pub(super) unsent: usize,
+    /// Changes whenever some of these bytes are sent. HTTP/2 control frames do not count: a client that reads no
+    /// responses may well go on sending pings.
     pub(super) progress: usize,
+    /// Whether the socket took no more bytes when it was last given some.
     pub(super) blocked: bool,
+    /// Changes whenever the socket takes bytes.
     pub(super) written: usize,
+    /// Bytes to read and discard in the lingering close, because the client was refused while sending them.
+    linger: usize,
 }
 
 /// A request in flight; dropped when its response is sent.
@@ -52,87 +44,77 @@ pub(crate) struct UnsentPiece(Arc<Activity>);
 
 impl Activity {
     /// A request's head is complete.
-    pub(crate) fn begin(self: &Arc<Self>, multiplexed: bool) -> InFlight {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        self.partial.store(false, Ordering::Relaxed);
-        if multiplexed {
-            self.multiplexed.store(true, Ordering::Relaxed);
-        }
+    pub(super) fn begin(self: &Arc<Self>, multiplexed: bool) -> InFlight {
+        let mut now = self.0.lock();
+        now.in_flight += 1;
+        now.requests = now.requests.wrapping_add(1);
+        now.partial = false;
+        now.multiplexed |= multiplexed;
         InFlight(Arc::clone(self))
     }
 
     /// A request's body is complete; what was read for it is no partial head.
-    pub(crate) fn body_is_read(&self) {
-        self.partial.store(false, Ordering::Relaxed);
+    pub(super) fn body_is_read(&self) {
+        self.0.lock().partial = false;
     }
 
     /// Asks for a lingering close: the client is refused while it is still sending, and should be able to read why.
     pub(super) fn linger(&self, bytes: usize) {
-        self.linger.store(bytes, Ordering::Relaxed);
+        self.0.lock().linger = bytes;
     }
 
-    /// Whether the connection ends with a lingering close. HTTP/2 ends the one request and not the connection.
-    pub(super) fn is_lingering(&self) -> bool {
-        self.linger.load(Ordering::Relaxed) > 0 && !self.multiplexed.load(Ordering::Relaxed)
-    }
-
-    /// The bytes to discard then.
-    pub(super) fn lingering_bytes(&self) -> usize {
-        self.linger.load(Ordering::Relaxed)
+    /// The bytes to discard if the connection ends with a lingering close. HTTP/2 ends the one request and not the
+    /// connection.
+    pub(super) fn lingering_bytes(&self) -> Option<usize> {
+        let now = self.0.lock();
+        (now.linger > 0 && !now.multiplexed).then_some(now.linger)
     }
 
     /// Whether no request is in flight and nothing of a response left to send.
     pub(super) fn is_between_requests(&self) -> bool {
-        self.in_flight.load(Ordering::Relaxed) == 0 && self.unsent.load(Ordering::Relaxed) == 0
+        let now = self.0.lock();
+        now.in_flight == 0 && now.unsent == 0
     }
 
     pub(super) fn snapshot(&self) -> ActivitySnapshot {
-        ActivitySnapshot {
-            in_flight: self.in_flight.load(Ordering::Relaxed),
-            requests: self.requests.load(Ordering::Relaxed),
-            partial: self.partial.load(Ordering::Relaxed),
-            multiplexed: self.multiplexed.load(Ordering::Relaxed),
-            unsent: self.unsent.load(Ordering::Relaxed),
-            progress: self.progress.load(Ordering::Relaxed),
-            blocked: self.blocked.load(Ordering::Relaxed),
-            written: self.written.load(Ordering::Relaxed),
-        }
+        *self.0.lock()
     }
 
     pub(super) fn note_read(&self) {
-        self.partial.store(true, Ordering::Relaxed);
+        self.0.lock().partial = true;
     }
 
     pub(super) fn note_write(&self, took: &Poll<std::io::Result<usize>>) {
-        self.blocked.store(took.is_pending(), Ordering::Relaxed);
+        let mut now = self.0.lock();
+        now.blocked = took.is_pending();
         if matches!(took, Poll::Ready(Ok(1..))) {
-            self.written.fetch_add(1, Ordering::Relaxed);
+            now.written = now.written.wrapping_add(1);
         }
     }
 }
 
 impl InFlight {
     pub(crate) fn begin_piece(&self) -> UnsentPiece {
-        self.0.unsent.fetch_add(1, Ordering::Relaxed);
+        self.0.0.lock().unsent += 1;
         UnsentPiece(Arc::clone(&self.0))
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.0.0.lock().in_flight -= 1;
     }
 }
 
 impl UnsentPiece {
     pub(crate) fn note_progress(&self) {
-        self.0.progress.fetch_add(1, Ordering::Relaxed);
+        let mut now = self.0.0.lock();
+        now.progress = now.progress.wrapping_add(1);
     }
 }
 
 impl Drop for UnsentPiece {
     fn drop(&mut self) {
-        self.0.unsent.fetch_sub(1, Ordering::Relaxed);
+        self.0.0.lock().unsent -= 1;
     }
 }

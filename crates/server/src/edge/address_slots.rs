@@ -18,9 +18,7 @@ pub(crate) struct AddressSlots {
 }
 
 /// One slot; given back when dropped. An exempt address needs none.
-pub(crate) struct AddressSlot {
-    _permit: Option<KeyedPermit<IpAddr>>,
-}
+pub(crate) type AddressSlot = Option<KeyedPermit<IpAddr>>;
 
 impl AddressSlots {
     pub(crate) fn new(options: &Options) -> Self {
@@ -36,10 +34,9 @@ impl AddressSlots {
         let address = address.to_canonical();
         let exempt = self.loopback_is_exempt && address.is_loopback();
         if exempt || self.trusted_proxies.iter().any(|proxies| proxies.contains(&address)) {
-            return Some(AddressSlot { _permit: None });
+            return Some(None);
         }
-        let permit = self.slots.try_acquire(&network_of(address)).ok()?;
-        Some(AddressSlot { _permit: Some(permit) })
+        self.slots.try_acquire(&network_of(address)).ok().map(Some)
     }
 }
 

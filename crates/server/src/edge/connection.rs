@@ -21,7 +21,7 @@ use super::parse_errors::ParseErrors;
 use super::slow_client::{ClientVerdict, SlowClientGuard};
 use super::socket::Socket;
 use super::tls_handshake::accept_tls;
-use super::transport::Transport;
+use super::transport::{Layer, Transport};
 use crate::metric_definitions as metric;
 use crate::{CurrentState, Options};
 
@@ -151,11 +151,12 @@ async fn begin(
     phase: &mut watch::Receiver<Phase>,
 ) -> Option<(Transport, bool)> {
     let begun = async {
-        let mut transport = match &options.tls {
-            None => Transport::plain(Socket::new(stream, Arc::clone(activity)), Arc::clone(activity)),
+        let layer = match &options.tls {
+            None => Layer::Left(Socket::new(stream, Arc::clone(activity))),
             // Boxed, because its state is large and every connection would keep room for it.
             Some(tls) => Box::pin(accept_tls(stream, tls, options.header_timeout, activity)).await?,
         };
+        let mut transport = Transport::new(layer, activity);
         match tokio::time::timeout(options.header_timeout, transport.speaks_http2()).await {
             Ok(Ok(speaks_http2)) => {
                 if !speaks_http2 {

@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// For the client to take the answer. Closing at once would often destroy it on its way.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// Connections that get a 503 at the same time; further ones are just closed.
+pub(super) const CONCURRENT_REJECTIONS: usize = 64;
 
 /// A whole response with a REST error as its body. `status` is the code and its phrase; each of the further `headers` has
 /// the end of its line.
@@ -32,4 +36,10 @@ pub(super) async fn send_and_close(mut stream: TcpStream, response: String) {
     };
     // A client that is gone, or reads nothing, is closed all the same.
     let _ = tokio::time::timeout(LINGER, sending).await;
+}
+
+/// Load shedding: a connection beyond the limits is closed with a 503 response, which costs one small write.
+pub(super) async fn shed(stream: TcpStream, message: String, _slot: OwnedSemaphorePermit) {
+    let response = render("503 Service Unavailable", "retry-after: 1\r\n", "UNAVAILABLE", &message);
+    send_and_close(stream, response).await;
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::header::{CONNECTION, CONTENT_LENGTH, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{CONNECTION, CONTENT_LENGTH, ORIGIN, STRICT_TRANSPORT_SECURITY, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -19,13 +19,11 @@ use switchboard_engine::Address;
 use super::access_log::AccessLog;
 use super::activity::Activity;
 use super::authenticate::{AuthError, INSUFFICIENT_SCOPE, identify};
-use super::request_body::{self, BodyDeadline, BodyError};
 use super::request_guard::Origin;
 use super::request_id::X_REQUEST_ID;
-use super::{client_address, cors, header_limits, hsts, json_response, landing_page};
+use super::{client_address, cors, header_limits, hsts, json_response, landing_page, request_body};
 use crate::bindings::routes::{self, Route, RouteMatch};
 use crate::health::{self, HealthCheck};
-use crate::state::stopping;
 use crate::{Body, CallerIdentity, RequestContext, RequestLabels, State, api, bindings};
 
 /// When a client that has too many requests under way may try again: most take less.
@@ -65,7 +63,7 @@ pub(super) async fn handle(
     let log = AccessLog::begin(&parts.method, &parts.uri, client.address);
     // A proxy's connection carries the requests of many clients; each address has its slots all the same.
     let slot = match client.is_forwarded {
-        true => state.addresses.take(client.address).map(Some).ok_or(client.address),
+        true => state.addresses.take(client.address).ok_or(client.address),
         false => Ok(None),
     };
     let is_head = parts.method == Method::HEAD;
@@ -91,9 +89,9 @@ pub(super) async fn handle(
         cors::vary(response.headers_mut());
     }
     if promises_tls {
-        response.headers_mut().insert(hsts::NAME, hsts::A_YEAR);
+        response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts::A_YEAR);
     }
-    if activity.is_lingering() {
+    if activity.lingering_bytes().is_some() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     let (mut parts, mut body) = handled.response.into_parts();
@@ -117,7 +115,6 @@ async fn answer(
         parts.method = Method::GET;
     }
     let endpoint = find(parts.uri.path(), &parts.method);
-    let limit = state.options.request_body;
     let (identity, origin) = match admit(state, &parts, &endpoint, over_limit) {
         Ok((Some(identity), origin)) => (identity, origin),
         Ok((None, origin)) => {
@@ -125,7 +122,7 @@ async fn answer(
             return HandledRequest { response, identity: None, counted: false, origin };
         }
         Err(refused) => {
-            let sent = request_body::drain_refused(activity, &parts.headers, Bytes::new(), &mut body, limit).await;
+            let sent = request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
             let (mut response, counted) = match &endpoint {
                 Endpoint::A2a(route) => {
                     (bindings::reject(state, route, &parts.headers, sent.as_deref(), &refused.error), true)
@@ -145,7 +142,7 @@ async fn answer(
             (Box::pin(receive_callback(state, activity, &task, parts, body)).await, false)
         }
         other => {
-            request_body::drain_refused(activity, &parts.headers, Bytes::new(), &mut body, limit).await;
+            request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
             (serve_own_endpoint(state, other, &parts, &identity).await, false)
         }
     };
@@ -239,11 +236,11 @@ async fn dispatch_to_binding(
     body: Incoming,
     identity: &Arc<CallerIdentity>,
 ) -> Response<Body> {
-    let bytes = match read(state, activity, &parts, body).await {
+    let bytes = match request_body::read(state, activity, &parts, body).await {
         Ok(bytes) => bytes,
         Err(rejected) => {
-            let RejectedBody { error, sent, .. } = &*rejected;
-            let response = bindings::reject(state, &route, &parts.headers, sent.as_deref(), error);
+            let sent = rejected.sent.as_deref();
+            let response = bindings::reject(state, &route, &parts.headers, sent, &rejected.error);
             return rejected.finish(&parts, response);
         }
     };
@@ -263,61 +260,14 @@ async fn receive_callback(
     let admitted = match api::admit(state, task, &parts.headers).await {
         Ok(admitted) => admitted,
         Err(response) => {
-            let limit = state.options.request_body;
-            request_body::drain_refused(activity, &parts.headers, Bytes::new(), &mut body, limit).await;
+            request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
             return response;
         }
     };
-    match read(state, activity, &parts, body).await {
+    match request_body::read(state, activity, &parts, body).await {
         Ok(bytes) => api::receive(state, admitted, &parts.headers, &bytes).await,
         Err(rejected) => rejected.finish(&parts, json_response::refusal(&rejected.error)),
     }
-}
-
-async fn read(
-    state: &State,
-    activity: &Activity,
-    parts: &Parts,
-    mut body: Incoming,
-) -> Result<Bytes, Box<RejectedBody>> {
-    let options = &state.options;
-    let deadline = BodyDeadline::new(options.header_timeout, options.body_timeout);
-    let read = tokio::select! {
-        biased;
-        read = request_body::read(&parts.method, &parts.headers, &mut body, options.request_body, deadline) => read,
-        () = state.engine.drained().cancelled() => Err(BodyError::Stopping),
-    };
-    let failure = match read {
-        Ok(bytes) => {
-            activity.body_is_read();
-            return Ok(bytes);
-        }
-        Err(failure) => failure,
-    };
-    let mut sent = None;
-    let (status, error) = match failure {
-        BodyError::Refused(error, read) => {
-            sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, options.request_body).await;
-            (None, error)
-        }
-        BodyError::Paused => {
-            let pause_ms = options.header_timeout.as_millis();
-            let message = format!("the request body paused for more than {pause_ms} ms, send it in one go");
-            (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.headerTimeout"))
-        }
-        BodyError::TooSlow => {
-            let timeout_ms = options.body_timeout.as_millis();
-            let message =
-                format!("the request body was not complete after {timeout_ms} ms and came too slowly to wait");
-            (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.bodyTimeout"))
-        }
-        BodyError::Stopping => (Some(StatusCode::SERVICE_UNAVAILABLE), stopping()),
-        BodyError::Broken => {
-            let message = "the request body ended early or is not framed as its headers say";
-            (Some(StatusCode::BAD_REQUEST), Error::with_message(ErrorKind::InvalidRequest, message))
-        }
-    };
-    Err(Box::new(RejectedBody { error, status, sent }))
 }
 
 /// Health checks, the operator API, the landing page, and what is not there.
@@ -339,30 +289,11 @@ async fn serve_own_endpoint(
                 false => json_response::wrong_method(path, &parts.method, allow),
             })
         }
-        Endpoint::Api(api::Route::Webhooks(request)) => api::answer(state, request, &parts.uri, identity).await,
-        Endpoint::A2a(_) | Endpoint::Api(_) | Endpoint::Nothing => json_response::not_found(path),
-    }
-}
-
-/// Why a request whose body was not read is refused.
-struct RejectedBody {
-    error: Error,
-    /// Where it is not the status of the error: the body did not come to its end then.
-    status: Option<StatusCode>,
-    sent: Option<Bytes>,
-}
-
-impl RejectedBody {
-    /// Completes a response that says what is wrong.
-    fn finish(&self, parts: &Parts, mut response: Response<Body>) -> Response<Body> {
-        if let Some(status) = self.status {
-            *response.status_mut() = status;
-            // What is left of the body would be taken for the next request.
-            if parts.version != Version::HTTP_2 {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            }
+        Endpoint::Api(api::Route::Webhooks(request)) => {
+            let answer = api::answer(state, request, &parts.uri, identity).await;
+            answer.unwrap_or_else(|problem| problem.response())
         }
-        response
+        Endpoint::A2a(_) | Endpoint::Api(_) | Endpoint::Nothing => json_response::not_found(path),
     }
 }
 
@@ -373,10 +304,6 @@ fn too_many_requests(address: IpAddr, state: &State) -> Error {
         "{address} has {limit} requests under way, as many as limits.connectionsPerAddress allows, wait for some first"
     );
     Error::overloaded(message, OVERLOADED_RETRY_MS)
-}
-
-fn late(message: String, limit: &str) -> Error {
-    Error::with_message(ErrorKind::RequestTimeout, message).detail("limit", limit)
 }
 
 /// The panic hook has logged where; this ties it to the request.

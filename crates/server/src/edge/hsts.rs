@@ -1,12 +1,10 @@
 //! HSTS (`Strict-Transport-Security`): browsers that have once been here over TLS do not come without it again.
 
+use http::HeaderValue;
 use http::header::HOST;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue};
 
 use super::request_guard::host_of;
-
-pub(super) const NAME: HeaderName = http::header::STRICT_TRANSPORT_SECURITY;
 
 /// A year, as the preload lists of browsers demand; without subdomains.
 pub(super) const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");

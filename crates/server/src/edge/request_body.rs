@@ -4,13 +4,16 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
-use http::{HeaderMap, HeaderValue, Method};
+use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
+use http::request::Parts;
+use http::{HeaderValue, Method, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use switchboard_a2a::{Error, ErrorKind};
 
 use super::activity::Activity;
+use crate::state::stopping;
+use crate::{Body, Options, State};
 
 /// How long a refused client may go on sending before the response. Closing at once would often destroy the response on its
 /// way.
@@ -27,71 +30,124 @@ const KEPT: usize = 64 << 10;
 /// The slowest useful transfer rate: so many bytes extend the deadline by a second.
 const BYTES_PER_SECOND: usize = 32 << 10;
 
+/// Why a request whose body was not read is refused.
+pub(super) struct RejectedBody {
+    pub(super) error: Error,
+    /// Where it is not the status of the error: the body did not come to its end then.
+    status: Option<StatusCode>,
+    /// What the client has sent, which may hold the request's id.
+    pub(super) sent: Option<Bytes>,
+}
+
+impl RejectedBody {
+    /// A body that is not to be read on; `read` was read of it.
+    fn refused(error: Error, read: Bytes) -> Self {
+        Self { error, status: None, sent: Some(read) }
+    }
+
+    /// A body that did not come to its end.
+    fn incomplete(status: StatusCode, error: Error) -> Self {
+        Self { error, status: Some(status), sent: None }
+    }
+
+    /// Completes a response that says what is wrong.
+    pub(super) fn finish(&self, parts: &Parts, mut response: Response<Body>) -> Response<Body> {
+        if let Some(status) = self.status {
+            *response.status_mut() = status;
+            // What is left of the body would be taken for the next request.
+            if parts.version != Version::HTTP_2 {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+        }
+        response
+    }
+}
+
 /// The deadline of a body. Time only counts once it has to be waited for.
-pub(crate) struct BodyDeadline {
-    pause: Duration,
-    /// The time for the whole body, before extensions.
-    whole: Duration,
+struct BodyDeadline<'a> {
+    options: &'a Options,
     began: Option<Instant>,
 }
 
-impl BodyDeadline {
-    pub(crate) fn new(pause: Duration, whole: Duration) -> Self {
-        Self { pause, whole, began: None }
-    }
-
-    /// How long the next piece may take after so many bytes, and the error if it does not come.
-    fn left(&mut self, received: usize, now: Instant) -> (Duration, BodyError) {
+impl BodyDeadline<'_> {
+    /// How long the next piece may take after so many bytes, and whether that is the longest pause.
+    fn left(&mut self, received: usize, now: Instant) -> (Duration, bool) {
         let began = *self.began.get_or_insert(now);
         let bought = Duration::from_secs((received / BYTES_PER_SECOND) as u64);
-        let left = self.whole.saturating_add(bought).saturating_sub(now.saturating_duration_since(began));
-        if left < self.pause { (left, BodyError::TooSlow) } else { (self.pause, BodyError::Paused) }
+        let whole = self.options.body_timeout.saturating_add(bought);
+        let (left, pause) = (whole.saturating_sub(now.saturating_duration_since(began)), self.options.header_timeout);
+        (left.min(pause), left >= pause)
+    }
+
+    /// The client missed it, with a long pause or without.
+    fn missed(&self, is_pause: bool) -> RejectedBody {
+        let (message, limit) = if is_pause {
+            let pause_ms = self.options.header_timeout.as_millis();
+            let message = format!("the request body paused for more than {pause_ms} ms, send it in one go");
+            (message, "server.headerTimeout")
+        } else {
+            let timeout_ms = self.options.body_timeout.as_millis();
+            let message =
+                format!("the request body was not complete after {timeout_ms} ms and came too slowly to wait");
+            (message, "server.bodyTimeout")
+        };
+        let error = Error::with_message(ErrorKind::RequestTimeout, message).detail("limit", limit);
+        RejectedBody::incomplete(StatusCode::REQUEST_TIMEOUT, error)
     }
 }
 
-/// Why a body was not read.
-#[derive(Debug)]
-pub(crate) enum BodyError {
-    /// What is wrong, and what was already read, which may hold the request's id.
-    Refused(Error, Bytes),
-    Paused,
-    /// The client missed the deadline without a long pause.
-    TooSlow,
-    /// The client is gone, or what it sent is not HTTP.
-    Broken,
-    /// The server has stopped in the meantime.
-    Stopping,
+/// Reads a whole body.
+pub(super) async fn read(
+    state: &State,
+    activity: &Activity,
+    parts: &Parts,
+    mut body: Incoming,
+) -> Result<Bytes, Box<RejectedBody>> {
+    let read = tokio::select! {
+        biased;
+        read = read_within(&state.options, parts, &mut body) => read,
+        () = state.engine.drained().cancelled() => {
+            Err(RejectedBody::incomplete(StatusCode::SERVICE_UNAVAILABLE, stopping()))
+        }
+    };
+    match read {
+        Ok(bytes) => {
+            activity.body_is_read();
+            Ok(bytes)
+        }
+        Err(mut rejected) => {
+            if let Some(read) = rejected.sent.take() {
+                rejected.sent = drain_refused(state, activity, parts, read, &mut body).await;
+            }
+            Err(Box::new(rejected))
+        }
+    }
 }
 
-pub(crate) async fn read(
-    method: &Method,
-    headers: &HeaderMap,
-    body: &mut Incoming,
-    limit: usize,
-    mut deadline: BodyDeadline,
-) -> Result<Bytes, BodyError> {
+async fn read_within(options: &Options, parts: &Parts, body: &mut Incoming) -> Result<Bytes, RejectedBody> {
+    let Parts { method, headers, .. } = parts;
+    let limit = options.request_body;
+    let mut deadline = BodyDeadline { options, began: None };
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
     if body.size_hint().lower() > limit as u64 {
-        return Err(refusal(too_large(limit)));
+        return Err(too_large(limit));
     }
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
-        return Err(refusal(encoded(encoding)));
+        return Err(encoded(encoding));
     }
     let declared_empty = body.size_hint().exact() == Some(0);
-    if method == Method::POST && !declared_empty && !headers.get(CONTENT_TYPE).is_some_and(is_json) {
-        // A chunked body may still turn out to be empty, and an empty one needs no media type.
-        let Some(piece) = next_piece(body, &mut deadline, 0).await? else {
-            return Ok(Bytes::new());
-        };
-        return Err(BodyError::Refused(no_json(headers.get(CONTENT_TYPE)), piece));
-    }
+    let has_type = declared_empty || headers.get(CONTENT_TYPE).is_some_and(is_json);
     let Some(first) = next_piece(body, &mut deadline, 0).await? else {
         return Ok(Bytes::new());
     };
+    // A chunked body may have turned out to be empty, and an empty one needs no media type.
+    if method == Method::POST && !has_type {
+        return Err(RejectedBody::refused(no_json(headers.get(CONTENT_TYPE)), first));
+    }
     if first.len() > limit {
-        return Err(refusal(too_large(limit)));
+        return Err(too_large(limit));
     }
     if body.is_end_stream() {
         return Ok(first);
@@ -100,7 +156,7 @@ pub(crate) async fn read(
     let mut whole = BytesMut::from(first);
     while let Some(piece) = next_piece(body, &mut deadline, whole.len()).await? {
         if whole.len() + piece.len() > limit {
-            return Err(refusal(too_large(limit)));
+            return Err(too_large(limit));
         }
         whole.extend_from_slice(&piece);
     }
@@ -109,20 +165,21 @@ pub(crate) async fn read(
 
 /// Reads what a refused client still sends. A small body is returned, because the error can name its request then; a
 /// large one is discarded. The rest is discarded by the lingering close, after the response.
-pub(crate) async fn drain_refused(
+pub(super) async fn drain_refused(
+    state: &State,
     activity: &Activity,
-    headers: &HeaderMap,
+    parts: &Parts,
     already_read: Bytes,
     body: &mut Incoming,
-    limit: usize,
 ) -> Option<Bytes> {
     if body.is_end_stream() {
         return Some(already_read);
     }
+    let limit = state.options.request_body;
     let linger = || activity.linger(limit.saturating_mul(LINGER_BODIES).max(LINGER));
     // A client that waits for `100 Continue` has sent nothing and must not be told to. One that is going to send too much
     // may stop as soon as it has the response.
-    if headers.contains_key(EXPECT) || body.size_hint().lower() > limit as u64 {
+    if parts.headers.contains_key(EXPECT) || body.size_hint().lower() > limit as u64 {
         linger();
         return None;
     }
@@ -149,30 +206,29 @@ pub(crate) async fn drain_refused(
     kept.map(BytesMut::freeze)
 }
 
-fn refusal(error: Error) -> BodyError {
-    BodyError::Refused(error, Bytes::new())
-}
-
 /// The next data that is not empty. A timer is only set if it is not there yet.
 async fn next_piece(
     body: &mut Incoming,
-    deadline: &mut BodyDeadline,
+    deadline: &mut BodyDeadline<'_>,
     received: usize,
-) -> Result<Option<Bytes>, BodyError> {
+) -> Result<Option<Bytes>, RejectedBody> {
     loop {
         let frame = match body.frame().now_or_never() {
             Some(frame) => frame,
             None => {
-                let (left, late) = deadline.left(received, Instant::now());
-                tokio::time::timeout(left, body.frame()).await.map_err(|_| late)?
+                let (left, is_pause) = deadline.left(received, Instant::now());
+                tokio::time::timeout(left, body.frame()).await.map_err(|_| deadline.missed(is_pause))?
             }
         };
         let Some(frame) = frame else { return Ok(None) };
+        let frame = frame.map_err(|_| {
+            let message = "the request body ended early or is not framed as its headers say";
+            RejectedBody::incomplete(StatusCode::BAD_REQUEST, Error::with_message(ErrorKind::InvalidRequest, message))
+        })?;
         // Trailers are of no use here.
-        let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else {
-            continue;
-        };
-        if !data.is_empty() {
+        if let Ok(data) = frame.into_data()
+            && !data.is_empty()
+        {
             return Ok(Some(data));
         }
     }
@@ -187,15 +243,18 @@ fn is_json(media_type: &HeaderValue) -> bool {
     essence.eq_ignore_ascii_case(b"application/json") || (has_suffix && essence.contains(&b'/'))
 }
 
-fn too_large(limit: usize) -> Error {
+fn too_large(limit: usize) -> RejectedBody {
     let message = format!("the request body is larger than {limit} bytes, the value of limits.requestBody");
-    Error::with_message(ErrorKind::TooLarge, message).detail("limit", "limits.requestBody").detail("maxBytes", limit)
+    let error = Error::with_message(ErrorKind::TooLarge, message);
+    let error = error.detail("limit", "limits.requestBody").detail("maxBytes", limit);
+    RejectedBody::refused(error, Bytes::new())
 }
 
-fn encoded(encoding: &HeaderValue) -> Error {
+fn encoded(encoding: &HeaderValue) -> RejectedBody {
     let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
     let message = format!("content-encoding {encoding:?} is not supported, send the body as it is");
-    Error::with_message(ErrorKind::ContentTypeNotSupported, message).detail("contentEncoding", encoding)
+    let error = Error::with_message(ErrorKind::ContentTypeNotSupported, message).detail("contentEncoding", encoding);
+    RejectedBody::refused(error, Bytes::new())
 }
 
 fn no_json(media_type: Option<&HeaderValue>) -> Error {

@@ -101,90 +101,54 @@ impl SlowClientGuard {
 mod tests {
     use std::task::Poll;
 
+    use super::ClientVerdict::{Fine, HeaderTimeout, Idle, IgnoresClose, WriteTimeout};
     use super::*;
 
     /// A tick every ten seconds; a connection is idle after thirty, and responses may wait twenty.
     fn watch(activity: &Arc<Activity>) -> SlowClientGuard {
-        let options = Options {
-            header_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(30),
-            write_timeout: Duration::from_secs(20),
-            ..Options::default()
-        };
+        let seconds = Duration::from_secs;
+        let timeouts = (seconds(10), seconds(30), seconds(20));
+        let (header_timeout, idle_timeout, write_timeout) = timeouts;
+        let options = Options { header_timeout, idle_timeout, write_timeout, ..Options::default() };
         SlowClientGuard::new(Arc::clone(activity), &options)
     }
 
     #[test]
-    fn a_connection_that_asks_nothing_is_too_slow_and_an_idle_one_is_left_for_a_while() {
+    fn a_first_request_is_due_at_once_and_a_later_one_since_its_first_byte() {
         let activity = Arc::new(Activity::default());
-        assert_eq!(watch(&activity).check(), ClientVerdict::HeaderTimeout);
-
-        let mut watch = watch(&activity);
+        assert_eq!(watch(&activity).check(), HeaderTimeout);
+        let mut guard = watch(&activity);
         let request = activity.begin(false);
-        for _ in 0..100 {
-            assert_eq!(watch.check(), ClientVerdict::Fine, "a long answer is no idle connection");
-        }
+        assert!((0..100).all(|_| guard.check() == Fine), "a long answer is no idle connection");
         drop(request);
-        let verdicts = [(); 5].map(|()| watch.check());
-        assert_eq!(
-            verdicts,
-            [
-                ClientVerdict::Fine,
-                ClientVerdict::Fine,
-                ClientVerdict::Idle,
-                ClientVerdict::Idle,
-                ClientVerdict::IgnoresClose
-            ]
-        );
-    }
-
-    #[test]
-    fn a_head_that_trickles_in_after_a_first_request_is_too_slow_on_the_second_look() {
-        let activity = Arc::new(Activity::default());
-        let mut watch = watch(&activity);
+        assert_eq!([(); 5].map(|()| guard.check()), [Fine, Fine, Idle, Idle, IgnoresClose]);
         drop(activity.begin(false));
-        assert_eq!(watch.check(), ClientVerdict::Fine);
+        assert_eq!(guard.check(), Fine);
         activity.note_read();
-        assert_eq!(watch.check(), ClientVerdict::Fine, "it may have begun a moment ago");
-        assert_eq!(watch.check(), ClientVerdict::HeaderTimeout);
-    }
-
-    #[test]
-    fn bytes_between_http2_requests_are_ordinary() {
-        let activity = Arc::new(Activity::default());
-        let mut watch = watch(&activity);
+        assert_eq!([(); 2].map(|()| guard.check()), [Fine, HeaderTimeout], "it may have begun a moment ago");
         drop(activity.begin(true));
         activity.note_read();
-        let verdicts = [(); 4].map(|()| watch.check());
-        assert_eq!(verdicts, [ClientVerdict::Fine, ClientVerdict::Fine, ClientVerdict::Fine, ClientVerdict::Idle]);
+        assert_eq!([(); 4].map(|()| guard.check()), [Fine, Fine, Fine, Idle], "ordinary between HTTP/2 requests");
     }
 
     #[test]
     fn an_answer_may_wait_as_long_as_some_of_it_goes_out() {
         let activity = Arc::new(Activity::default());
-        let mut watch = watch(&activity);
-        let request = activity.begin(true);
-        let unsent = request.begin_piece();
+        let mut guard = watch(&activity);
+        let unsent = activity.begin(true).begin_piece();
         for _ in 0..10 {
-            assert_eq!(watch.check(), ClientVerdict::Fine);
-            assert_eq!(watch.check(), ClientVerdict::Fine);
+            assert_eq!([(); 2].map(|()| guard.check()), [Fine, Fine]);
             unsent.note_progress();
         }
-        assert_eq!(watch.check(), ClientVerdict::Fine);
-        // Bytes of the protocol itself are no progress.
-        activity.note_write(&Poll::Ready(Ok(17)));
-        assert_eq!(watch.check(), ClientVerdict::Fine);
-        activity.note_write(&Poll::Ready(Ok(17)));
-        assert_eq!(watch.check(), ClientVerdict::WriteTimeout);
+        let verdicts = [(); 3].map(|()| {
+            // Bytes of the protocol itself are no progress.
+            activity.note_write(&Poll::Ready(Ok(17)));
+            guard.check()
+        });
+        assert_eq!(verdicts, [Fine, Fine, WriteTimeout]);
         drop(unsent);
-        assert_eq!(watch.check(), ClientVerdict::Fine, "nothing waits");
-
+        assert_eq!(guard.check(), Fine, "nothing waits");
         activity.note_write(&Poll::Pending);
-        let verdicts = [(); 3].map(|()| watch.check());
-        assert_eq!(
-            verdicts,
-            [ClientVerdict::Fine, ClientVerdict::Fine, ClientVerdict::WriteTimeout],
-            "a socket that takes nothing"
-        );
+        assert_eq!([(); 3].map(|()| guard.check()), [Fine, Fine, WriteTimeout], "a socket that takes nothing");
     }
 }

@@ -63,10 +63,8 @@ impl AsyncWrite for Socket {
             Some(linger) => linger,
             none => {
                 ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
-                if !this.activity.is_lingering() {
-                    return Poll::Ready(Ok(()));
-                }
-                none.insert(LingeringClose::new(this.activity.lingering_bytes()))
+                let Some(bytes) = this.activity.lingering_bytes() else { return Poll::Ready(Ok(())) };
+                none.insert(LingeringClose::new(bytes))
             }
         };
         linger.poll(&mut this.stream, context).map(Ok)

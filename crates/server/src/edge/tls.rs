@@ -64,7 +64,7 @@ impl Tls {
         if self.is_reload_due() {
             let tls = Arc::clone(self);
             // A disk may take its time, and the other connections must not wait for it.
-            let reloading = tokio::task::spawn_blocking(move || tls.log(tls.reload()));
+            let reloading = tokio::task::spawn_blocking(move || tls.reload());
             if let Err(error) = reloading.await {
                 tracing::error!(%error, "the files of the certificate could not be looked at");
             }
@@ -81,43 +81,26 @@ impl Tls {
         due
     }
 
-    /// Takes over what is new in the files. What is wrong with them is reported only once.
-    fn reload(&self) -> Reload {
+    /// Takes over what is new in the files. What is wrong with them is logged only once.
+    fn reload(&self) {
         // Another connection still reads, perhaps from a disk that hangs.
-        let Some(mut found) = self.found.try_lock() else { return Reload::None };
+        let Some(mut found) = self.found.try_lock() else { return };
         let (attempt, config) = self.files.read_unless(&found);
-        let Some(config) = config else { return Reload::None };
+        let Some(config) = config else { return };
         *found = attempt;
         match config {
             Ok(config) => {
                 *self.current.lock() = Arc::new(config);
-                Reload::Renewed
-            }
-            Err(errors) => Reload::Refused(errors),
-        }
-    }
-
-    fn log(&self, reload: Reload) {
-        match reload {
-            Reload::None => {}
-            Reload::Renewed => {
                 let certificate = self.files.certificate.display();
                 tracing::info!(%certificate, "the certificate has changed, new connections get the new one");
             }
-            Reload::Refused(errors) => {
+            Err(errors) => {
                 for error in errors {
-                    tracing::error!(%error, next = error.right(), "the certificate from before stays in use");
+                    tracing::error!(%error, next = error.right, "the certificate from before stays in use");
                 }
             }
         }
     }
-}
-
-#[derive(Debug)]
-enum Reload {
-    None,
-    Renewed,
-    Refused(Vec<TlsError>),
 }
 
 impl fmt::Debug for Tls {

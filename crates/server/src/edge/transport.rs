@@ -1,6 +1,10 @@
 //! The transport of HTTP: the bare socket, or TLS on it.
 //!
 //! Bytes that are read are noted here and not at the socket, because bytes of the TLS handshake do not begin a request.
+//!
+//! The first bytes tell HTTP/2 from HTTP/1. They are kept and replayed to the protocol, together with what follows them
+//! on the socket. The ready-made detection hands the bytes on in pieces, for which every connection keeps a buffer of
+//! twice the size; this halves the memory of an open stream.
 
 use std::future::poll_fn;
 use std::io::{ErrorKind, IoSlice, Result};
@@ -11,43 +15,45 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use super::activity::Activity;
-use super::http2_preface::Http2Preface;
 use super::parse_errors::ParseErrors;
 use super::socket::Socket;
 
 /// What a client may still be sending of a request that could not be read.
 const LINGERING_BYTES: usize = 1 << 20;
 
+/// What every HTTP/2 connection begins with, and no HTTP/1 request does.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 pub(super) struct Transport {
     layer: Layer,
     activity: Arc<Activity>,
-    /// What was read to tell HTTP/2 from HTTP/1, and is yet to be replayed.
-    preface: Http2Preface,
+    /// The first bytes, how many there are, and how many of them were replayed.
+    preface: [u8; PREFACE.len()],
+    preface_length: usize,
+    replayed: usize,
     /// Replacements of the HTTP library's own errors.
     parse_errors: Option<Arc<ParseErrors>>,
     /// A replacement on its way: what is left of it, and how many bytes it stands for.
     replacement: Option<(Bytes, usize)>,
 }
 
-enum Layer {
-    Plain(Socket),
-    /// Boxed, because its state is large and most servers have none.
-    Tls(Box<TlsStream<Socket>>),
-}
+/// The bare socket, or TLS on it: boxed, because its state is large and most servers have none.
+pub(super) type Layer = Either<Socket, Box<TlsStream<Socket>>>;
 
 impl Transport {
-    pub(super) fn plain(socket: Socket, activity: Arc<Activity>) -> Self {
-        Self::over(Layer::Plain(socket), activity)
-    }
-
-    pub(super) fn tls(stream: TlsStream<Socket>, activity: Arc<Activity>) -> Self {
-        Self::over(Layer::Tls(Box::new(stream)), activity)
-    }
-
-    fn over(layer: Layer, activity: Arc<Activity>) -> Self {
-        Self { layer, activity, preface: Http2Preface::default(), parse_errors: None, replacement: None }
+    pub(super) fn new(layer: Layer, activity: &Arc<Activity>) -> Self {
+        Self {
+            layer,
+            activity: Arc::clone(activity),
+            preface: [0; PREFACE.len()],
+            preface_length: 0,
+            replayed: 0,
+            parse_errors: None,
+            replacement: None,
+        }
     }
 
     /// From now on the HTTP library's own errors are replaced.
@@ -79,7 +85,7 @@ impl Transport {
                 self.replacement = None;
                 return Poll::Ready(Ok(taken));
             }
-            let written = ready!(self.layer.poll_write(context, answer))?;
+            let written = ready!(Pin::new(&mut self.layer).poll_write(context, answer))?;
             if written == 0 {
                 return Poll::Ready(Err(ErrorKind::WriteZero.into()));
             }
@@ -91,19 +97,24 @@ impl Transport {
     /// Whether the client begins as HTTP/2 does. Reads until that is clear; nothing of it is lost.
     pub(super) async fn speaks_http2(&mut self) -> Result<bool> {
         poll_fn(|context| {
-            while self.preface.may_be_http2() && !self.preface.is_complete() {
-                let mut buffer = ReadBuf::new(self.preface.rest());
-                ready!(self.layer.poll_read(context, &mut buffer))?;
+            while self.may_be_http2() && self.preface_length < PREFACE.len() {
+                let mut buffer = ReadBuf::new(&mut self.preface[self.preface_length..]);
+                ready!(Pin::new(&mut self.layer).poll_read(context, &mut buffer))?;
                 let read = buffer.filled().len();
                 if read == 0 {
                     return Poll::Ready(Ok(false));
                 }
-                self.preface.length += read;
+                self.preface_length += read;
                 self.activity.note_read();
             }
-            Poll::Ready(Ok(self.preface.may_be_http2()))
+            Poll::Ready(Ok(self.may_be_http2()))
         })
         .await
+    }
+
+    /// Whether the bytes so far are the beginning of the preface.
+    fn may_be_http2(&self) -> bool {
+        PREFACE.starts_with(&self.preface[..self.preface_length])
     }
 }
 
@@ -111,30 +122,16 @@ impl AsyncRead for Transport {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
-        this.preface.replay(buffer);
+        let end = this.preface_length.min(this.replayed + buffer.remaining());
+        buffer.put_slice(&this.preface[this.replayed..end]);
+        this.replayed = end;
         let replayed = buffer.filled().len() > before;
         // What came right behind the preface is taken along: a reader that gets a head in pieces makes more room for it.
-        let read = this.layer.poll_read(context, buffer);
+        let read = Pin::new(&mut this.layer).poll_read(context, buffer);
         if buffer.filled().len() > before {
             this.activity.note_read();
         }
         if replayed { Poll::Ready(Ok(())) } else { read }
-    }
-}
-
-impl Layer {
-    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
-        match self {
-            Self::Plain(socket) => Pin::new(socket).poll_read(context, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-
-    fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        match self {
-            Self::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
     }
 }
 
@@ -144,7 +141,7 @@ impl AsyncWrite for Transport {
         if this.begins_replacement(bytes) {
             return this.poll_replacement(context);
         }
-        this.layer.poll_write(context, bytes)
+        Pin::new(&mut this.layer).poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -159,30 +156,18 @@ impl AsyncWrite for Transport {
         {
             return this.poll_replacement(context);
         }
-        match &mut this.layer {
-            Layer::Plain(socket) => Pin::new(socket).poll_write_vectored(context, slices),
-            Layer::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-        }
+        Pin::new(&mut this.layer).poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.layer {
-            Layer::Plain(socket) => socket.is_write_vectored(),
-            Layer::Tls(stream) => stream.is_write_vectored(),
-        }
+        self.layer.is_write_vectored()
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        match &mut self.get_mut().layer {
-            Layer::Plain(socket) => Pin::new(socket).poll_flush(context),
-            Layer::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
+        Pin::new(&mut self.get_mut().layer).poll_flush(context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        match &mut self.get_mut().layer {
-            Layer::Plain(socket) => Pin::new(socket).poll_shutdown(context),
-            Layer::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
+        Pin::new(&mut self.get_mut().layer).poll_shutdown(context)
     }
 }

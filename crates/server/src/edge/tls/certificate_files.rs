@@ -63,26 +63,27 @@ impl CertificateFiles {
         let chain: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(pem).collect();
         let chain = chain.map_err(|error| not_pem(TlsPart::Certificate, &self.certificate, &error))?;
         if chain.is_empty() {
-            let right = "name a PEM file with a BEGIN CERTIFICATE line: the server's own certificate, then those that signed it";
-            let problem = format!("{} holds no certificate", self.certificate.display());
-            return Err(TlsError::new(TlsPart::Certificate, &self.certificate, problem, right));
+            return Err(TlsError {
+                part: TlsPart::Certificate,
+                problem: format!("{} holds no certificate", self.certificate.display()),
+                right: "name a PEM file with a BEGIN CERTIFICATE line: the server's own certificate, then those that signed it",
+            });
         }
         Ok(chain)
     }
 
     fn key(&self, pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
-        let (part, file) = (TlsPart::Key, self.key.display());
+        let file = self.key.display();
         PrivateKeyDer::from_pem_slice(pem).map_err(|error| match error {
             // It is a section of its own kind, or in older files one whose first lines say so and are not base64.
-            _ if holds(pem, b"ENCRYPTED") => {
-                let right = "store the key without a passphrase, readable for this user only";
-                TlsError::new(part, &self.key, format!("the private key in {file} needs a passphrase"), right)
-            }
+            _ if holds(pem, b"ENCRYPTED") => key_error(
+                format!("the private key in {file} needs a passphrase"),
+                "store the key without a passphrase, readable for this user only",
+            ),
             pem::Error::NoItemsFound => {
-                let right = "name a PEM file with a BEGIN PRIVATE KEY line";
-                TlsError::new(part, &self.key, format!("{file} holds no private key"), right)
+                key_error(format!("{file} holds no private key"), "name a PEM file with a BEGIN PRIVATE KEY line")
             }
-            error => not_pem(part, &self.key, &error),
+            error => not_pem(TlsPart::Key, &self.key, &error),
         })
     }
 
@@ -91,22 +92,25 @@ impl CertificateFiles {
         chain: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
     ) -> Result<ServerConfig, TlsError> {
+        let (certificate_file, key_file) = (self.certificate.display(), self.key.display());
         let bad_key = |source| {
-            let problem = format!("the private key in {} cannot be used ({source})", self.key.display());
             let right = "name an RSA key of 2048 bits or more, an ECDSA key (P-256, P-384) or an Ed25519 key";
-            TlsError::new(TlsPart::Key, &self.key, problem, right)
+            key_error(format!("the private key in {key_file} cannot be used ({source})"), right)
         };
         let provider = Arc::new(ring::default_provider());
         let signing = provider.key_provider.load_private_key(key).map_err(bad_key)?;
         let certified = CertifiedKey::new(chain, signing);
         certified.keys_match().map_err(|error| match error {
-            rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => self.key_mismatch(),
+            rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => key_error(
+                format!("the private key in {key_file} does not belong to the first certificate in {certificate_file}"),
+                "name the key that the certificate was made for; the server's own certificate comes first in its file",
+            ),
             rustls::Error::InconsistentKeys(_) => bad_key(error),
-            error => {
-                let problem = format!("the certificate in {} cannot be used ({error})", self.certificate.display());
-                let right = "name the certificate that was made for this server, in X.509 version 3";
-                TlsError::new(TlsPart::Certificate, &self.certificate, problem, right)
-            }
+            error => TlsError {
+                part: TlsPart::Certificate,
+                problem: format!("the certificate in {certificate_file} cannot be used ({error})"),
+                right: "name the certificate that was made for this server, in X.509 version 3",
+            },
         })?;
         let builder = ServerConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().map_err(bad_key)?;
@@ -114,14 +118,6 @@ impl CertificateFiles {
         let mut config = builder.with_no_client_auth().with_cert_resolver(resolver);
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
         Ok(config)
-    }
-
-    fn key_mismatch(&self) -> TlsError {
-        let (key, certificate) = (self.key.display(), self.certificate.display());
-        let problem = format!("the private key in {key} does not belong to the first certificate in {certificate}");
-        let right =
-            "name the key that the certificate was made for; the server's own certificate comes first in its file";
-        TlsError::new(TlsPart::Key, &self.key, problem, right)
     }
 }
 
@@ -141,8 +137,12 @@ fn content(part: TlsPart, file: &Path) -> Content {
             io::ErrorKind::NotFound => "name a file that exists; a relative path starts at the workspace folder",
             _ => "name a PEM file that the user of this process may read",
         };
-        TlsError::new(part, file, format!("{} cannot be read ({source})", file.display()), right)
+        TlsError { part, problem: format!("{} cannot be read ({source})", file.display()), right }
     })
+}
+
+fn key_error(problem: String, right: &'static str) -> TlsError {
+    TlsError { part: TlsPart::Key, problem, right }
 }
 
 fn holds(pem: &[u8], word: &[u8]) -> bool {
@@ -159,5 +159,5 @@ fn not_pem(part: TlsPart, file: &Path, error: &pem::Error) -> TlsError {
         _ => "it cannot be made out",
     };
     let right = "copy the file again, from its first BEGIN line to its last END line";
-    TlsError::new(part, file, format!("{} is not PEM that can be read ({problem})", file.display()), right)
+    TlsError { part, problem: format!("{} is not PEM that can be read ({problem})", file.display()), right }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::{AgentName, AgentScope, Caller, CallerId, Engine, FixedDirectory, Hosted, Scopes, Settings};
-use switchboard_server::{Authenticator, CallerIdentity, NoAuthentication, Options, Server};
+use switchboard_server::{Authenticator, CallerIdentity, Options, Server};
 use switchboard_store::{Durability, SqliteStore};
 use switchboard_webhooks::{CallbackReceiver, Webhooks};
 use tokio::net::TcpListener;
@@ -49,7 +49,7 @@ impl Default for Plan {
     fn default() -> Self {
         Self {
             options: Options { public_base_url: "http://agents.test".to_owned(), ..Options::default() },
-            authenticator: Arc::new(NoAuthentication),
+            authenticator: Arc::new(Keys::default()),
             agents: None,
             default_agent: Some("worker".into()),
             settings: Settings::default(),

@@ -12,7 +12,7 @@ use crate::edge::traces::Lines;
 /// What is said of two files: which one, what is wrong, what would be right.
 fn refused(folder: &Folder) -> Vec<(TlsPart, String, &'static str)> {
     let errors = Tls::open(folder.certificate(), folder.key()).unwrap_err();
-    errors.iter().map(|error| (error.part(), error.to_string(), error.right())).collect()
+    errors.iter().map(|error| (error.part, error.to_string(), error.right)).collect()
 }
 
 #[test]

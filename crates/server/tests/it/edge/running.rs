@@ -8,7 +8,7 @@ use switchboard_a2a::{Message, Role, TaskId};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::{Address, AgentScope, Caller, Engine, FixedDirectory, Hosted, IncomingMessage, Settings};
-use switchboard_server::{Options, ResponseGauge, Server};
+use switchboard_server::{Options, ResponseBudget, Server};
 use switchboard_store::SqliteStore;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -30,7 +30,7 @@ pub(crate) struct Running {
     pub(crate) engine: Engine,
     pub(crate) keys: Arc<Keyring>,
     /// What is in flight of responses.
-    pub(crate) responses: ResponseGauge,
+    pub(crate) responses: Arc<ResponseBudget>,
     /// Says when the gate agent has begun.
     pub(crate) began: mpsc::UnboundedReceiver<()>,
     /// Lets the gate agent end.
