@@ -54,13 +54,6 @@ pub(crate) struct RequestContext {
     pub(crate) identity: Arc<CallerIdentity>,
 }
 
-impl RequestContext {
-    /// What follows the question mark, percent-encoded.
-    pub(crate) fn query(&self) -> Option<&str> {
-        self.uri.query()
-    }
-}
-
 /// Public documents that are kept between requests.
 #[derive(Default)]
 pub(crate) struct DocumentCache {

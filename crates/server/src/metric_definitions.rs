@@ -36,3 +36,19 @@ pub fn describe_metrics() {
     }
     switchboard_webhooks::metric_definitions::describe_metrics();
 }
+
+/// Counts one in a gauge for as long as it lives.
+pub(crate) struct GaugeGuard(&'static str);
+
+impl GaugeGuard {
+    pub(crate) fn new(gauge: &'static str) -> Self {
+        metrics::gauge!(gauge).increment(1.0);
+        Self(gauge)
+    }
+}
+
+impl Drop for GaugeGuard {
+    fn drop(&mut self) {
+        metrics::gauge!(self.0).decrement(1.0);
+    }
+}

@@ -5,7 +5,7 @@ use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, Response, StatusCode};
 use serde_json::json;
 use switchboard_a2a::TaskId;
-use switchboard_webhooks::{AdmittedSender, ReceiveError};
+use switchboard_webhooks::{AdmittedSender, CallbackReceiver, ReceiveError};
 
 use super::{error, notification_token};
 use crate::edge::authenticate::AuthError;
@@ -15,22 +15,27 @@ use crate::{Body, State};
 /// When a sender should retry while the receiver is full.
 const FULL_RETRY_SECONDS: u64 = 30;
 
+/// A sender whose token is good, and the receiver of its notification.
+pub(crate) type Admitted<'a> = (&'a CallbackReceiver, AdmittedSender);
+
 /// Checks the sender's token before its body is read.
-pub(crate) async fn admit(state: &State, task: &TaskId, headers: &HeaderMap) -> Result<AdmittedSender, Response<Body>> {
+pub(crate) async fn admit<'a>(
+    state: &'a State,
+    task: &TaskId,
+    headers: &HeaderMap,
+) -> Result<Admitted<'a>, Response<Body>> {
     let Some(callbacks) = &state.callbacks else {
         return Err(json_response::error(StatusCode::NOT_FOUND, "this server takes no callbacks"));
     };
     let token = notification_token(headers);
-    callbacks.admit(task, token).await.map_err(|problem| refusal(&problem, token.is_some()))
+    let admitted = callbacks.admit(task, token).await;
+    admitted.map(|sender| (callbacks, sender)).map_err(|problem| refusal(&problem, token.is_some()))
 }
 
 /// Receives a notification. A repeated one is acknowledged like a new one.
-pub(crate) async fn answer(state: &State, by: AdmittedSender, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
-    let Some(callbacks) = &state.callbacks else {
-        return json_response::error(StatusCode::NOT_FOUND, "this server takes no callbacks");
-    };
+pub(crate) async fn answer((callbacks, sender): Admitted<'_>, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
     let id = headers.get("webhook-id").and_then(|value| value.to_str().ok());
-    match callbacks.receive(by, id, body).await {
+    match callbacks.receive(sender, id, body).await {
         Ok(_) => json_response::json(StatusCode::OK, &json!({ "success": true })),
         Err(problem) => refusal(&problem, true),
     }

@@ -31,7 +31,7 @@ struct Written {
 
 /// Answers with the card of an agent, or of the one that answers at the root.
 pub(super) fn answer(state: &State, address: &Address, context: &RequestContext) -> Response<Body> {
-    let requested = RequestedVersion::read(&context.headers, context.query());
+    let requested = RequestedVersion::read(&context.headers, context.uri.query());
     let form = form(&requested, state.options.card_default);
     let (mut response, outcome) = match written(state, address, form, &context.identity.caller) {
         Ok(card) => (found(state, context, form, &card), "ok"),

@@ -16,7 +16,7 @@ use super::{limits, percent, tenant};
 use crate::{Body, RequestContext, State};
 
 pub(super) async fn answer(state: &Arc<State>, address: Address, mut context: RequestContext) -> Response<Body> {
-    let requested = RequestedVersion::read(&context.headers, context.query());
+    let requested = RequestedVersion::read(&context.headers, context.uri.query());
     let body = std::mem::take(&mut context.body);
     let envelope = match jsonrpc::parse(&body) {
         Ok(envelope) => envelope,
@@ -42,7 +42,7 @@ pub(super) async fn answer(state: &Arc<State>, address: Address, mut context: Re
     let mut call = OperationCall::new(state, address, dialect, operation, &context, json);
     jsonrpc::write_result_prefix(&id, &mut call.out);
     let result = {
-        let running = pin!(run(&mut call, context.query(), request));
+        let running = pin!(run(&mut call, context.uri.query(), request));
         until_revoked(&context.identity, running).await
     };
     response::finish(call, Binding::Rpc(id), result)

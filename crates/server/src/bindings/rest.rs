@@ -14,7 +14,7 @@ use super::{limits, percent};
 use crate::{Body, RequestContext, State};
 
 pub(super) async fn answer(state: &Arc<State>, path: Rest, mut context: RequestContext) -> Response<Body> {
-    let requested = RequestedVersion::read(&context.headers, context.query());
+    let requested = RequestedVersion::read(&context.headers, context.uri.query());
     let operation = path.operation;
     let dialect = match dialect::of_path(path.prefixed, &requested, state.options.strict_version) {
         Ok(dialect) => dialect,
@@ -33,7 +33,7 @@ pub(super) async fn answer(state: &Arc<State>, path: Rest, mut context: RequestC
 
 async fn run(call: &mut OperationCall<'_>, path: &Rest, context: &RequestContext) -> Result<Reply, Error> {
     limits::depth(&call.state.options, "", &call.json)?;
-    let query = percent::query(context.query())?;
+    let query = percent::query(context.uri.query())?;
     let parts = RestParts {
         task_id: path.task_id.as_deref(),
         config_id: path.config_id.as_deref().or_else(|| config_id_of_query(call, &query)),

@@ -9,17 +9,11 @@ use switchboard_engine::{Address, AgentName};
 
 use super::percent;
 
-/// The route of a path.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum RouteMatch {
-    Route(Route),
-    /// Only other methods are possible: the `Allow` header, and the agent's address.
-    WrongMethod(&'static str, Address),
-    /// No route of A2A.
-    None,
-}
+/// A path where only other methods are possible: the `Allow` header, and the agent's address.
+pub(crate) struct WrongMethod(pub(crate) &'static str, pub(crate) Address);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+type RouteMatch = Result<Route, WrongMethod>;
+
 pub(crate) enum Route {
     Rpc(Address),
     Rest(Rest),
@@ -35,7 +29,6 @@ impl Route {
 }
 
 /// One operation of REST, as its path names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rest {
     pub(crate) address: Address,
     /// Whether the path has the `/v1` of version 0.3.
@@ -45,37 +38,26 @@ pub(crate) struct Rest {
     pub(crate) config_id: Option<String>,
 }
 
-/// The operations of one path of REST.
-pub(super) struct RestPath {
-    /// Below an address; `{id}` is a task's and `{configId}` a webhook's.
-    pub(super) path: &'static str,
-    pub(super) operations: &'static [(Method, Operation)],
-}
-
-/// Every path of REST. The first match counts, so the more specific ones come first.
-pub(super) const REST: [RestPath; 9] = [
-    RestPath { path: "/message:send", operations: &[(Method::POST, Operation::SendMessage)] },
-    RestPath { path: "/message:stream", operations: &[(Method::POST, Operation::SendStreamingMessage)] },
-    RestPath { path: "/tasks", operations: &[(Method::GET, Operation::ListTasks)] },
-    RestPath { path: "/tasks/{id}:cancel", operations: &[(Method::POST, Operation::CancelTask)] },
-    RestPath {
-        path: "/tasks/{id}:subscribe",
-        operations: &[(Method::GET, Operation::SubscribeToTask), (Method::POST, Operation::SubscribeToTask)],
-    },
-    RestPath { path: "/tasks/{id}", operations: &[(Method::GET, Operation::GetTask)] },
-    RestPath {
-        path: "/tasks/{id}/pushNotificationConfigs",
-        operations: &[(Method::GET, Operation::ListPushConfigs), (Method::POST, Operation::CreatePushConfig)],
-    },
-    RestPath {
-        path: "/tasks/{id}/pushNotificationConfigs/{configId}",
-        operations: &[(Method::GET, Operation::GetPushConfig), (Method::DELETE, Operation::DeletePushConfig)],
-    },
-    RestPath { path: "/extendedAgentCard", operations: &[(Method::GET, Operation::GetExtendedCard)] },
+/// Every operation of REST: its method, its path below an address and its name. In a path `{id}` is a task's and
+/// `{configId}` a webhook's. The first match counts, so the more specific paths come first.
+static REST: [(Method, &str, Operation); 13] = [
+    (Method::POST, "/message:send", Operation::SendMessage),
+    (Method::POST, "/message:stream", Operation::SendStreamingMessage),
+    (Method::GET, "/tasks", Operation::ListTasks),
+    (Method::POST, "/tasks/{id}:cancel", Operation::CancelTask),
+    (Method::GET, "/tasks/{id}:subscribe", Operation::SubscribeToTask),
+    (Method::POST, "/tasks/{id}:subscribe", Operation::SubscribeToTask),
+    (Method::GET, "/tasks/{id}", Operation::GetTask),
+    (Method::GET, "/tasks/{id}/pushNotificationConfigs", Operation::ListPushConfigs),
+    (Method::POST, "/tasks/{id}/pushNotificationConfigs", Operation::CreatePushConfig),
+    (Method::GET, "/tasks/{id}/pushNotificationConfigs/{configId}", Operation::GetPushConfig),
+    (Method::DELETE, "/tasks/{id}/pushNotificationConfigs/{configId}", Operation::DeletePushConfig),
+    (Method::GET, "/extendedAgentCard", Operation::GetExtendedCard),
+    (Method::GET, OLD_CARD, Operation::GetExtendedCard),
 ];
 
 /// What only version 0.3 has, below its `/v1`.
-const OLD_CARD: RestPath = RestPath { path: "/card", operations: &[(Method::GET, Operation::GetExtendedCard)] };
+const OLD_CARD: &str = "/card";
 
 /// Every name the card has been known by.
 const CARD_FILES: [&str; 3] = ["agent-card.json", "agent.json", "a2a-agent-card.json"];
@@ -87,42 +69,35 @@ const RESERVED: [&str; 8] =
 /// Words that mean something else at the root, where agents are only reached as a tenant.
 const ROOT_RESERVED: [&str; 3] = ["a2a", "api", "console"];
 
-/// Finds the route of a path.
-pub(crate) fn find(path: &str, method: &Method) -> RouteMatch {
+/// Finds the route of a path, if it is one of A2A.
+pub(crate) fn find(path: &str, method: &Method) -> Option<RouteMatch> {
     let path = path.strip_prefix('/').unwrap_or(path);
     let path = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = if path.is_empty() { Vec::new() } else { path.split('/').collect() };
     match segments.as_slice() {
-        ["openapi.json"] => public(Route::OpenApi, Address::Root, method),
-        ["api", "a2a", "agent-card.json"] => card(Address::Root, method),
+        ["openapi.json"] => Some(public(Route::OpenApi, Address::Root, method)),
+        ["api", "a2a", "agent-card.json"] => Some(card(Address::Root, method)),
         [".well-known", file] | ["a2a", ".well-known", file] if CARD_FILES.contains(file) => {
-            card(Address::Root, method)
+            Some(card(Address::Root, method))
         }
         ["a2a", agent, ".well-known", file] if CARD_FILES.contains(file) => {
-            agent_name(agent).map_or(RouteMatch::None, |name| card(Address::Agent(name), method))
+            Some(card(Address::Agent(agent_name(agent)?), method))
         }
-        [] | ["a2a"] | ["a2a", "jsonrpc"] => rpc(Address::Root, method),
-        ["a2a", agent] | ["a2a", agent, "jsonrpc"] if agent_name(agent).is_some() => match agent_name(agent) {
-            Some(name) => rpc(Address::Agent(name), method),
-            None => RouteMatch::None,
-        },
+        [] | ["a2a"] | ["a2a", "jsonrpc"] => Some(rpc(Address::Root, method)),
+        ["a2a", agent] | ["a2a", agent, "jsonrpc"] if agent_name(agent).is_some() => {
+            Some(rpc(Address::Agent(agent_name(agent)?), method))
+        }
         ["a2a", below @ ..] => rest_below(below, method, agent_name),
         below => rest_below(below, method, tenant_name),
     }
 }
 
 /// REST at an address, or one level deeper for the agent that the first segment names.
-fn rest_below(segments: &[&str], method: &Method, name_of: impl Fn(&str) -> Option<AgentName>) -> RouteMatch {
-    match rest(Address::Root, segments, method) {
-        RouteMatch::None => {}
-        found => return found,
-    }
-    match segments {
-        [agent, below @ ..] => {
-            name_of(agent).map_or(RouteMatch::None, |name| rest(Address::Agent(name), below, method))
-        }
-        [] => RouteMatch::None,
-    }
+fn rest_below(segments: &[&str], method: &Method, name_of: fn(&str) -> Option<AgentName>) -> Option<RouteMatch> {
+    rest(Address::Root, segments, method).or_else(|| {
+        let (agent, below) = segments.split_first()?;
+        rest(Address::Agent(name_of(agent)?), below, method)
+    })
 }
 
 /// An agent's name under `/a2a`. Any word that is not reserved will do: that no such agent exists is better said with
@@ -141,8 +116,8 @@ fn tenant_name(segment: &str) -> Option<AgentName> {
 
 fn rpc(address: Address, method: &Method) -> RouteMatch {
     match *method {
-        Method::POST => RouteMatch::Route(Route::Rpc(address)),
-        _ => RouteMatch::WrongMethod("POST", address),
+        Method::POST => Ok(Route::Rpc(address)),
+        _ => Err(WrongMethod("POST", address)),
     }
 }
 
@@ -152,31 +127,26 @@ fn card(address: Address, method: &Method) -> RouteMatch {
 
 fn public(route: Route, address: Address, method: &Method) -> RouteMatch {
     match *method {
-        Method::GET | Method::HEAD => RouteMatch::Route(route),
-        _ => RouteMatch::WrongMethod("GET, HEAD", address),
+        Method::GET | Method::HEAD => Ok(route),
+        _ => Err(WrongMethod("GET, HEAD", address)),
     }
 }
 
-fn rest(address: Address, segments: &[&str], method: &Method) -> RouteMatch {
+fn rest(address: Address, segments: &[&str], method: &Method) -> Option<RouteMatch> {
     let (prefixed, segments) = match segments {
         ["v1", below @ ..] => (true, below),
         other => (false, other),
     };
-    let old = prefixed.then_some(&OLD_CARD);
-    let Some((rest_path, ids)) =
-        REST.iter().chain(old).find_map(|rest_path| Some((rest_path, ids(rest_path.path, segments)?)))
-    else {
-        return RouteMatch::None;
-    };
-    let Some((_, operation)) = rest_path.operations.iter().find(|(offered, _)| offered == method) else {
-        return RouteMatch::WrongMethod(allow(rest_path.operations), address);
-    };
+    let mut paths = REST.iter().map(|(_, path, _)| *path).filter(|path| prefixed || *path != OLD_CARD);
+    let (path, ids) = paths.find_map(|path| Some((path, ids(path, segments)?)))?;
+    let found = REST.iter().find(|(offered, of, _)| *of == path && offered == method);
+    let Some((_, _, operation)) = found else { return Some(Err(WrongMethod(allow(path), address))) };
     let decoded = |segment: &str| percent::decode(segment).map(std::borrow::Cow::into_owned);
     let (task_id, config_id) = match ids.map(|id| id.map(decoded)) {
-        [Some(None), _] | [_, Some(None)] => return RouteMatch::None,
+        [Some(None), _] | [_, Some(None)] => return None,
         [task, config] => (task.flatten(), config.flatten()),
     };
-    RouteMatch::Route(Route::Rest(Rest { address, prefixed, operation: *operation, task_id, config_id }))
+    Some(Ok(Route::Rest(Rest { address, prefixed, operation: *operation, task_id, config_id })))
 }
 
 /// The ids that stand in the segments, still encoded, if these fit the path.
@@ -200,11 +170,12 @@ fn ids<'a>(path: &str, segments: &[&'a str]) -> Option<[Option<&'a str>; 2]> {
     given.next().is_none().then_some(ids)
 }
 
-fn allow(operations: &[(Method, Operation)]) -> &'static str {
-    match operations {
-        [(Method::POST, _)] => "POST",
-        [(Method::GET, _), (Method::POST, _)] => "GET, POST",
-        [(Method::GET, _), (Method::DELETE, _)] => "GET, DELETE",
-        _ => "GET",
+fn allow(path: &str) -> &'static str {
+    let has = |method: Method| REST.iter().any(|(offered, of, _)| *of == path && *offered == method);
+    match [Method::GET, Method::POST, Method::DELETE].map(has) {
+        [true, true, _] => "GET, POST",
+        [true, _, true] => "GET, DELETE",
+        [true, ..] => "GET",
+        _ => "POST",
     }
 }

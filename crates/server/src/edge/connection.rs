@@ -22,7 +22,7 @@ use super::slow_client::{ClientVerdict, SlowClientGuard};
 use super::socket::Socket;
 use super::tls_handshake::accept_tls;
 use super::transport::{Layer, Transport};
-use crate::metric_definitions as metric;
+use crate::metric_definitions::{self as metric, GaugeGuard};
 use crate::{CurrentState, Options};
 
 /// hyper refuses smaller ones; a request with a few headers would not fit.
@@ -78,7 +78,7 @@ pub(super) async fn serve(
 ) {
     // Without it a stream's frames wait for the client's acknowledgements. A socket that is already closed refuses.
     let _ = stream.set_nodelay(true);
-    let _counted = Counted::new();
+    let _counted = GaugeGuard::new(metric::CONNECTIONS);
     let activity = Arc::new(Activity::default());
     let options = &current_state.get().options;
     let parse_errors = &protocols.parse_errors;
@@ -174,20 +174,5 @@ async fn begin(
     tokio::select! {
         begun = begun => begun,
         _ = phase.wait_for(|phase| *phase != Phase::Serving) => None,
-    }
-}
-
-struct Counted;
-
-impl Counted {
-    fn new() -> Self {
-        metrics::gauge!(metric::CONNECTIONS).increment(1.0);
-        Self
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        metrics::gauge!(metric::CONNECTIONS).decrement(1.0);
     }
 }

@@ -22,7 +22,7 @@ use super::authenticate::{AuthError, INSUFFICIENT_SCOPE, identify};
 use super::request_guard::Origin;
 use super::request_id::X_REQUEST_ID;
 use super::{client_address, cors, header_limits, hsts, json_response, landing_page, request_body};
-use crate::bindings::routes::{self, Route, RouteMatch};
+use crate::bindings::routes::{self, Route, WrongMethod};
 use crate::health::{self, HealthCheck};
 use crate::{Body, CallerIdentity, RequestContext, RequestLabels, State, api, bindings};
 
@@ -174,7 +174,7 @@ fn admit(
     over_limit: Option<IpAddr>,
 ) -> Result<(Option<Arc<CallerIdentity>>, Origin), Box<Refused>> {
     let origin = state.guard.check(&parts.uri, &parts.headers).map_err(|refusal| {
-        let error = Error::with_message(ErrorKind::PermissionDenied, refusal.to_string());
+        let error = Error::with_message(ErrorKind::PermissionDenied, refusal);
         Box::new(Refused { error, origin: Origin::None, challenge: None })
     })?;
     let within_limits = header_limits::check(parts, &state.options).and_then(|()| match over_limit {
@@ -210,9 +210,9 @@ fn find(path: &str, method: &Method) -> Endpoint {
         None => {}
     }
     match routes::find(path, method) {
-        RouteMatch::Route(route) => Endpoint::A2a(route),
-        RouteMatch::WrongMethod(allow, address) => Endpoint::WrongMethod(allow, address),
-        RouteMatch::None => Endpoint::Nothing,
+        Some(Ok(route)) => Endpoint::A2a(route),
+        Some(Err(WrongMethod(allow, address))) => Endpoint::WrongMethod(allow, address),
+        None => Endpoint::Nothing,
     }
 }
 
@@ -265,7 +265,7 @@ async fn receive_callback(
         }
     };
     match request_body::read(state, activity, &parts, body).await {
-        Ok(bytes) => api::receive(state, admitted, &parts.headers, &bytes).await,
+        Ok(bytes) => api::receive(admitted, &parts.headers, &bytes).await,
         Err(rejected) => rejected.finish(&parts, json_response::refusal(&rejected.error)),
     }
 }

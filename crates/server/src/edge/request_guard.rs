@@ -22,7 +22,6 @@ pub(crate) struct RequestGuard {
 }
 
 /// Where a request claims to come from.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Not from a web page, as far as one can tell.
     None,
@@ -31,24 +30,8 @@ pub(crate) enum Origin {
     Allowed,
 }
 
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum GuardRefusal {
-    #[error(
-        "this request came through a proxy, as its header {0} says, and a server without keys is for direct callers only: \
-         create a key with switchboard keys create, and send it as Authorization: Bearer KEY"
-    )]
-    Forwarded(String),
-    #[error(
-        "host {0:?} is not a name of this server: while it runs without keys it answers to localhost, 127.0.0.1, \
-         [::1] and the host of server.publicBaseUrl"
-    )]
-    Host(String),
-    #[error("requests from web pages of {0:?} are refused: to let them in, add that origin to server.allowedOrigins")]
-    Origin(String),
-}
-
 /// Scheme, host and port, as browsers compare them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(PartialEq)]
 struct WebOrigin {
     scheme: String,
     host: String,
@@ -63,12 +46,16 @@ impl RequestGuard {
         Self { open: options.open, scheme, base: WebOrigin::parse(&options.public_base_url), allowed, any }
     }
 
-    /// Checks a request, and tells which page it comes from.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Origin, GuardRefusal> {
+    /// Checks a request, and tells which page it comes from, or why it is refused.
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Origin, String> {
         if self.open {
             // Every client of the proxy would be taken for a caller on this machine.
             if let Some(header) = forwarding_header(headers) {
-                return Err(GuardRefusal::Forwarded(header.to_string()));
+                return Err(format!(
+                    "this request came through a proxy, as its header {header} says, and a server without keys is for \
+                     direct callers only: create a key with switchboard keys create, and send it as Authorization: \
+                     Bearer KEY"
+                ));
             }
             self.check_host(uri, headers)?;
         }
@@ -79,30 +66,28 @@ impl RequestGuard {
         Ok(found)
     }
 
-    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), GuardRefusal> {
-        let mut named = false;
-        for host in headers.get_all(HOST) {
-            named = true;
-            let text = host.to_str().unwrap_or_default();
-            if !self.is_own_host(host_of(text)) {
-                return Err(GuardRefusal::Host(String::from_utf8_lossy(host.as_bytes()).into_owned()));
-            }
-        }
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), String> {
+        let named = headers.get_all(HOST).iter().map(|host| String::from_utf8_lossy(host.as_bytes()));
         // HTTP/2, and HTTP/1.1 through a proxy, name the host in the request line.
-        if let Some(host) = uri.host() {
-            named = true;
-            if !self.is_own_host(host) {
-                return Err(GuardRefusal::Host(host.to_owned()));
-            }
+        let mut hosts = named.chain(uri.host().map(Into::into)).peekable();
+        let foreign = match hosts.peek() {
+            Some(_) => hosts.find(|host| !self.is_own_host(host_of(host))),
+            None => Some("".into()),
+        };
+        match foreign {
+            None => Ok(()),
+            Some(host) => Err(format!(
+                "host {host:?} is not a name of this server: while it runs without keys it answers to localhost, \
+                 127.0.0.1, [::1] and the host of server.publicBaseUrl"
+            )),
         }
-        if named { Ok(()) } else { Err(GuardRefusal::Host(String::new())) }
     }
 
     fn is_own_host(&self, host: &str) -> bool {
         is_loopback(host) || self.base.as_ref().is_some_and(|base| base.host.eq_ignore_ascii_case(host))
     }
 
-    fn check_origin(&self, origin: &str, uri: &Uri, headers: &HeaderMap) -> Result<Origin, GuardRefusal> {
+    fn check_origin(&self, origin: &str, uri: &Uri, headers: &HeaderMap) -> Result<Origin, String> {
         if self.any || self.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
             return Ok(Origin::Allowed);
         }
@@ -124,7 +109,9 @@ impl RequestGuard {
         {
             return Ok(Origin::Same);
         }
-        Err(GuardRefusal::Origin(origin.to_owned()))
+        Err(format!(
+            "requests from web pages of {origin:?} are refused: to let them in, add that origin to server.allowedOrigins"
+        ))
     }
 }
 

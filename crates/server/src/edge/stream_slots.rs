@@ -5,7 +5,7 @@ use switchboard_a2a::Error;
 use switchboard_admission::{KeyedCounter, KeyedPermit, LimitReached};
 use switchboard_engine::CallerId;
 
-use crate::metric_definitions as metric;
+use crate::metric_definitions::{self as metric, GaugeGuard};
 
 /// When a refused caller may try again: streams come and go in seconds.
 const RETRY_AFTER_MS: u64 = 1_000;
@@ -14,6 +14,7 @@ pub(crate) struct StreamSlots(KeyedCounter<CallerId>);
 
 pub(crate) struct StreamSlot {
     _permit: KeyedPermit<CallerId>,
+    _counted: GaugeGuard,
 }
 
 impl StreamSlots {
@@ -33,13 +34,6 @@ impl StreamSlots {
             };
             Error::overloaded(message, RETRY_AFTER_MS)
         })?;
-        metrics::gauge!(metric::STREAM_SUBSCRIBERS).increment(1.0);
-        Ok(StreamSlot { _permit: permit })
-    }
-}
-
-impl Drop for StreamSlot {
-    fn drop(&mut self) {
-        metrics::gauge!(metric::STREAM_SUBSCRIBERS).decrement(1.0);
+        Ok(StreamSlot { _permit: permit, _counted: GaugeGuard::new(metric::STREAM_SUBSCRIBERS) })
     }
 }

@@ -43,13 +43,13 @@ impl Tls {
     /// Everything that is wrong with the two files.
     pub fn open(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Result<Self, Vec<TlsError>> {
         let files = CertificateFiles { certificate: certificate.into(), key: key.into() };
-        let (found, config) = files.read();
+        let contents = files.contents();
         Ok(Self {
-            files,
             reload_every: RELOAD_EVERY,
             checked_at: Mutex::new(Instant::now()),
-            found: Mutex::new(found),
-            current: Mutex::new(Arc::new(config?)),
+            found: Mutex::new(ContentDigest::new(&contents)),
+            current: Mutex::new(Arc::new(files.build(contents)?)),
+            files,
         })
     }
 
@@ -85,10 +85,13 @@ impl Tls {
     fn reload(&self) {
         // Another connection still reads, perhaps from a disk that hangs.
         let Some(mut found) = self.found.try_lock() else { return };
-        let (attempt, config) = self.files.read_unless(&found);
-        let Some(config) = config else { return };
-        *found = attempt;
-        match config {
+        let contents = self.files.contents();
+        let digest = ContentDigest::new(&contents);
+        if *found == digest {
+            return;
+        }
+        *found = digest;
+        match self.files.build(contents) {
             Ok(config) => {
                 *self.current.lock() = Arc::new(config);
                 let certificate = self.files.certificate.display();

@@ -24,32 +24,21 @@ pub(super) struct CertificateFiles {
 
 /// The content of the files, to be compared with what is found there later. A digest, because the key itself should be in
 /// memory no more often than it must.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct ContentDigest([u8; 32]);
 
 type Content = Result<Vec<u8>, TlsError>;
-type BuiltConfig = Result<ServerConfig, Vec<TlsError>>;
+
+/// What was found in the two files.
+pub(super) type Contents = (Content, Content);
 
 impl CertificateFiles {
-    /// Reads both files and builds what a handshake needs.
-    pub(super) fn read(&self) -> (ContentDigest, BuiltConfig) {
-        let (certificate, key) = self.contents();
-        (ContentDigest::new(&certificate, &key), self.build(certificate, key))
-    }
-
-    /// The same, but builds nothing from content that was seen before.
-    pub(super) fn read_unless(&self, seen: &ContentDigest) -> (ContentDigest, Option<BuiltConfig>) {
-        let (certificate, key) = self.contents();
-        let attempt = ContentDigest::new(&certificate, &key);
-        let made = (attempt != *seen).then(|| self.build(certificate, key));
-        (attempt, made)
-    }
-
-    fn contents(&self) -> (Content, Content) {
+    pub(super) fn contents(&self) -> Contents {
         (content(TlsPart::Certificate, &self.certificate), content(TlsPart::Key, &self.key))
     }
 
-    fn build(&self, certificate: Content, key: Content) -> BuiltConfig {
+    /// Builds what a handshake needs.
+    pub(super) fn build(&self, (certificate, key): Contents) -> Result<ServerConfig, Vec<TlsError>> {
         let chain = certificate.and_then(|pem| self.chain(&pem));
         let key = key.and_then(|pem| self.key(&pem));
         let (chain, key) = match (chain, key) {
@@ -122,7 +111,7 @@ impl CertificateFiles {
 }
 
 impl ContentDigest {
-    fn new(certificate: &Content, key: &Content) -> Self {
+    pub(super) fn new((certificate, key): &Contents) -> Self {
         let [certificate, key] = [certificate, key].map(|content| match content {
             Ok(bytes) => sha256([bytes.as_slice()]),
             Err(error) => sha256([error.to_string().as_bytes()]),
