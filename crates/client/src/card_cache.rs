@@ -32,21 +32,14 @@ pub(crate) struct CardCaches {
     by_credentials: Mutex<VecDeque<(CallerKey, Arc<CardCache>)>>,
 }
 
-/// The credentials of one call.
-#[derive(PartialEq)]
-struct CallerKey {
-    credentials: Option<Credentials>,
-    headers: Vec<(HeaderName, HeaderValue)>,
-}
+/// The credentials of one call, and its secret headers.
+type CallerKey = (Option<Credentials>, Vec<(HeaderName, HeaderValue)>);
 
-impl CallerKey {
-    /// None for calls without credentials of their own.
-    fn of(context: &CallContext) -> Option<Self> {
-        let is_secret = |(name, value): &&(HeaderName, HeaderValue)| value.is_sensitive() || is_secret_header(name);
-        let headers: Vec<_> = context.headers.iter().filter(is_secret).cloned().collect();
-        let credentials = context.credentials.clone();
-        (credentials.is_some() || !headers.is_empty()).then_some(Self { credentials, headers })
-    }
+/// None for calls without credentials of their own.
+fn key_of(context: &CallContext) -> Option<CallerKey> {
+    let is_secret = |(name, value): &&(HeaderName, HeaderValue)| value.is_sensitive() || is_secret_header(name);
+    let headers: Vec<_> = context.headers.iter().filter(is_secret).cloned().collect();
+    (context.credentials.is_some() || !headers.is_empty()).then(|| (context.credentials.clone(), headers))
 }
 
 impl CardCaches {
@@ -57,7 +50,7 @@ impl CardCaches {
 
     /// The cache for a call.
     pub(crate) fn of(&self, context: &CallContext) -> Arc<CardCache> {
-        let Some(key) = CallerKey::of(context) else { return Arc::clone(&self.default) };
+        let Some(key) = key_of(context) else { return Arc::clone(&self.default) };
         let mut by_credentials = self.by_credentials.lock();
         let at = by_credentials.iter().position(|(before, _)| *before == key);
         let known = match at.and_then(|at| by_credentials.remove(at)) {
@@ -84,13 +77,8 @@ struct State {
     card: Option<Arc<FoundCard>>,
     /// Why there is no card, and until when that counts.
     failure: Option<(ClientError, Instant)>,
-    routes: Option<CachedRoutes>,
-}
-
-/// Routes, and the card they follow from, if there was one.
-struct CachedRoutes {
-    card: Option<Arc<FoundCard>>,
-    routes: Arc<Routes>,
+    /// Routes, and the card they follow from, if there was one.
+    routes: Option<(Option<Arc<FoundCard>>, Arc<Routes>)>,
 }
 
 enum Cached {
@@ -150,7 +138,7 @@ impl CardCache {
         }
         let renewed = timeout(REVALIDATION_TIMEOUT, discovery::revalidate(exchange, exchange.address, &stale)).await;
         self.keep(renewed.unwrap_or_else(|_| {
-            tracing::warn!("nobody says whether the agent card has changed; the one that is known is used");
+            tracing::warn!("the agent does not say whether its card has changed; the one that is known is used");
             stale.extended()
         }))
     }
@@ -170,20 +158,18 @@ impl CardCache {
         read: impl FnOnce(Option<&FoundCard>) -> Result<Vec<Interface>, ClientError>,
     ) -> Result<Arc<Routes>, ClientError> {
         let mut state = self.state.lock();
-        let is_same = |known: &CachedRoutes| match (&known.card, &card) {
-            (Some(known), Some(card)) => Arc::ptr_eq(known, card),
-            (None, None) => true,
-            _ => false,
-        };
-        if let Some(known) = state.routes.as_ref().filter(|known| is_same(known)) {
-            return Ok(Arc::clone(&known.routes));
+        let address_of = |card: &Option<Arc<FoundCard>>| card.as_ref().map(Arc::as_ptr);
+        if let Some((of, routes)) = &state.routes
+            && address_of(of) == address_of(&card)
+        {
+            return Ok(Arc::clone(routes));
         }
         let interfaces = read(card.as_deref())?;
         let routes = match state.routes.take() {
-            Some(known) if known.routes.match_interfaces(&interfaces) => known.routes,
+            Some((_, routes)) if routes.interfaces == interfaces => routes,
             _ => Arc::new(Routes::new(interfaces)?),
         };
-        state.routes = Some(CachedRoutes { card, routes: Arc::clone(&routes) });
+        state.routes = Some((card, Arc::clone(&routes)));
         Ok(routes)
     }
 }

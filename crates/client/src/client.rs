@@ -18,7 +18,7 @@ use crate::card_cache::CardCaches;
 use crate::discovery::FoundCard;
 use crate::interface::Interface;
 use crate::redact::redact_url;
-use crate::task_stream::TaskStream;
+use crate::task_stream::{Origin, TaskStream};
 use crate::{CallContext, ClientError, Peer};
 pub(crate) use call::OperationCall;
 
@@ -91,16 +91,17 @@ impl Client {
         let key = context.key();
         context.mark(&mut request);
         let call = OperationCall::new(Operation::SendMessage, Request::Send(request));
-        let (format, json) = self.call_complete(context, OperationCall { key: Some(&key), ..call }).await?;
-        self.read(&json, |json| format.read(decode::decode_send, json))
+        self.call_decoded(context, OperationCall { key: Some(&key), ..call }, decode::decode_send).await
     }
 
     /// Sends a message and streams the events of its task.
     ///
     /// # Errors
     /// When no first response comes.
-    pub async fn stream(&self, context: &CallContext, request: SendRequest) -> Result<TaskStream, ClientError> {
-        TaskStream::sent(self.clone(), context.clone(), request).await
+    pub async fn stream(&self, context: &CallContext, mut request: SendRequest) -> Result<TaskStream, ClientError> {
+        context.mark(&mut request);
+        let origin = Origin::Sent { request: Box::new(request), key: context.key() };
+        TaskStream::open(self.clone(), context.clone(), origin).await
     }
 
     /// Streams the events of a task until a terminal or interrupted state. One that is in such a state is returned as
@@ -109,7 +110,7 @@ impl Client {
     /// # Errors
     /// When there is no such task, or it cannot be reached.
     pub async fn subscribe(&self, context: &CallContext, task: TaskId) -> Result<TaskStream, ClientError> {
-        TaskStream::subscribed(self.clone(), context.clone(), task).await
+        TaskStream::open(self.clone(), context.clone(), Origin::Subscribed(task)).await
     }
 
     /// Reads a task.
@@ -120,8 +121,8 @@ impl Client {
         history_length: Option<u32>,
     ) -> Result<Task, ClientError> {
         let request = Request::Get { id: id.clone(), history_length, tenant: None };
-        let (format, json) = self.call(context, Operation::GetTask, request).await?;
-        let mut task = self.read(&json, |json| format.read(decode::decode_task, json))?;
+        let call = OperationCall::new(Operation::GetTask, request);
+        let mut task = self.call_decoded(context, call, decode::decode_task).await?;
         // To version 0.3 a length of 0 means all of it.
         if history_length == Some(0) {
             task.history.clear();
@@ -134,8 +135,8 @@ impl Client {
     /// # Errors
     /// Version 0.3 has no such operation.
     pub async fn list(&self, context: &CallContext, request: ListRequest) -> Result<ListResponse, ClientError> {
-        let (format, json) = self.call(context, Operation::ListTasks, Request::List(request)).await?;
-        self.read(&json, |json| format.read(decode::decode_list, json))
+        let call = OperationCall::new(Operation::ListTasks, Request::List(request));
+        self.call_decoded(context, call, decode::decode_list).await
     }
 
     /// Cancels a task.
@@ -146,9 +147,8 @@ impl Client {
         metadata: Option<Metadata>,
     ) -> Result<Task, ClientError> {
         let request = Request::Cancel { id: id.clone(), metadata, tenant: None };
-        let canceled = self.call(context, Operation::CancelTask, request).await;
-        match canceled {
-            Ok((format, json)) => self.read(&json, |json| format.read(decode::decode_task, json)),
+        let call = OperationCall::new(Operation::CancelTask, request);
+        match self.call_decoded(context, call, decode::decode_task).await {
             // An earlier attempt may have canceled it before its response was lost.
             Err(error) if error.error_kind() == Some(ErrorKind::TaskNotCancelable) => {
                 match self.get(context, id, None).await {
@@ -156,14 +156,14 @@ impl Client {
                     _ => Err(error),
                 }
             }
-            Err(error) => Err(error),
+            answer => answer,
         }
     }
 
     /// The extended card.
     pub async fn extended_card(&self, context: &CallContext) -> Result<(AgentCard, Bytes), ClientError> {
         let request = Request::ExtendedCard { tenant: None };
-        let (_, json) = self.call(context, Operation::GetExtendedCard, request).await?;
+        let json = self.call(context, Operation::GetExtendedCard, request).await?;
         Ok((self.read(&json, AgentCard::decode)?, json))
     }
 }

@@ -4,6 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::{Json, SendRequest};
 use uuid::Uuid;
 
+use crate::exchange::header_value;
 use crate::{ClientError, Credentials};
 
 const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
@@ -39,11 +40,7 @@ impl CallContext {
         ];
         for (name, field, value) in named {
             let Some(value) = value else { continue };
-            let value = HeaderValue::from_str(value).map_err(|_| ClientError::Invalid {
-                field,
-                problem: "it has characters that cannot stand in a header".to_owned(),
-            })?;
-            headers.insert(name, value);
+            headers.insert(name, header_value(field, "it", value)?);
         }
         Ok(())
     }

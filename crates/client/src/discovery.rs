@@ -33,10 +33,10 @@ pub struct FoundCard {
     etag: Option<HeaderValue>,
     /// None for a given card, which is never revalidated.
     fresh_until: Option<Instant>,
-    /// The parent address it was found at, if it was not the agent's own.
-    parent: Option<AgentAddress>,
-    /// Python's SDK is served by uvicorn.
-    is_served_by_uvicorn: bool,
+    /// The parent address it was found at, if it was not the agent's own. It may list interfaces of other agents then.
+    pub(crate) parent: Option<AgentAddress>,
+    /// Whether the agent is probably built with Python's SDK, which is served by uvicorn.
+    pub(crate) is_python_sdk: bool,
 }
 
 impl FoundCard {
@@ -46,7 +46,7 @@ impl FoundCard {
     /// When it is no card.
     pub fn from_json(json: Bytes, url: String) -> Result<Self, serde_json::Error> {
         let card = AgentCard::decode(&json)?;
-        Ok(Self { card, json, url, etag: None, fresh_until: None, parent: None, is_served_by_uvicorn: false })
+        Ok(Self { card, json, url, etag: None, fresh_until: None, parent: None, is_python_sdk: false })
     }
 
     pub(crate) fn is_fresh(&self, now: Instant) -> bool {
@@ -56,16 +56,6 @@ impl FoundCard {
     /// The same card, fresh for some more time.
     pub(crate) fn extended(&self) -> Self {
         Self { fresh_until: Some(Instant::now() + DEFAULT_LIFETIME), ..self.clone() }
-    }
-
-    /// Whether the agent is probably built with Python's SDK.
-    pub(crate) fn is_python_sdk(&self) -> bool {
-        self.is_served_by_uvicorn
-    }
-
-    /// Whether it may list interfaces of other agents too.
-    pub(crate) fn is_from_parent(&self) -> bool {
-        self.parent.is_some()
     }
 
     /// The address its urls are resolved against.
@@ -136,7 +126,7 @@ pub(crate) async fn revalidate(exchange: &Exchange<'_>, address: &AgentAddress, 
     }
 }
 
-/// RetryPolicy if the connection was lost or a proxy has no backend. An unreachable host is an error at once.
+/// Retries if the connection was lost or a proxy has no backend. An unreachable host is an error at once.
 async fn fetch_with_retry(exchange: &Exchange<'_>, url: &str) -> Result<Option<FoundCard>, ClientError> {
     let mut attempt = 0;
     loop {
@@ -197,6 +187,7 @@ async fn fetch(
     if card.name.is_empty() && card.supported_interfaces.is_empty() {
         return Err(not_a2a_error());
     }
+    let is_python_sdk = answer.headers().get(SERVER).is_some_and(|server| server.as_bytes().starts_with(b"uvicorn"));
     Ok(Some(FoundCard {
         card,
         // A copy, because a slice would keep the whole receive buffer alive.
@@ -205,10 +196,7 @@ async fn fetch(
         etag: answer.headers().get(ETAG).cloned(),
         fresh_until: Some(Instant::now() + lifetime(answer.headers())),
         parent: None,
-        is_served_by_uvicorn: answer
-            .headers()
-            .get(SERVER)
-            .is_some_and(|server| server.as_bytes().starts_with(b"uvicorn")),
+        is_python_sdk,
     }))
 }
 

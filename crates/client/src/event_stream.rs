@@ -75,7 +75,7 @@ impl EventStream {
         let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let is_events =
             media_type.is_some_and(|text| text.trim_start().to_ascii_lowercase().starts_with("text/event-stream"));
-        let (format, idle) = (prepared.format(), limits.idle);
+        let (format, idle) = (prepared.format, limits.idle);
         if is_events && response.status().is_success() {
             trace::response(response.status(), response.headers(), None);
             let reader = Box::new(EventReader::new(limits.event));

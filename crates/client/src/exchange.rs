@@ -59,7 +59,7 @@ pub(crate) struct PreparedRequest {
     body: Option<Bytes>,
     /// Each name once.
     headers: Vec<(HeaderName, HeaderValue)>,
-    format: WireFormat,
+    pub(crate) format: WireFormat,
     binding: Binding,
     /// The alternate REST form, for agents that do not take the first one.
     alternate: Option<(Method, Option<Bytes>)>,
@@ -81,7 +81,7 @@ impl PreparedRequest {
                 let params = encode_params(dialect, operation, request).map_err(unsayable)?;
                 let method = operation.method(interface.version);
                 let body = jsonrpc::write_request(&RpcId::number(RPC_ID), method, &params);
-                (Method::POST, route.target(), Some(body.into()), None)
+                (Method::POST, Arc::clone(&route.target), Some(body.into()), None)
             }
             Binding::Rest => {
                 let call = encode_rest(dialect, operation, request).map_err(unsayable)?;
@@ -108,36 +108,27 @@ impl PreparedRequest {
         Ok(Self { method, target, body, headers, format, binding: interface.binding, alternate })
     }
 
-    pub(crate) fn has_alternate(&self) -> bool {
-        self.alternate.is_some()
-    }
-
-    /// The same request in its alternate form, if it has one.
-    pub(crate) fn alternate(mut self) -> Option<Self> {
-        (self.method, self.body) = self.alternate.take()?;
+    /// Switches to the alternate form; false if there is none.
+    pub(crate) fn switch_form(&mut self) -> bool {
+        let Some(alternate) = self.alternate.take() else { return false };
+        (self.method, self.body) = alternate;
         if self.body.is_none() {
             self.headers.retain(|(name, _)| name != CONTENT_TYPE);
         }
-        Some(self)
+        true
     }
 
     /// The same request with one more header.
     pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Result<Self, ClientError> {
-        let value = HeaderValue::from_str(value).map_err(|_| ClientError::Invalid {
-            field: "header",
-            problem: format!("{name} has characters that cannot stand in a header"),
-        })?;
+        let value = header_value("header", name.as_str(), value)?;
         self.headers.push((name, value));
         Ok(self)
     }
 
-    pub(crate) fn format(&self) -> WireFormat {
-        self.format
-    }
-
     /// Without path and query, for messages.
     pub(crate) fn origin(&self) -> String {
-        origin(self.target.url())
+        let url = self.target.url();
+        url::Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.origin().ascii_serialization())
     }
 }
 
@@ -233,11 +224,7 @@ impl Exchange<'_> {
         if self.peer.extensions.is_empty() {
             return Ok(());
         }
-        let listed = self.peer.extensions.join(", ");
-        let value = HeaderValue::from_str(&listed).map_err(|_| ClientError::Invalid {
-            field: "extensions",
-            problem: "an extension's name has characters that cannot stand in a header".to_owned(),
-        })?;
+        let value = header_value("extensions", "an extension's name", &self.peer.extensions.join(", "))?;
         headers.insert(EXTENSIONS, value.clone());
         headers.insert(OLD_EXTENSIONS, value);
         Ok(())
@@ -313,6 +300,14 @@ impl Exchange<'_> {
     }
 }
 
+/// A header value. If it cannot be one, the error names the field and what is wrong there.
+pub(crate) fn header_value(field: &'static str, what: &str, text: &str) -> Result<HeaderValue, ClientError> {
+    HeaderValue::from_str(text).map_err(|_| ClientError::Invalid {
+        field,
+        problem: format!("{what} has characters that cannot stand in a header"),
+    })
+}
+
 /// Whether a response has our id. Some agents leave it out or write it as text, and after a parse error it is null.
 fn has_our_id(answer: &RpcAnswer<'_>) -> bool {
     match &answer.id {
@@ -380,23 +375,4 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
     let date = httpdate::parse_http_date(text).ok()?;
     Some(date.duration_since(std::time::SystemTime::now()).unwrap_or_default())
-}
-
-fn origin(url: &str) -> String {
-    url::Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.origin().ascii_serialization())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_says_what_a_message_alone_does_not() {
-        let kind_of = |kind, status| refine_by_status(AgentError::new(kind), status).kind;
-        assert_eq!(kind_of(ErrorKind::Internal, StatusCode::NOT_FOUND), ErrorKind::TaskNotFound);
-        assert_eq!(kind_of(ErrorKind::Internal, StatusCode::CONFLICT), ErrorKind::TaskNotCancelable);
-        assert_eq!(kind_of(ErrorKind::Internal, StatusCode::INTERNAL_SERVER_ERROR), ErrorKind::Internal);
-        // A kind the agent has sent is kept.
-        assert_eq!(kind_of(ErrorKind::PushNotSupported, StatusCode::NOT_FOUND), ErrorKind::PushNotSupported);
-    }
 }

@@ -121,7 +121,7 @@ pub(crate) fn negotiate(
         return Err(wrong.unwrap_or_else(none));
     }
     // A card from a parent address may list interfaces of several agents.
-    if found_card.is_from_parent() && found.iter().any(|interface| typed.overlaps(&interface.url)) {
+    if found_card.parent.is_some() && found.iter().any(|interface| typed.overlaps(&interface.url)) {
         found.retain(|interface| typed.overlaps(&interface.url));
     }
     let rank = |binding| peer.preferred.iter().position(|wanted| *wanted == binding).unwrap_or(peer.preferred.len());

@@ -101,64 +101,10 @@ pub(crate) fn excerpt(text: &str) -> String {
         }
         line.push_str(word);
         if line.len() > HINT {
-            let end = (0..=HINT).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
-            line.truncate(end);
+            line.truncate(line.floor_char_boundary(HINT));
             line.push('…');
             break;
         }
     }
     line
-}
-
-#[cfg(test)]
-mod tests {
-    use http::HeaderValue;
-
-    use super::*;
-
-    fn emitted(media_type: &'static str, body: &str) -> String {
-        let mut headers = HeaderMap::new();
-        if !media_type.is_empty() {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-        }
-        error("https://agent.example", 200, &headers, body.as_bytes()).to_string()
-    }
-
-    #[test]
-    fn is_told_by_what_it_is_and_its_first_words() {
-        let cases = [
-            (
-                "text/html; charset=utf-8",
-                "<html><head><title>Sign\n in</title>",
-                "a web page (HTML), not with A2A: \"Sign in\"",
-            ),
-            ("", "<!DOCTYPE html><p>Bad <b>gateway</b>", "a web page (HTML), not with A2A: \"Bad gateway\""),
-            ("", "", "nothing, not with A2A"),
-            ("text/plain", "no\u{1b}[31m healthy upstream", "text/plain, not with A2A: \"no [31m healthy upstream\""),
-            (
-                "application/json",
-                "{\"ok\":true}",
-                "JSON that is no answer to this, not with A2A: \"{\\\"ok\\\":true}\"",
-            ),
-            (
-                "application/json",
-                "{",
-                "JSON that cannot be read (EOF while parsing an object at line 1 column 1), \
-              not with A2A: \"{\"",
-            ),
-        ];
-        for (media_type, body, expected) in cases {
-            assert_eq!(emitted(media_type, body), format!("https://agent.example answered 200 with {expected}"));
-        }
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let what = |body: &[u8]| error("https://agent.example", 200, &headers, body).to_string();
-        assert!(what(b"{\"a\":\"\xff\"}").contains("JSON with bytes that are no UTF-8"));
-        assert!(what("[".repeat(1_000).as_bytes()).contains("JSON nested deeper than 128 levels"));
-        headers.insert(LOCATION, HeaderValue::from_static("/new?token=secret"));
-        let moved = error("https://agent.example", 301, &headers, b"").to_string();
-        assert!(moved.contains("a redirect to https://agent.example/new?…"), "{moved}");
-        let long = emitted("text/plain", &"ä".repeat(1_000));
-        assert!(long.ends_with("…\"") && long.len() < 300, "{long}");
-    }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::Value;
 use switchboard_egress::{BodyEnd, Egress};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -62,25 +62,14 @@ impl PartialEq for ClientCredentials {
 struct Granted {
     access_token: String,
     #[serde(default)]
-    expires_in: Option<Seconds>,
-}
-
-/// Some servers write the number as text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Seconds {
-    Number(f64),
-    Text(String),
-    Other(IgnoredAny),
+    expires_in: Value,
 }
 
 impl Granted {
     fn lives(&self) -> Duration {
-        let said = match &self.expires_in {
-            Some(Seconds::Number(seconds)) => Some(*seconds),
-            Some(Seconds::Text(text)) => text.trim().parse().ok(),
-            Some(Seconds::Other(_)) | None => None,
-        };
+        // Some servers write the number as text.
+        let as_text = || self.expires_in.as_str()?.trim().parse().ok();
+        let said = self.expires_in.as_f64().or_else(as_text);
         let said = said.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
         said.map_or(DEFAULT_LIFETIME, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)))
     }

@@ -12,7 +12,7 @@ use crate::{ClientError, Interface};
 
 /// All usable interfaces, and the chosen one.
 pub(crate) struct Routes {
-    interfaces: Vec<Interface>,
+    pub(crate) interfaces: Vec<Interface>,
     chosen: Mutex<Arc<Route>>,
 }
 
@@ -40,10 +40,6 @@ impl Routes {
         }))
     }
 
-    pub(crate) fn match_interfaces(&self, interfaces: &[Interface]) -> bool {
-        self.interfaces == interfaces
-    }
-
     pub(crate) fn chosen(&self) -> Arc<Route> {
         Arc::clone(&self.chosen.lock())
     }
@@ -63,14 +59,14 @@ impl Routes {
     /// The route in the other version; the same url if the card offers none.
     pub(crate) fn in_other_version(&self, route: &Route) -> Arc<Route> {
         let other = route.interface.in_other_version();
-        self.offered(other.version, route).unwrap_or_else(|| Arc::new(Route::at(other, route.target())))
+        self.offered(other.version, route).unwrap_or_else(|| Arc::new(Route::at(other, Arc::clone(&route.target))))
     }
 }
 
 /// An interface and its parsed url.
 pub(crate) struct Route {
     pub(crate) interface: Interface,
-    target: Arc<Target>,
+    pub(crate) target: Arc<Target>,
     /// Whether the agent takes the alternate REST form, learned by trying: of SubscribeToTask, and of other operations.
     uses_alternate: [AtomicBool; 2],
 }
@@ -87,10 +83,7 @@ impl Route {
         Self { interface, target, uses_alternate: Default::default() }
     }
 
-    pub(crate) fn target(&self) -> Arc<Target> {
-        Arc::clone(&self.target)
-    }
-
+    /// The url of a path below the interface.
     ///
     /// # Errors
     /// When that is no valid url.

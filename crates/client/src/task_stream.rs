@@ -81,7 +81,7 @@ pub struct TaskStream {
     /// Polls in a row that found nothing new.
     idle_polls: u32,
     retry_after: Option<Duration>,
-    deadline: Option<(Instant, Duration)>,
+    deadline: Deadline,
     size: TaskSize,
     /// The agent's error on a stream, until something new comes after it.
     agent_error: Option<ClientError>,
@@ -89,52 +89,35 @@ pub struct TaskStream {
     failure: Option<ClientError>,
 }
 
-enum Origin {
+pub(crate) enum Origin {
     /// With a message and its idempotency key.
     Sent { request: Box<SendRequest>, key: String },
     /// With an existing task.
     Subscribed(TaskId),
 }
 
+/// The total timeout: when it ends, and its length.
+type Deadline = Option<(Instant, Duration)>;
+
 impl TaskStream {
-    pub(crate) async fn sent(
-        client: Client,
-        context: CallContext,
-        mut request: SendRequest,
-    ) -> Result<Self, ClientError> {
-        let key = context.key();
-        context.mark(&mut request);
-        Self::open(client, context, Origin::Sent { request: Box::new(request), key }).await
-    }
-
-    pub(crate) async fn subscribed(client: Client, context: CallContext, task: TaskId) -> Result<Self, ClientError> {
-        Self::open(client, context, Origin::Subscribed(task)).await
-    }
-
     /// Waits for the first response, within the total timeout.
-    async fn open(client: Client, context: CallContext, origin: Origin) -> Result<Self, ClientError> {
+    pub(crate) async fn open(client: Client, context: CallContext, origin: Origin) -> Result<Self, ClientError> {
         let limit = client.peer().limits.total;
         let deadline = limit.and_then(|total| Some((Instant::now().checked_add(total)?, total)));
-        let shown = client.redacted_url();
+        let url = client.redacted_url();
         let task = match &origin {
             Origin::Sent { .. } => None,
             Origin::Subscribed(task) => Some(task.clone()),
         };
-        let opening = Self::start(client, context, origin, deadline);
-        match deadline {
-            None => opening.await,
-            Some((until, after)) => match tokio::time::timeout_at(until, opening).await {
-                Ok(opened) => opened,
-                Err(_) => Err(ClientError::Timeout { origin: shown, after, task }),
-            },
-        }
+        let late = |after| ClientError::Timeout { origin: url, after, task };
+        within(deadline, Self::start(client, context, origin, deadline)).await.map_err(late)?
     }
 
     async fn start(
         client: Client,
         context: CallContext,
         origin: Origin,
-        deadline: Option<(Instant, Duration)>,
+        deadline: Deadline,
     ) -> Result<Self, ClientError> {
         let found = client.card(&context).await.ok();
         let capabilities = found.as_ref().map(|found| &found.card.capabilities);
@@ -213,16 +196,10 @@ impl TaskStream {
             if self.is_finished {
                 return Ok(None);
             }
-            let advanced = match self.deadline {
-                None => self.advance().await,
-                Some((deadline, after)) => match tokio::time::timeout_at(deadline, self.advance()).await {
-                    Ok(advanced) => advanced,
-                    Err(_) => {
-                        let (origin, task) = (self.client.redacted_url(), self.task_id());
-                        Err(ClientError::Timeout { origin, after, task })
-                    }
-                },
-            };
+            let advanced = within(self.deadline, self.advance()).await.unwrap_or_else(|after| {
+                let (origin, task) = (self.client.redacted_url(), self.task_id());
+                Err(ClientError::Timeout { origin, after, task })
+            });
             self.failure = advanced.err().or(self.failure.take());
         }
     }
@@ -303,5 +280,13 @@ impl TaskStream {
             // A retry would bring the same event.
             StreamItem::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.client.redacted_url(), limit }),
         }
+    }
+}
+
+/// Waits until the deadline; the error is the length of the timeout.
+async fn within<T>(deadline: Deadline, work: impl Future<Output = T>) -> Result<T, Duration> {
+    match deadline {
+        None => Ok(work.await),
+        Some((until, after)) => tokio::time::timeout_at(until, work).await.map_err(|_| after),
     }
 }

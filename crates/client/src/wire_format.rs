@@ -40,7 +40,7 @@ impl Client {
             && match self.peer().rest_files {
                 RestFiles::Once => false,
                 RestFiles::Twice => true,
-                RestFiles::Auto => self.card(context).await.is_ok_and(|found| found.is_python_sdk()),
+                RestFiles::Auto => self.card(context).await.is_ok_and(|found| found.is_python_sdk),
             };
         WireFormat { dialect, files_twice }
     }

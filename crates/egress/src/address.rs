@@ -4,65 +4,46 @@
 //! because a translator on the way could turn them into a private one. A translator with a prefix of its own looks
 //! like any public address; where one exists, only the network's own firewall can close it.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
+use thiserror::Error;
 
 /// The class of a refused address. Safe to show for an address that the caller wrote, not for one that a name
 /// resolved to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum AddressClass {
     /// 0.0.0.0/8 and `::`: "this host", which many systems connect to themselves.
+    #[error("the unspecified address")]
     Unspecified,
     /// 127.0.0.0/8 and `::1`.
+    #[error("a loopback address")]
     Loopback,
     /// RFC 1918, and unique local IPv6.
+    #[error("a private address")]
     Private,
     /// 169.254.0.0/16 and fe80::/10, where clouds keep their metadata services.
+    #[error("a link-local address")]
     LinkLocal,
     /// 100.64.0.0/10, shared by carriers and by overlay networks.
+    #[error("a shared carrier address")]
     CarrierNat,
     /// A cloud's own service behind an address that looks public.
+    #[error("a cloud platform's own address")]
     Metadata,
     /// 224.0.0.0/4 and ff00::/8.
+    #[error("a multicast address")]
     Multicast,
     /// Documentation and benchmarking ranges: never a real host.
+    #[error("a documentation or benchmarking address")]
     Documentation,
     /// IPv6 forms that carry an IPv4 address: compatible, NAT64, 6to4, Teredo, ISATAP.
+    #[error("an ipv6 address that carries an ipv4 address")]
     Embedded,
     /// Everything else that is reserved or not allocated.
+    #[error("a reserved address")]
     Reserved,
-}
-
-impl AddressClass {
-    /// A short name for metrics and logs.
-    pub fn label(self) -> &'static str {
-        self.names().0
-    }
-
-    /// The label and the text for people.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Unspecified => ("unspecified", "the unspecified address"),
-            Self::Loopback => ("loopback", "a loopback address"),
-            Self::Private => ("private", "a private address"),
-            Self::LinkLocal => ("link_local", "a link-local address"),
-            Self::CarrierNat => ("carrier_nat", "a shared carrier address"),
-            Self::Metadata => ("metadata", "a cloud platform's own address"),
-            Self::Multicast => ("multicast", "a multicast address"),
-            Self::Documentation => ("documentation", "a documentation or benchmarking address"),
-            Self::Embedded => ("embedded", "an ipv6 address that carries an ipv4 address"),
-            Self::Reserved => ("reserved", "a reserved address"),
-        }
-    }
-}
-
-impl fmt::Display for AddressClass {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.names().1)
-    }
 }
 
 const V4: [(Ipv4Net, AddressClass); 16] = [
@@ -110,7 +91,8 @@ const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
 /// The class of an address that is not public; `None` for a public one.
 pub fn special_purpose(address: IpAddr) -> Option<AddressClass> {
-    match canonical(address) {
+    // An IPv4-mapped IPv6 address is the IPv4 address: the system connects to that one.
+    match address.to_canonical() {
         IpAddr::V4(address) => V4.iter().find(|(net, _)| net.contains(&address)).map(|(_, reason)| *reason),
         IpAddr::V6(address) => {
             if let Some((_, reason)) = V6.iter().find(|(net, _)| net.contains(&address)) {
@@ -122,11 +104,6 @@ pub fn special_purpose(address: IpAddr) -> Option<AddressClass> {
             is_isatap(&address).then_some(AddressClass::Embedded)
         }
     }
-}
-
-/// An IPv4-mapped IPv6 address becomes the IPv4 address: the system connects to that one.
-pub fn canonical(address: IpAddr) -> IpAddr {
-    address.to_canonical()
 }
 
 /// ISATAP keeps an IPv4 address in the interface identifier of any prefix.

@@ -11,7 +11,6 @@ use ipnet::{IpNet, Ipv4Net};
 use thiserror::Error;
 use url::Host;
 
-use crate::address::canonical;
 use crate::target::{Target, dns_name};
 
 /// The allowed hosts and address ranges. Empty by default.
@@ -89,7 +88,7 @@ impl Allowlist {
 
     /// Whether the address lies in a range. An IPv4-mapped address counts as the IPv4 address.
     pub fn allows_address(&self, address: IpAddr) -> bool {
-        let address = canonical(address);
+        let address = address.to_canonical();
         self.cidrs.iter().any(|net| net.contains(&address))
     }
 }

@@ -85,7 +85,7 @@ impl Egress {
     pub async fn check(&self, url: &str) -> Result<Target, UrlRefusal> {
         let target = Target::parse(url)?;
         let pool = self.pool();
-        if let PolicyDecision::NeedsLookup = pool.policy.decide(&target)? {
+        if let PolicyDecision::Lookup { is_trusted: false } = pool.policy.decide(&target)? {
             pool.policy.addresses(&target).await.inspect_err(|refusal| {
                 tracing::debug!(host = target.host(), why = %refusal.detail(), "refused an address");
             })?;

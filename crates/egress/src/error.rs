@@ -42,23 +42,6 @@ pub enum SendError {
     Method(http::Method),
 }
 
-impl SendError {
-    /// A short name for metrics and logs.
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::Refused(_) => "refused",
-            Self::Dns(_) => "dns",
-            Self::Connect(_) => "connect",
-            Self::ConnectionLimit => "crowded",
-            Self::Tls(_) => "tls",
-            Self::Timeout { .. } => "timeout",
-            Self::Broken => "broken",
-            Self::NotHttp => "not_http",
-            Self::Method(_) => "method",
-        }
-    }
-}
-
 /// Why the next piece of a response body cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum BodyError {

@@ -9,7 +9,7 @@
 //! With the feature `nameservers` names are looked up by asking nameservers, also those of [`Options::nameservers`];
 //! without it by the operating system, and where nameservers are configured every lookup fails.
 
-pub mod address;
+mod address;
 mod allowlist;
 mod certificate_verifier;
 mod client_certificate;

@@ -25,10 +25,8 @@ pub(crate) struct Policy {
 pub(crate) enum PolicyDecision {
     /// These addresses may be connected to.
     Addresses(Vec<IpAddr>),
-    /// The allowlist has the name, so any address is fine.
-    TrustedName,
-    /// The addresses of the name decide.
-    NeedsLookup,
+    /// The addresses of the name decide, unless the allowlist has the name: then any is fine.
+    Lookup { is_trusted: bool },
 }
 
 impl Policy {
@@ -45,26 +43,22 @@ impl Policy {
             // These are fixed and not resolved, so it is safe to use the permitted ones alone.
             let permitted = LOCALHOST.into_iter().filter(|address| trusted || self.allowlist.allows_address(*address));
             let permitted: Vec<IpAddr> = permitted.collect();
-            return if permitted.is_empty() {
-                Err(UrlRefusal::Localhost)
-            } else {
-                Ok(PolicyDecision::Addresses(permitted))
-            };
+            let is_refused = permitted.is_empty();
+            return if is_refused { Err(UrlRefusal::Localhost) } else { Ok(PolicyDecision::Addresses(permitted)) };
         }
-        Ok(if trusted { PolicyDecision::TrustedName } else { PolicyDecision::NeedsLookup })
+        Ok(PolicyDecision::Lookup { is_trusted: trusted })
     }
 
     /// The addresses to connect to. One that is not public refuses all of them: a name that leads inside the network
     /// once will do so again.
     pub(crate) async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, UrlRefusal> {
-        let trusted = match self.decide(target)? {
+        let is_trusted = match self.decide(target)? {
             PolicyDecision::Addresses(addresses) => return Ok(addresses),
-            PolicyDecision::TrustedName => true,
-            PolicyDecision::NeedsLookup => false,
+            PolicyDecision::Lookup { is_trusted } => is_trusted,
         };
         let found = self.resolver.lookup(target.name()).await.map_err(UrlRefusal::Unresolved)?;
         let fine = |address: &IpAddr| special_purpose(*address).is_none() || self.allowlist.allows_address(*address);
-        if !trusted && !found.iter().all(fine) {
+        if !is_trusted && !found.iter().all(fine) {
             return Err(UrlRefusal::NotPublic);
         }
         Ok(found)

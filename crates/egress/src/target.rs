@@ -101,8 +101,7 @@ impl Target {
         self.address
     }
 
-    /// Whether the connection is encrypted.
-    pub fn is_https(&self) -> bool {
+    pub(crate) fn is_https(&self) -> bool {
         self.url.scheme() == "https"
     }
 

@@ -74,22 +74,4 @@ impl UrlRefusal {
             other => other.to_string(),
         }
     }
-
-    /// A short name for metrics and logs.
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::TooLong { .. } => "too_long",
-            Self::Character => "character",
-            Self::Scheme => "scheme",
-            Self::UserInfo => "user_info",
-            Self::NoHost => "no_host",
-            Self::Host => "host",
-            Self::Port => "port",
-            Self::Malformed => "malformed",
-            Self::Localhost => "localhost",
-            Self::Address(reason) => reason.label(),
-            Self::NotPublic => "not_public",
-            Self::Unresolved(_) => "unresolved",
-        }
-    }
 }

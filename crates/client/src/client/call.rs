@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use switchboard_a2a::extension::IDEMPOTENCY;
-use switchboard_a2a::{ErrorKind, Operation, PushRequest, Request, Version, rest_files};
+use switchboard_a2a::{Dialect, ErrorKind, Operation, PushRequest, Request, Version, VisitParts, rest_files};
 
 use super::{Client, Inner};
 use crate::event_stream::EventStream;
@@ -63,11 +63,22 @@ impl Client {
         context: &CallContext,
         operation: Operation,
         request: Request,
-    ) -> Result<(WireFormat, Bytes), ClientError> {
-        self.call_complete(context, OperationCall::new(operation, request)).await
+    ) -> Result<Bytes, ClientError> {
+        Ok(self.call_complete(context, OperationCall::new(operation, request)).await?.1)
     }
 
-    pub(super) async fn call_complete(
+    /// The same, decoded.
+    pub(super) async fn call_decoded<T: VisitParts>(
+        &self,
+        context: &CallContext,
+        call: OperationCall<'_>,
+        decode: impl FnOnce(Dialect, &[u8]) -> Result<T, serde_json::Error>,
+    ) -> Result<T, ClientError> {
+        let (format, json) = self.call_complete(context, call).await?;
+        self.read(&json, |json| format.read(decode, json))
+    }
+
+    async fn call_complete(
         &self,
         context: &CallContext,
         call: OperationCall<'_>,
@@ -139,7 +150,7 @@ impl Client {
         }
     }
 
-    /// RetryPolicy with backoff where the request cannot take effect twice.
+    /// Retries with backoff where the request cannot take effect twice.
     async fn call_with_retry(
         &self,
         context: &CallContext,
@@ -180,18 +191,14 @@ impl Client {
         context: &CallContext,
         route: &Route,
         call: &OperationCall<'_>,
-        prepared: PreparedRequest,
+        mut prepared: PreparedRequest,
     ) -> Result<CallResponse, Failure> {
-        if route.uses_alternate(call.operation) && prepared.has_alternate() {
-            return match prepared.alternate() {
-                Some(other) => self.call_once(context, call.operation, &other).await,
-                None => Err(ClientError::Invalid { field: "request", problem: "it has one form".to_owned() }.into()),
-            };
+        if route.uses_alternate(call.operation) {
+            prepared.switch_form();
         }
         match self.call_once(context, call.operation, &prepared).await {
-            Err(failure) if is_wrong_form(&failure.error) => {
-                let Some(other) = prepared.alternate() else { return Err(failure) };
-                let Ok(answer) = self.call_once(context, call.operation, &other).await else { return Err(failure) };
+            Err(failure) if is_wrong_form(&failure.error) && prepared.switch_form() => {
+                let Ok(answer) = self.call_once(context, call.operation, &prepared).await else { return Err(failure) };
                 route.remember_alternate(call.operation);
                 Ok(answer)
             }

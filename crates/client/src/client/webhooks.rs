@@ -15,7 +15,7 @@ impl Client {
     /// Sets a webhook of a task.
     pub async fn set_webhook(&self, context: &CallContext, config: PushConfig) -> Result<PushConfig, ClientError> {
         let request = Request::Push(PushRequest::Create(config));
-        let (_, json) = self.call(context, Operation::CreatePushConfig, request).await?;
+        let json = self.call(context, Operation::CreatePushConfig, request).await?;
         self.read(&json, |json| serde_json::from_slice(json))
     }
 
@@ -28,7 +28,7 @@ impl Client {
     ) -> Result<PushConfig, ClientError> {
         let id = id.map(str::to_owned);
         let request = Request::Push(PushRequest::Get { task_id: task_id.clone(), id, tenant: None });
-        let (_, json) = self.call(context, Operation::GetPushConfig, request).await?;
+        let json = self.call(context, Operation::GetPushConfig, request).await?;
         self.read(&json, |json| serde_json::from_slice(json))
     }
 
@@ -39,7 +39,7 @@ impl Client {
         let mut page_token = None;
         for _ in 0..MOST_PAGES {
             let list = PushRequest::List { task_id: task_id.clone(), page_size: None, page_token, tenant: None };
-            let (_, json) = self.call(context, Operation::ListPushConfigs, Request::Push(list)).await?;
+            let json = self.call(context, Operation::ListPushConfigs, Request::Push(list)).await?;
             let (configs, next) = self.read(&json, decode::decode_push_list)?;
             // An empty page or a repeated token ends the list: some agents would go on for ever.
             if next.is_empty() || configs.is_empty() || !tokens.insert(next.clone()) {

@@ -8,19 +8,18 @@ impl TaskStream {
     /// Emits the events between the emitted task and a snapshot.
     pub(super) fn catch_up(&mut self, now: Task) {
         let Some(emitted) = &self.emitted else { return self.emit(StreamResponse::Task(now)) };
-        let difference = catch_up::difference(emitted, &self.messages, &now, self.is_snapshot);
-        if let Some(missing) = difference.missing {
+        let (events, missing) = catch_up::difference(emitted, &self.messages, &now, self.is_snapshot);
+        if let Some(missing) = missing {
             self.emit_gap(now.id.clone(), missing);
         }
-        if !difference.events.is_empty() {
+        if !events.is_empty() {
             // Failures are counted anew.
             self.attempt = 0;
             self.agent_error = None;
         }
         let asks = self.is_polling && now.status.state.is_interrupted();
-        self.is_finished |=
-            now.status.state.is_terminal() || asks || difference.events.iter().any(|event| self.ends(event));
-        self.ready.extend(difference.events.into_iter().map(|event| Update::Event(Box::new(event))));
+        self.is_finished |= now.status.state.is_terminal() || asks || events.iter().any(|event| self.ends(event));
+        self.ready.extend(events.into_iter().map(|event| Update::Event(Box::new(event))));
         self.messages.add_all(&now);
         (self.emitted, self.is_snapshot) = (Some(now), true);
     }

@@ -1,9 +1,9 @@
 //! Incoming events: ordering by sequence number, the reorder buffer, and deduplication against snapshots.
 
 use switchboard_a2a::{StreamResponse, TaskArtifactUpdate};
-use switchboard_egress::SendError;
 
 use super::position::{Position, Step};
+use super::reorder::NumberedEvent;
 use super::{Origin, TaskStream};
 use crate::ClientError;
 use crate::event_stream::EventMeta;
@@ -21,8 +21,8 @@ impl TaskStream {
             StreamResponse::Message(_) if is_reply => self.emit_reply(frame),
             frame if self.is_foreign(&frame) => self.emit_unrelated(frame),
             StreamResponse::Task(now) => {
-                let is_older = position.zip(self.position).is_some_and(|(position, last)| position <= last);
-                if self.emitted.is_some() && is_older {
+                let step = position.zip(self.position).map(|(position, last)| position.step(last));
+                if self.emitted.is_some() && step == Some(Step::Duplicate) {
                     return Ok(());
                 }
                 (self.position, self.last_id) = (position.or(self.position), id.or(self.last_id.take()));
@@ -46,9 +46,7 @@ impl TaskStream {
         id: Option<String>,
     ) -> Result<(), ClientError> {
         let Some(position) = position else {
-            let origin = self.client.redacted_url();
-            let why = "an event came without its number".to_owned();
-            return self.connection_lost_because(why, ClientError::Lost { origin, error: SendError::Broken });
+            return self.connection_lost_because("an event came without its number".to_owned(), self.broken());
         };
         match self.position.map(|last| position.step(last)) {
             Some(Step::Duplicate) => {}
@@ -115,7 +113,7 @@ impl TaskStream {
         }
     }
 
-    pub(super) fn emit_numbered(&mut self, (position, event, id): (Position, StreamResponse, Option<String>)) {
+    pub(super) fn emit_numbered(&mut self, (position, event, id): NumberedEvent) {
         (self.position, self.last_id) = (Some(position), id);
         self.emit_or_confirm(event);
     }

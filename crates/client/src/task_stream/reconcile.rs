@@ -6,7 +6,7 @@ use std::time::Duration;
 use switchboard_a2a::{ErrorKind, StreamResponse, Task, TaskId, TaskState};
 
 use super::deduplicate::Deduplicator;
-use super::position::Position;
+use super::reorder::NumberedEvent;
 use super::{GapReason, TaskStream, catch_up};
 use crate::ClientError;
 
@@ -52,7 +52,7 @@ impl TaskStream {
     }
 
     /// Fetches the task after events before this one were lost.
-    pub(super) fn compare_after_gap(&mut self, (position, event, id): (Position, StreamResponse, Option<String>)) {
+    pub(super) fn compare_after_gap(&mut self, (position, event, id): NumberedEvent) {
         let about = match &event {
             StreamResponse::StatusUpdate(update) => Some(update.task_id.clone()),
             StreamResponse::ArtifactUpdate(update) => Some(update.task_id.clone()),
@@ -70,12 +70,7 @@ impl TaskStream {
 
     /// An ended task is emitted from its snapshot. Otherwise it is not known up to which event the snapshot goes, so
     /// the gap stays until the terminal event.
-    fn on_gap_compared(
-        &mut self,
-        event: (Position, StreamResponse, Option<String>),
-        task: TaskId,
-        now: Fetched,
-    ) -> Result<(), ClientError> {
+    fn on_gap_compared(&mut self, event: NumberedEvent, task: TaskId, now: Fetched) -> Result<(), ClientError> {
         match now {
             Ok(now) if now.status.state.is_terminal() => self.catch_up(now),
             _ => {

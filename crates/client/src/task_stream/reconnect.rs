@@ -29,11 +29,7 @@ impl TaskStream {
                 self.send_blocking();
                 Ok(())
             }
-            _ => {
-                let origin = self.client.redacted_url();
-                let error = ClientError::Lost { origin, error: SendError::Broken };
-                self.connection_lost_because("the stream ended before the task did".to_owned(), error)
-            }
+            _ => self.connection_lost_because("the stream ended before the task did".to_owned(), self.broken()),
         }
     }
 
@@ -63,7 +59,7 @@ impl TaskStream {
         }
     }
 
-    fn broken(&self) -> ClientError {
+    pub(super) fn broken(&self) -> ClientError {
         ClientError::Lost { origin: self.client.redacted_url(), error: SendError::Broken }
     }
 

@@ -1,6 +1,8 @@
 //! Peers that answer exactly what a test wants: the wrong thing, the right thing late, half of it, or nothing.
 
+mod addresses;
 mod answers;
+mod catch_up;
 mod credentials;
 mod dialects;
 mod discovery;

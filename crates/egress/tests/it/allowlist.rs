@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use switchboard_egress::{Allowlist, AllowlistError, Egress, Options};
+use switchboard_egress::{Allowlist, AllowlistError, Egress, Options, UrlRefusal};
 
 use crate::receiver::SHORT;
 
@@ -99,7 +99,7 @@ async fn a_host_allowed_by_name_is_not_looked_up_when_it_is_registered() {
         egress.check(url).await.unwrap_or_else(|refusal| panic!("{url}: {refusal}"));
     }
     for url in ["http://hooks.internal/", "http://xhooks.internal/", "http://a.receiver.internal/"] {
-        assert_eq!(egress.check(url).await.unwrap_err().label(), "unresolved", "{url}");
+        assert!(matches!(egress.check(url).await, Err(UrlRefusal::Unresolved(_))), "{url}");
     }
 }
 

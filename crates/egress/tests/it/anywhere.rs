@@ -6,7 +6,7 @@ use switchboard_egress::{Allowlist, Egress, Options, SendError};
 
 use crate::nameserver::{Kind, Nameserver, Record, Reply};
 use crate::receiver::{LONG, Receiver, post};
-use crate::vectors::HOSTILE;
+use crate::vectors::{HOSTILE, label};
 
 /// What is wrong with a URL whoever wrote it.
 const WRONG_TEXT: [&str; 8] = ["too_long", "character", "scheme", "user_info", "no_host", "host", "port", "malformed"];
@@ -50,7 +50,7 @@ fn what_is_wrong_with_the_text_stays_wrong() {
     let open = Egress::new(Options { anywhere: true, ..Options::default() }).unwrap();
     let (mut refused, mut passed) = (0, 0);
     for (label, url) in HOSTILE.iter().flat_map(|(label, urls)| urls.iter().map(move |url| (*label, *url))) {
-        let verdict = open.check_text(url).map_err(|refusal| refusal.label());
+        let verdict = open.check_text(url).map_err(|refusal| self::label(&refusal));
         if WRONG_TEXT.contains(&label) {
             assert_eq!(verdict.unwrap_err(), label, "{url:?}");
             refused += 1;

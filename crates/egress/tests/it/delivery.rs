@@ -67,7 +67,7 @@ async fn a_receiver_that_hangs_costs_the_time_it_was_given() {
     .await;
     let error = loopback_egress(Vec::new()).send(post(&receiver.url("/secret")), SHORT, 0).await.unwrap_err();
     assert_eq!(error, SendError::Timeout { phase: TimeoutPhase::Response });
-    assert_eq!((error.label(), error.to_string().as_str()), ("timeout", "timed out while waiting for the answer"));
+    assert_eq!(error.to_string(), "timed out while waiting for the answer");
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn where_nobody_listens_the_connection_is_refused() {
     let egress = loopback_egress(Vec::new());
     let error = egress.send(post(&format!("http://{address}/secret?token=1")), LONG, 0).await.unwrap_err();
     assert_eq!(error.to_string(), "no connection: the connection was refused");
-    assert_eq!(error.label(), "connect");
+    assert!(matches!(error, SendError::Connect(_)), "{error}");
 
     let tunnel = Request::connect(format!("http://{address}/")).body(Bytes::new()).unwrap();
     assert_eq!(egress.send(tunnel, LONG, 0).await.unwrap_err(), SendError::Method(Method::CONNECT));

@@ -110,7 +110,7 @@ async fn one_address_inside_refuses_them_all_and_no_word_tells_which() {
         assert!(refusal.is_private());
         let error = egress.send(post(&url), LONG, 0).await.unwrap_err();
         assert_eq!(error, SendError::Refused(UrlRefusal::NotPublic), "{name}");
-        assert_eq!(error.label(), "refused");
+        assert!(matches!(error, SendError::Refused(_)), "{error}");
     }
 }
 

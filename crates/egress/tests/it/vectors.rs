@@ -1,5 +1,23 @@
 //! The URLs of the table-driven tests: what people have tried on others, and what must still pass.
 
+use switchboard_egress::UrlRefusal;
+
+/// The name of a refusal, or of the address class it is about, in lower case with underscores.
+pub(crate) fn label(refusal: &UrlRefusal) -> String {
+    let name = match refusal {
+        UrlRefusal::Address(class) => format!("{class:?}"),
+        other => format!("{other:?}"),
+    };
+    let mut label = String::new();
+    for character in name.chars().take_while(|character| character.is_ascii_alphabetic()) {
+        if character.is_ascii_uppercase() && !label.is_empty() {
+            label.push('_');
+        }
+        label.push(character.to_ascii_lowercase());
+    }
+    label
+}
+
 /// The label of the refusal, and the URLs that must earn it.
 pub(crate) const HOSTILE: &[(&str, &[&str])] = &[
     (

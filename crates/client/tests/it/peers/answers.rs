@@ -1,7 +1,8 @@
 //! Answers that are none.
 
-use switchboard_a2a::ErrorKind;
-use switchboard_client::{CallContext, ClientError};
+use serde_json::json;
+use switchboard_a2a::{ErrorKind, Version};
+use switchboard_client::{Binding, CallContext, ClientError};
 
 use super::script::{COMPLETED, agent, result, says, task};
 use crate::world::{client, say};
@@ -26,6 +27,54 @@ async fn a_web_page_is_told_by_its_title() {
 }
 
 #[tokio::test]
+async fn what_is_no_a2a_is_told_by_what_it_is_and_its_first_words() {
+    let deep = "[".repeat(1_000);
+    let long = "ä".repeat(1_000);
+    let cut = "ä".repeat(100) + "…";
+    for (media_type, body, expected, words) in [
+        ("text/html; charset=utf-8", "<html><head><title>Sign\n in</title>", "a web page (HTML)", "Sign in"),
+        ("", "<!DOCTYPE html><p>Bad <b>gateway</b>", "a web page (HTML)", "Bad gateway"),
+        ("", "what", "something without a type", "what"),
+        ("text/plain", "no\u{1b}[31m healthy upstream", "text/plain", "no [31m healthy upstream"),
+        ("text/plain", &long, "text/plain", &cut),
+        ("application/json", r#"{"ok":true}"#, "JSON that is no answer to this", r#"{"ok":true}"#),
+        ("application/json", "{", "JSON that cannot be read (EOF while parsing an object at line 1 column 1)", "{"),
+        ("application/json", &deep, "JSON nested deeper than 128 levels, the most that is read", &deep[..200]),
+    ] {
+        let header = if media_type.is_empty() { "x-none: x".to_owned() } else { format!("content-type: {media_type}") };
+        let said = body.to_owned();
+        let peer = agent(false, move |_, _| says(200, &header, &said)).await;
+        let error = client(peer.url(), |_| {}).send(&CallContext::default(), say("hello")).await.unwrap_err();
+        let (status, found, hint) = what(&error);
+        assert_eq!((status, found, hint.trim_end_matches('…')), (200, expected, words.trim_end_matches('…')));
+        let origin = peer.url();
+        assert_eq!(error.to_string(), format!("{origin} answered 200 with {expected}, not with A2A: {hint:?}"));
+    }
+    let head = b"HTTP/1.1 200 So\r\nconnection: close\r\ncontent-type: application/json\r\n\r\n{\"a\":\"\xff\"}";
+    let peer = agent(false, move |_, _| super::script::Reply::Says(head.to_vec())).await;
+    let error = client(peer.url(), |_| {}).send(&CallContext::default(), say("hello")).await.unwrap_err();
+    assert_eq!(what(&error).1, "JSON with bytes that are no UTF-8");
+}
+
+#[tokio::test]
+async fn a_status_says_what_a_message_alone_does_not() {
+    for (status, code, kind) in [
+        (404, -32603, ErrorKind::TaskNotFound),
+        (409, -32603, ErrorKind::TaskNotCancelable),
+        (500, -32603, ErrorKind::Internal),
+        // A kind that the agent has sent is kept.
+        (404, -32003, ErrorKind::PushNotSupported),
+    ] {
+        let peer = agent(false, move |_, _| super::script::json(status, &json!({"code": code, "message": "no"}))).await;
+        let client = client(peer.url(), |peer| {
+            (peer.binding, peer.version) = (Some(Binding::Rest), Some(Version::V1));
+        });
+        let error = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
+        assert_eq!(error.error_kind(), Some(kind), "{status} {code}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn nothing_at_all_is_no_answer() {
     let peer = agent(false, |_, _| says(200, "content-type: application/json", "")).await;
     let client = client(peer.url(), |_| {});
@@ -37,10 +86,10 @@ async fn nothing_at_all_is_no_answer() {
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let peer = agent(false, |_, _| says(302, "location: /elsewhere", "")).await;
+    let peer = agent(false, |_, _| says(302, "location: /elsewhere?token=secret", "")).await;
     let client = client(peer.url(), |_| {});
     let error = client.send(&CallContext::default(), say("hello")).await.unwrap_err();
-    assert_eq!(what(&error), (302, format!("a redirect to {}/elsewhere", peer.url()).as_str(), ""));
+    assert_eq!(what(&error), (302, format!("a redirect to {}/elsewhere?…", peer.url()).as_str(), ""));
     assert_eq!(peer.asked().len(), 1);
 }
 

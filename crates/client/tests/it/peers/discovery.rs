@@ -116,7 +116,12 @@ async fn a_mistyped_address_never_reaches_another_agent_of_the_host() {
         |_| says(200, "content-type: application/json", ""),
     ];
     for answer in answers {
-        for (typed, interface) in [("a2a/echoo", "/a2a/guide"), ("a2a/echo", "http://agents.test/a2a"), ("a2a", "/")] {
+        for (typed, interface) in [
+            ("a2a/echoo", "/a2a/guide"),
+            ("a2a/echo", "/a2a/echoo"),
+            ("a2a/echo", "http://agents.test/a2a"),
+            ("a2a", "/"),
+        ] {
             let peer = host(interface, answer).await;
             let client = client(format!("{}/{typed}", peer.url()), |_| {});
             let error = client.send(&CallContext::default(), say("secret")).await.unwrap_err();
@@ -139,6 +144,9 @@ async fn a_card_at_the_top_of_the_host_counts_if_it_names_the_address() {
         ("a2a", "http://inside:8080/a2a/guide", not_there, "POST /a2a/guide"),
         ("a2a", "/a2a", odd, "POST /a2a"),
         ("a2a/echo", "/a2a/other /a2a/echo", not_there, "POST /a2a/echo"),
+        ("a2a/", "/zzz http://inside:8080/a2a?k=1", not_there, "POST /a2a?k=1"),
+        // Version 0.3 adds this to its address over REST.
+        ("a2a/echo/v1", "http://inside/a2a/echo", not_there, "POST /a2a/echo"),
     ];
     for (typed, interface, other, expected) in cases {
         let peer = host(interface, other).await;

@@ -12,7 +12,7 @@ use super::streams::{story, usual, working};
 use crate::world::{client, say};
 
 /// A message of the agent's.
-fn message(id: &str) -> Value {
+pub(super) fn message(id: &str) -> Value {
     json!({"messageId": id, "role": "ROLE_AGENT", "parts": [{"text": id}]})
 }
 
@@ -30,7 +30,7 @@ fn with_history(mut task: Value, ids: &[&str]) -> Value {
 }
 
 /// Everything that was said, in order.
-async fn words(client: &Client) -> Vec<String> {
+pub(super) async fn words(client: &Client) -> Vec<String> {
     told(client.stream(&CallContext::default(), say("hello")).await.unwrap()).await
 }
 

@@ -1,5 +1,7 @@
 //! Agents that number their events: what is left out on purpose, and what was lost on the way.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde_json::{Value, json};
 use switchboard_a2a::StreamResponse;
 use switchboard_a2a::extension::RESUMPTION;
@@ -46,8 +48,12 @@ async fn numbered_with(
 
 /// An event with its number, and the one before it if some are left out.
 fn at(number: u64, after: Option<u64>, frame: Value) -> String {
+    with_id(&format!("1.{number}"), after, frame)
+}
+
+fn with_id(id: &str, after: Option<u64>, frame: Value) -> String {
     let after = after.map_or_else(String::new, |after| format!("after: {after}\n"));
-    format!("{after}id: 1.{number}\n{}", event(frame))
+    format!("{after}id: {id}\n{}", event(frame))
 }
 
 fn first() -> String {
@@ -106,6 +112,81 @@ async fn what_was_lost_is_asked_for() {
         assert_eq!(told, ["task TASK_STATE_WORKING", "one ", "two", COMPLETED]);
         assert_eq!(peer.story(), ["SendStreamingMessage", "SubscribeToTask"]);
     }
+}
+
+#[tokio::test]
+async fn an_id_says_whether_its_event_is_next_known_or_behind_a_hole() {
+    let (next, known, hole) = (&["x", COMPLETED][..], &[COMPLETED][..], &[][..]);
+    for (id, after, told_after_the_task) in [
+        ("1.5", None, next),
+        // A restart that has lost nothing, and one that has.
+        ("2.5", None, next),
+        ("2.3", None, hole),
+        ("1.4", None, known),
+        ("1.3", None, known),
+        ("1.6", None, hole),
+        // 5 and 6 are left out on purpose; or 5 was lost.
+        ("1.7", Some(4), next),
+        ("2.7", Some(4), next),
+        ("1.7", Some(5), hole),
+        // A snapshot may be of an event that is left out.
+        ("1.7", Some(3), next),
+        ("1.4", Some(2), known),
+        ("2.4", Some(2), hole),
+        // What is no number counts as a lost event.
+        ("7", None, hole),
+        ("a.b", None, hole),
+        ("1.", None, hole),
+        (".1", None, hole),
+        ("1.-2", None, hole),
+        ("1.2.3", None, hole),
+        ("99999999999999999999.1", None, hole),
+    ] {
+        let mut frames = vec![at(4, None, json!({"task": task(WORKING, "")})), with_id(id, after, chunk("x"))];
+        // It would lead past the hole.
+        frames.extend((told_after_the_task != hole).then(|| with_id("2.99", Some(4), status(COMPLETED))));
+        let peer = numbered(move || events_then_silence(&frames), |_| Reply::Closes).await;
+        let client = client(peer.url(), |peer| peer.retries.max_retries = 1);
+        let mut followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
+        let mut told = Vec::new();
+        // A lost event is asked for, and the connection for that is lost.
+        while let Ok(Some(Update::Event(event))) = followed.next().await {
+            told.push(match *event {
+                StreamResponse::ArtifactUpdate(_) => "x",
+                StreamResponse::StatusUpdate(_) => COMPLETED,
+                _ => WORKING,
+            });
+        }
+        assert_eq!(told.first(), Some(&WORKING), "{id}");
+        assert_eq!(told[1..], *told_after_the_task, "{id} {after:?}");
+        assert!(told_after_the_task == hole || peer.story().len() == 1, "{id} {after:?}: {:?}", peer.story());
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_was_overtaken_lets_the_others_pass_in_order() {
+    let frames = [first(), at(3, None, chunk("two ")), at(2, None, chunk("one ")), at(4, None, status(COMPLETED))];
+    let peer = numbered(move || events_then_silence(&frames), |_| Reply::Closes).await;
+    let told = sent(&client(peer.url(), |_| {})).await;
+    assert_eq!(told, ["task TASK_STATE_WORKING", "one ", "two ", COMPLETED]);
+    assert_eq!(peer.story(), ["SendStreamingMessage"]);
+}
+
+#[tokio::test]
+async fn an_agent_with_another_hole_every_time_is_not_asked_for_ever() {
+    let asked = AtomicU64::new(5);
+    let peer = numbered(
+        || events_then_silence(&[first(), at(5, None, chunk("x"))]),
+        move |_| {
+            let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+            events(&[at(number, None, chunk("x")), at(number + 1, None, status(COMPLETED))])
+        },
+    )
+    .await;
+    let told = sent(&client(peer.url(), |_| {})).await;
+    assert!(told.iter().any(|told| told.contains("nothing came between 1.1 and 1.8")), "{told:?}");
+    assert_eq!(told.last().unwrap(), COMPLETED);
+    assert_eq!(peer.story().iter().filter(|what| *what == "SubscribeToTask").count(), 3);
 }
 
 /// An agent that has lost 3 itself, and says the rest whenever it is asked.

@@ -60,6 +60,19 @@ async fn a_key_in_an_address_is_not_told() {
 }
 
 #[tokio::test]
+async fn a_long_body_is_cut_at_a_character() {
+    let listener = Listener::default();
+    let _guard = tracing::subscriber::set_default(listener.clone());
+    let peer = agent(false, |_, _| result(serde_json::json!({"task": task(COMPLETED, "done")}))).await;
+    let caller = client(peer.url(), |_| {});
+    for text in ["ä".repeat(20_000), format!("x{}", "ä".repeat(20_000))] {
+        caller.send(&CallContext::default(), say(&text)).await.unwrap();
+    }
+    let heard = listener.heard.lock().unwrap().clone();
+    assert_eq!(heard.matches("ä… and ").count(), 2, "{heard}");
+}
+
+#[tokio::test]
 async fn an_error_does_not_repeat_the_secrets_of_an_address() {
     let peer = super::script::Peer::start(|_, _| json(404, &serde_json::json!({}))).await;
     let caller = client(format!("{}/card.json?token=verysecret", peer.url()), |_| {});
@@ -76,13 +89,18 @@ async fn a_secret_in_an_event_is_not_told() {
     let _guard = tracing::subscriber::set_default(listener.clone());
     let peer = agent(false, |_, _| {
         let mut task = task(COMPLETED, "done");
-        task["metadata"] = serde_json::json!({"access_token": "verysecret"});
+        let secrets = serde_json::json!([{"token": "verysecret", "url": "u"}, {"token": 7}]);
+        task["metadata"] = serde_json::json!({"access_token": "verysecret", "a": secrets, "text": "token"});
         events(&[event(serde_json::json!({"task": task}))])
     })
     .await;
     let followed = client(peer.url(), |_| {}).stream(&CallContext::default(), say("hello")).await.unwrap();
     followed.finish().await.unwrap();
     let heard = listener.heard.lock().unwrap().clone();
-    assert!(heard.contains("\"access_token\":\"***\"") && heard.contains("done"), "{heard}");
+    for shown in
+        ["\"access_token\":\"***\"", "{\"token\":\"***\",\"url\":\"u\"}", "\"token\":7", "\"text\":\"token\"", "done"]
+    {
+        assert!(heard.contains(shown), "{shown} in {heard}");
+    }
     assert!(!heard.contains("verysecret"), "{heard}");
 }
