@@ -21,14 +21,13 @@ pub(crate) use self::callback::{admit, answer as receive};
 
 const WEBHOOKS: &str = "/api/webhooks";
 
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Webhooks(WebhookRequest),
     Callback(TaskId),
 }
 
 /// A request about webhooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum WebhookRequest {
     List,
     Show(i64),
@@ -96,13 +95,6 @@ fn webhook_request(below: &str) -> Option<(Method, WebhookRequest)> {
 /// Numbers are written with digits and nothing else.
 fn number(word: &str) -> Option<i64> {
     if word.bytes().all(|byte| byte.is_ascii_digit()) { word.parse().ok() } else { None }
-}
-
-impl Route {
-    /// Whether no key is needed. A callback has a token of its own.
-    pub(crate) fn is_public(&self) -> bool {
-        matches!(self, Self::Callback(_))
-    }
 }
 
 /// Answers a caller with a key. All but the caller's own secret is for operators.

@@ -18,7 +18,6 @@ mod hsts;
 pub(crate) mod json_response;
 mod landing_page;
 mod lingering_close;
-mod parse_errors;
 mod request_body;
 pub(crate) mod request_guard;
 pub(crate) mod request_id;

@@ -8,7 +8,7 @@ use crate::edge::json_response;
 use crate::metric_definitions as metric;
 use crate::{Body, CallerIdentity, State};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum HealthCheck {
     /// Whether the process listens.
     Alive,
@@ -24,13 +24,6 @@ pub(crate) fn find(path: &str) -> Option<HealthCheck> {
         "/readyz" | "/ready" => Some(HealthCheck::Ready),
         "/metrics" => Some(HealthCheck::Metrics),
         _ => None,
-    }
-}
-
-impl HealthCheck {
-    /// Whether no key is needed.
-    pub(crate) fn is_public(self) -> bool {
-        self != Self::Metrics
     }
 }
 

@@ -20,7 +20,7 @@ pub use authenticator::{Authenticator, CallerIdentity};
 pub use bindings::page_token;
 pub use edge::{Server, Tls, TlsError, TlsPart};
 pub use metric_definitions::describe_metrics;
-pub use options::{CardDefault, Options, RenderMetrics};
+pub use options::{Options, RenderMetrics};
 pub use response_budget::ResponseBudget;
 
 pub(crate) use bindings::RequestContext;

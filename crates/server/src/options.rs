@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use switchboard_a2a::card::CardFormat;
 
 use crate::Tls;
 
@@ -23,7 +24,7 @@ pub struct Options {
     /// Whether a request of version 1.0 must name its version: there is no default version then.
     pub strict_version: bool,
     /// The default version of the card, for requests that name none.
-    pub card_default: CardDefault,
+    pub card_default: CardFormat,
     /// Time for a client's request headers, and before that for the TLS handshake; also the longest pause within its
     /// body.
     pub header_timeout: Duration,
@@ -75,18 +76,6 @@ pub struct Options {
 /// Renders the metrics of this process in the text format of Prometheus.
 pub type RenderMetrics = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// The card for requests that name no version.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CardDefault {
-    /// One document that readers of both versions understand.
-    #[default]
-    Hybrid,
-    /// v1.0 only.
-    V1,
-    /// v0.3 only.
-    V03,
-}
-
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -96,7 +85,7 @@ impl Default for Options {
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             strict_version: false,
-            card_default: CardDefault::default(),
+            card_default: CardFormat::Hybrid,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(60),

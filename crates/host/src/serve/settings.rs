@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchboard_a2a::card::CardFormat;
 use switchboard_egress as egress;
 use switchboard_engine::Settings;
-use switchboard_server::{CardDefault, Options, RenderMetrics, Tls};
+use switchboard_server::{Options, RenderMetrics, Tls};
 use switchboard_store as store;
 use switchboard_webhooks as webhooks;
 
@@ -58,9 +59,9 @@ pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>
         trusted_proxies: server.trusted_proxies.iter().map(|network| network.0).collect(),
         strict_version: server.strict_version,
         card_default: match config.cards.default {
-            CardForm::Hybrid => CardDefault::Hybrid,
-            CardForm::V1 => CardDefault::V1,
-            CardForm::V03 => CardDefault::V03,
+            CardForm::Hybrid => CardFormat::Hybrid,
+            CardForm::V1 => CardFormat::V1,
+            CardForm::V03 => CardFormat::V03,
         },
         header_timeout: server.header_timeout.duration(),
         body_timeout: server.body_timeout.duration(),

@@ -46,7 +46,7 @@ fn refusal(problem: &ReceiveError, has_token: bool) -> Response<Body> {
     match problem {
         ReceiveError::Unknown(_) => json_response::error(StatusCode::NOT_FOUND, &message),
         ReceiveError::Body(_) => json_response::error(StatusCode::BAD_REQUEST, &message),
-        ReceiveError::Full => error::later(&message, FULL_RETRY_SECONDS),
+        ReceiveError::Full => json_response::later(&message, FULL_RETRY_SECONDS),
         ReceiveError::Store(error) => error::unavailable(error),
         ReceiveError::Token => {
             let error = if has_token { AuthError::Unknown } else { AuthError::Missing };

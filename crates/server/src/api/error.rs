@@ -1,7 +1,6 @@
 //! Errors of the operator API.
 
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, Response, StatusCode};
+use http::{Response, StatusCode};
 use switchboard_engine::store::StoreError;
 
 use crate::Body;
@@ -58,12 +57,5 @@ pub(super) fn unavailable(error: &StoreError) -> Response<Body> {
         StoreError::Overloaded { delay_ms } => *delay_ms,
         _ => 1_000,
     };
-    later(&error.to_string(), milliseconds.div_ceil(1_000).max(1))
-}
-
-/// 503 with `Retry-After`.
-pub(super) fn later(message: &str, seconds: u64) -> Response<Body> {
-    let mut response = json_response::error(StatusCode::SERVICE_UNAVAILABLE, message);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    response
+    json_response::later(&error.to_string(), milliseconds.div_ceil(1_000).max(1))
 }

@@ -1,6 +1,9 @@
 //! The query of a request under `/api`. What cannot be read is refused with the name of the parameter and what would be
 //! right; a filter that is silently left out would show more than was asked for.
 
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
 use switchboard_a2a::TaskId;
 use switchboard_engine::store::webhooks::WebhookState;
 use switchboard_webhooks::state_named;
@@ -61,22 +64,29 @@ impl Parameters {
 
     /// The number behind which a page begins.
     pub(super) fn after(&self) -> Result<i64, ApiError> {
-        let Some(given) = self.value("after") else { return Ok(0) };
-        let number = given.parse().ok().filter(|number| *number >= 0);
-        number.ok_or_else(|| wrong("after", given, "the number under next of the page before"))
+        self.number("after", 0, 0..=i64::MAX, "the number under next of the page before")
     }
 
     pub(super) fn page_size(&self) -> Result<usize, ApiError> {
-        let Some(given) = self.value("pageSize") else { return Ok(50) };
-        let size = given.parse().ok().filter(|size| (1..=100).contains(size));
-        size.ok_or_else(|| wrong("pageSize", given, "a number from 1 to 100"))
+        self.number("pageSize", 50, 1..=100, "a number from 1 to 100")
     }
 
     /// How long two secrets are used side by side.
     pub(super) fn overlap_seconds(&self) -> Result<u64, ApiError> {
-        let Some(given) = self.value("overlapSeconds") else { return Ok(24 * 60 * 60) };
-        let seconds = given.parse().ok().filter(|seconds| *seconds <= 366 * 24 * 60 * 60);
-        seconds.ok_or_else(|| wrong("overlapSeconds", given, "a number of seconds from 0 to 31622400"))
+        let (day, year) = (24 * 60 * 60, 366 * 24 * 60 * 60);
+        self.number("overlapSeconds", day, 0..=year, "a number of seconds from 0 to 31622400")
+    }
+
+    fn number<T: FromStr + PartialOrd>(
+        &self,
+        name: &'static str,
+        default: T,
+        range: RangeInclusive<T>,
+        wanted: &'static str,
+    ) -> Result<T, ApiError> {
+        let Some(given) = self.value(name) else { return Ok(default) };
+        let number = given.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| wrong(name, given, wanted))
     }
 }
 

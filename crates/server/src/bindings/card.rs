@@ -17,7 +17,7 @@ use super::dialect::{RequestedVersion, VERSION};
 use super::error::from_engine;
 use super::rejection::unknown_agent;
 use super::response::{self, Binding};
-use crate::{Body, CardDefault, RequestContext, RequestLabels, State};
+use crate::{Body, RequestContext, RequestLabels, State};
 
 /// Encoded cards, kept as long as they describe the same agent.
 #[derive(Default)]
@@ -32,7 +32,11 @@ struct Written {
 /// Answers with the card of an agent, or of the one that answers at the root.
 pub(super) fn answer(state: &State, address: &Address, context: &RequestContext) -> Response<Body> {
     let requested = RequestedVersion::read(&context.headers, context.uri.query());
-    let form = form(&requested, state.options.card_default);
+    let form = match requested.supported() {
+        Some(Version::V1) => CardFormat::V1,
+        Some(Version::V03) => CardFormat::V03,
+        None => state.options.card_default,
+    };
     let (mut response, outcome) = match written(state, address, form, &context.identity.caller) {
         Ok(card) => (found(state, context, form, &card), "ok"),
         Err(error) => (Binding::Rest.failure(Dialect::V1, &error), response::outcome(error.kind)),
@@ -50,14 +54,6 @@ pub(super) fn public(
 ) -> Result<(Arc<Hosted>, Bytes), Error> {
     let card = written(state, address, form, caller)?;
     Ok((Arc::clone(&card.hosted), card.document.body.clone()))
-}
-
-fn form(requested: &RequestedVersion, default: CardDefault) -> CardFormat {
-    match (requested.supported(), default) {
-        (Some(Version::V1), _) | (None, CardDefault::V1) => CardFormat::V1,
-        (Some(Version::V03), _) | (None, CardDefault::V03) => CardFormat::V03,
-        (None, CardDefault::Hybrid) => CardFormat::Hybrid,
-    }
 }
 
 fn found(state: &State, context: &RequestContext, form: CardFormat, card: &Written) -> Response<Body> {

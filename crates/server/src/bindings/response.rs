@@ -109,7 +109,11 @@ pub(super) fn finish(mut call: OperationCall<'_>, binding: Binding, result: Resu
         }
         Ok(Reply::Events(events)) => (sse::response(call.state, call.identity, dialect, binding, *events), None),
         // v0.3 readers of a stream take nothing but a stream.
-        Err(error) if dialect == Dialect::V03Rpc && operation.is_streaming() && is_rpc_answer(&error) => {
+        Err(error)
+            if dialect == Dialect::V03Rpc
+                && operation.is_streaming()
+                && binding.status(dialect, error.kind) == StatusCode::OK.as_u16() =>
+        {
             (sse::failure(dialect, binding, &error), Some(error.kind))
         }
         Err(error) => (binding.failure(dialect, &error), Some(error.kind)),
@@ -122,11 +126,6 @@ pub(super) fn finish(mut call: OperationCall<'_>, binding: Binding, result: Resu
     }
     let agent = call.hosted.as_ref().map(|hosted| hosted.name.clone());
     measure(response, Some(operation), agent, failed)
-}
-
-/// Whether JSON-RPC sends the error as an answer with status 200.
-fn is_rpc_answer(error: &Error) -> bool {
-    error.kind.rpc_http_status() == 200 && error.kind != ErrorKind::AgentNotFound
 }
 
 /// Labels a response for the metrics.

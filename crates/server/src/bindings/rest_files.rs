@@ -57,12 +57,7 @@ impl OperationCall<'_> {
     }
 
     fn writes_files_of(&self, hosted: Option<&Hosted>) -> bool {
-        self.dialect == Dialect::V03Rest
-            && match setting(hosted) {
-                RestFiles::Once => false,
-                RestFiles::Twice => true,
-                RestFiles::Auto => is_httpx(self.headers) && !self.sent_files_once,
-            }
+        self.dialect == Dialect::V03Rest && are_twice(hosted, is_httpx(self.headers) && !self.sent_files_once)
     }
 }
 
@@ -79,12 +74,18 @@ impl ListedFiles {
     pub(super) fn are_twice(&self, agent: &AgentName) -> bool {
         match self {
             Self::Alike(is_twice) => *is_twice,
-            Self::ByAgent { state, unless_set } => match setting(state.engine.directory().find(agent).as_deref()) {
-                RestFiles::Once => false,
-                RestFiles::Twice => true,
-                RestFiles::Auto => *unless_set,
-            },
+            Self::ByAgent { state, unless_set } => {
+                are_twice(state.engine.directory().find(agent).as_deref(), *unless_set)
+            }
         }
+    }
+}
+
+fn are_twice(hosted: Option<&Hosted>, unless_set: bool) -> bool {
+    match setting(hosted) {
+        RestFiles::Once => false,
+        RestFiles::Twice => true,
+        RestFiles::Auto => unless_set,
     }
 }
 

@@ -21,13 +21,6 @@ pub(crate) enum Route {
     OpenApi,
 }
 
-impl Route {
-    /// Whether no key is needed.
-    pub(crate) fn is_public(&self) -> bool {
-        matches!(self, Self::Card(_) | Self::OpenApi)
-    }
-}
-
 /// One operation of REST, as its path names it.
 pub(crate) struct Rest {
     pub(crate) address: Address,

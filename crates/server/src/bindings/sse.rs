@@ -5,7 +5,6 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -14,14 +13,13 @@ use http::Response;
 use switchboard_a2a::{Dialect, Error, ErrorKind, Message, Task, encode, jsonrpc, rest_files};
 use switchboard_engine::{Cursor, Error as Refusal, LogStream, LoggedEvent, SendStream, Seq, StreamEnd, Subscription};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::error::from_engine;
 use super::response::{self, Binding};
 use super::{render, task};
 use crate::body::StreamItem;
 use crate::edge::stream_slots::StreamSlot;
-use crate::response_budget::{ReservedBytes, ResponseBudget, SMALL};
+use crate::response_budget::{ReservedBytes, SMALL};
 use crate::{Body, CallerIdentity, State};
 
 /// Sent at graceful shutdown: reconnect in a second.
@@ -72,26 +70,23 @@ impl From<SendStream> for Source {
 }
 
 pub(super) fn response(
-    state: &State,
+    state: &Arc<State>,
     identity: &Arc<CallerIdentity>,
     dialect: Dialect,
     binding: Binding,
     events: Events,
 ) -> Response<Body> {
-    let ping = state.options.ping;
     let stream = EventStream {
         frames: Frames { files_twice: events.files_twice, ..Frames::new(dialect, binding) },
         events,
-        identity: identity.clone(),
-        drained: state.engine.drained().clone(),
+        state: Arc::clone(state),
+        identity: Arc::clone(identity),
         ended: false,
-        ping,
-        quiet_until: Instant::now() + ping,
-        responses: Arc::clone(&state.responses),
+        quiet_until: Instant::now() + state.options.ping,
     };
     let chunks = futures_util::stream::unfold(stream, |mut stream| async move {
         let chunk = stream.next().await?;
-        stream.quiet_until = Instant::now() + stream.ping;
+        stream.quiet_until = Instant::now() + stream.state.options.ping;
         Some((chunk, stream))
     });
     response::events(dialect.version(), Body::stream(chunks))
@@ -107,14 +102,11 @@ pub(super) fn failure(dialect: Dialect, binding: Binding, failed: &Error) -> Res
 struct EventStream {
     events: Events,
     frames: Frames,
+    state: Arc<State>,
     identity: Arc<CallerIdentity>,
-    /// The kernel has stopped, and the log will not go on.
-    drained: CancellationToken,
     /// The last event of this stream was sent.
     ended: bool,
-    ping: Duration,
     quiet_until: Instant,
-    responses: Arc<ResponseBudget>,
 }
 
 /// The next events of a log; none at its end.
@@ -162,7 +154,11 @@ impl EventStream {
                     return Some((PING, None));
                 }
             };
-            self.reserve(length(&events)).await?;
+            let bytes = match &events {
+                Ok(Some(events)) => length(events),
+                Ok(None) | Err(_) => 0,
+            };
+            self.reserve(bytes).await?;
             let mut bytes = Vec::new();
             self.write(events, &mut bytes);
             if !bytes.is_empty() {
@@ -187,22 +183,19 @@ impl EventStream {
         if bytes == 0 || self.events.reserved.is_some() {
             return Some(());
         }
-        if let Some(reserved) = self.responses.try_reserve(&self.identity, bytes) {
-            self.events.reserved = Some(reserved);
-            return Some(());
-        }
-        tokio::select! {
-            biased;
-            () = self.identity.revoked.cancelled() => None,
-            reserved = Box::pin(self.responses.reserve(&self.identity, bytes)) => {
-                self.events.reserved = Some(reserved);
-                Some(())
-            }
-            () = self.drained.cancelled() => {
-                self.events.reserved = Some(self.responses.force(&self.identity, bytes));
-                Some(())
-            }
-        }
+        let responses = &self.state.responses;
+        let reserved = match responses.try_reserve(&self.identity, bytes) {
+            Some(reserved) => reserved,
+            None => tokio::select! {
+                biased;
+                () = self.identity.revoked.cancelled() => return None,
+                reserved = Box::pin(responses.reserve(&self.identity, bytes)) => reserved,
+                // The kernel has stopped, and the log will not go on.
+                () = self.state.engine.drained().cancelled() => responses.force(&self.identity, bytes),
+            },
+        };
+        self.events.reserved = Some(reserved);
+        Some(())
     }
 
     fn chunk(&mut self, bytes: Vec<u8>) -> StreamItem {
@@ -234,7 +227,7 @@ impl EventStream {
                 }
                 let is_large = stream.task_bytes() > SMALL as u64;
                 let encoded = if is_large {
-                    let slot = self.responses.render_slot(&self.identity).await;
+                    let slot = self.state.responses.render_slot(&self.identity).await;
                     let encoding = render::off_thread(move || {
                         let encoded = encode::encode_send_task(dialect, &snapshot);
                         drop((slot, snapshot));
@@ -247,8 +240,7 @@ impl EventStream {
                 match encoded {
                     Ok(encoded) => self.frames.result(Some(cursor), &encoded, &mut bytes),
                     Err(failed) => {
-                        self.frames.error(&failed, &mut bytes);
-                        self.events.source = Source::Over;
+                        self.fail(&failed, &mut bytes);
                         return Some(bytes);
                     }
                 }
@@ -265,36 +257,33 @@ impl EventStream {
     fn write(&mut self, events: NextEvents, out: &mut Vec<u8>) {
         match events {
             Ok(Some(events)) => {
-                out.reserve(events.iter().map(|event| event.line.len() + AROUND_EVENT).sum());
+                out.reserve(length(&events));
                 for event in &events {
                     let before = self.events.source.advance(event.seq);
                     if let Err(failed) = self.frames.event(event, before, self.events.until, out) {
-                        self.frames.error(&failed, out);
-                        self.events.source = Source::Over;
-                        return;
+                        return self.fail(&failed, out);
                     }
                     self.ended |= self.events.until.ends_at(event.kind);
                 }
             }
-            Ok(None) | Err(_) if self.drained.is_cancelled() && !self.ended => {
+            Ok(None) | Err(_) if self.state.engine.drained().is_cancelled() && !self.ended => {
                 out.extend_from_slice(RECONNECT);
                 self.events.source = Source::Over;
             }
             Ok(None) => self.events.source = Source::Over,
-            Err(refusal) => {
-                self.frames.error(&from_engine(refusal), out);
-                self.events.source = Source::Over;
-            }
+            Err(refusal) => self.fail(&from_engine(refusal), out),
         }
+    }
+
+    fn fail(&mut self, failed: &Error, out: &mut Vec<u8>) {
+        self.frames.error(failed, out);
+        self.events.source = Source::Over;
     }
 }
 
 /// About how many bytes the frames of some events have.
-fn length(events: &NextEvents) -> usize {
-    match events {
-        Ok(Some(events)) => events.iter().map(|event| event.line.len() + AROUND_EVENT).sum(),
-        Ok(None) | Err(_) => 0,
-    }
+fn length(events: &[Arc<LoggedEvent>]) -> usize {
+    events.iter().map(|event| event.line.len() + AROUND_EVENT).sum()
 }
 
 /// Writes frames of one dialect and binding.

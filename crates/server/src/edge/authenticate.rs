@@ -30,7 +30,7 @@ pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<CallerI
         // Once keys are needed, another state serves, see `CurrentState`.
         return Ok(Arc::clone(&state.local));
     }
-    let token = token(headers).ok_or(AuthError::Missing)?;
+    let token = bearer(headers).or_else(|| api_key(headers)).ok_or(AuthError::Missing)?;
     state.authenticator.authenticate(token).ok_or(AuthError::Unknown)
 }
 
@@ -41,9 +41,9 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     token.filter(|token| !token.is_empty())
 }
 
-fn token(headers: &HeaderMap) -> Option<&str> {
-    let token = bearer(headers).or_else(|| headers.get(X_API_KEY).and_then(|value| value.to_str().ok()).map(str::trim));
-    token.filter(|token| !token.is_empty())
+fn api_key(headers: &HeaderMap) -> Option<&str> {
+    let key = headers.get(X_API_KEY).and_then(|value| value.to_str().ok()).map(str::trim);
+    key.filter(|key| !key.is_empty())
 }
 
 /// Whether a proxy may have read other credentials than we do: a header twice, or two keys.
@@ -52,9 +52,7 @@ fn is_ambiguous(headers: &HeaderMap) -> bool {
     if is_repeated(AUTHORIZATION) || is_repeated(X_API_KEY) {
         return true;
     }
-    let api_key = headers.get(X_API_KEY).and_then(|value| value.to_str().ok()).map(str::trim);
-    let both = bearer(headers).zip(api_key.filter(|key| !key.is_empty()));
-    both.is_some_and(|(bearer, api_key)| bearer != api_key)
+    bearer(headers).zip(api_key(headers)).is_some_and(|(bearer, api_key)| bearer != api_key)
 }
 
 /// The challenge for a caller whose key is good and not for this (RFC 6750).

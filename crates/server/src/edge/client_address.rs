@@ -72,11 +72,7 @@ fn address(text: &str) -> Option<IpAddr> {
 
 /// A header that only a proxy writes, if there is one.
 pub(super) fn forwarding_header(headers: &HeaderMap) -> Option<&HeaderName> {
-    let is_forwarding =
-        |name: &&HeaderName| **name == FORWARDED || **name == VIA || **name == X_REAL_IP || is_x_forwarded(name);
-    headers.keys().find(is_forwarding)
-}
-
-fn is_x_forwarded(name: &HeaderName) -> bool {
-    name.as_str().starts_with("x-forwarded-")
+    headers
+        .keys()
+        .find(|name| [&FORWARDED, &VIA, &X_REAL_IP].contains(name) || name.as_str().starts_with("x-forwarded-"))
 }

@@ -15,9 +15,9 @@ use tokio::time::MissedTickBehavior;
 
 use super::activity::Activity;
 use super::address_slots::AddressSlot;
+use super::early_response::ParseErrors;
 use super::handler::handle;
 use super::header_limits::{LET_PASS, LET_PASS_HTTP2};
-use super::parse_errors::ParseErrors;
 use super::slow_client::{ClientVerdict, SlowClientGuard};
 use super::socket::Socket;
 use super::tls_handshake::accept_tls;

@@ -217,12 +217,12 @@ fn find(path: &str, method: &Method) -> Endpoint {
 }
 
 impl Endpoint {
-    /// Whether no key is needed.
+    /// Whether no key is needed. A callback has a token of its own.
     fn is_public(&self) -> bool {
         match self {
-            Self::A2a(route) => route.is_public(),
-            Self::Health(check) => check.is_public(),
-            Self::Api(route) => route.is_public(),
+            Self::A2a(route) => matches!(route, Route::Card(_) | Route::OpenApi),
+            Self::Health(check) => !matches!(check, HealthCheck::Metrics),
+            Self::Api(route) => matches!(route, api::Route::Callback(_)),
             Self::WrongMethod(..) | Self::Nothing => true,
         }
     }

@@ -6,7 +6,7 @@ use switchboard_a2a::{Error, ErrorKind};
 
 use crate::Options;
 
-/// What the HTTP library lets pass, as a multiple of the limit. Beyond that it answers by itself, see `parse_errors`.
+/// What the HTTP library lets pass, as a multiple of the limit. Beyond that it answers by itself, see `ParseErrors`.
 pub(super) const LET_PASS: usize = 2;
 
 /// The same for the bytes of headers over HTTP/2, where the answer of the library cannot be replaced; up to here the

@@ -52,6 +52,13 @@ pub(crate) fn retry_after(error: &Error) -> Option<(HeaderName, HeaderValue)> {
     Some((RETRY_AFTER, HeaderValue::from(seconds)))
 }
 
+/// 503 with `Retry-After`.
+pub(crate) fn later(message: &str, seconds: u64) -> Response<Body> {
+    let mut response = error(StatusCode::SERVICE_UNAVAILABLE, message);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    response
+}
+
 /// 405: the path has other methods.
 pub(crate) fn wrong_method(path: &str, asked: &http::Method, allow: &'static str) -> Response<Body> {
     let mut response =

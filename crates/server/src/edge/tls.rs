@@ -8,7 +8,6 @@
 //! system and however the files are replaced.
 
 mod certificate_files;
-mod error;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,7 +18,6 @@ use parking_lot::Mutex;
 use rustls::ServerConfig;
 
 use self::certificate_files::{CertificateFiles, ContentDigest};
-pub use self::error::{TlsError, TlsPart};
 
 /// Two small files a second are nothing beside a handshake, and a renewed certificate is shown soon after.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
@@ -110,4 +108,24 @@ impl fmt::Debug for Tls {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Tls").field("files", &self.files).finish_non_exhaustive()
     }
+}
+
+/// Which of the two files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsPart {
+    /// The certificate chain.
+    Certificate,
+    /// The private key.
+    Key,
+}
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{problem}")]
+pub struct TlsError {
+    /// Which of the two files is to blame. A pair that does not fit is blamed on the key.
+    pub part: TlsPart,
+    problem: String,
+    /// What would be right.
+    pub right: &'static str,
 }

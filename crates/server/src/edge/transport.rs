@@ -18,7 +18,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
 use super::activity::Activity;
-use super::parse_errors::ParseErrors;
+use super::early_response::ParseErrors;
 use super::socket::Socket;
 
 /// What a client may still be sending of a request that could not be read.

@@ -11,10 +11,16 @@ use crate::{Options, State};
 /// The card of one agent at an address. Private skills are for authenticated callers.
 pub(in crate::bindings) fn agent(state: &State, address: &Address, hosted: &Hosted, with_private: bool) -> AgentCard {
     let (options, manifest) = (&state.options, &hosted.manifest);
+    let extension = |uri: &str, description: &str| AgentExtension {
+        uri: uri.to_owned(),
+        description: Some(description.to_owned()),
+        required: false,
+        params: None,
+    };
     let own = manifest.extensions.iter().cloned();
-    let resumption = (RESUMPTION, "Last-Event-ID on a stream goes on exactly after that event");
-    let idempotency = (IDEMPOTENCY, "A message with an Idempotency-Key is acted on once, however often it arrives");
-    let common = [manifest.streaming.then_some(resumption), Some(idempotency)].into_iter().flatten();
+    let resumption = extension(RESUMPTION, "Last-Event-ID on a stream goes on exactly after that event");
+    let once = "A message with an Idempotency-Key is acted on once, however often it arrives";
+    let common = manifest.streaming.then_some(resumption).into_iter().chain([extension(IDEMPOTENCY, once)]);
     let skills = manifest.skills.iter().filter(|skill| with_private || !skill.private);
     let mut card = AgentCard {
         name: manifest.name.clone(),
@@ -27,7 +33,7 @@ pub(in crate::bindings) fn agent(state: &State, address: &Address, hosted: &Host
         capabilities: AgentCapabilities {
             streaming: Some(manifest.streaming),
             push_notifications: Some(state.webhooks().is_some()),
-            extensions: own.chain(common.map(common_extension)).collect(),
+            extensions: own.chain(common).collect(),
             // It is for callers with a key, and an open server has none.
             extended_agent_card: Some(!options.open),
         },
@@ -64,11 +70,6 @@ fn interfaces(options: &Options, address: &Address) -> Vec<AgentInterface> {
         interface(&rpc, "JSONRPC", "0.3"),
         interface(&url, "HTTP+JSON", "0.3"),
     ]
-}
-
-/// An extension that every agent here has.
-fn common_extension((uri, description): (&str, &str)) -> AgentExtension {
-    AgentExtension { uri: uri.to_owned(), description: Some(description.to_owned()), required: false, params: None }
 }
 
 fn described(skill: &Skill) -> AgentSkill {

@@ -11,7 +11,7 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{InconsistentKeys, ServerConfig};
 use switchboard_engine::sha256;
 
-use super::error::{TlsError, TlsPart};
+use super::{TlsError, TlsPart};
 
 /// The protocols offered by ALPN.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];

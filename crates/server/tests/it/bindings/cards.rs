@@ -1,7 +1,7 @@
 //! Cards: negotiated, cacheable, honest.
 
 use serde_json::{Value, json};
-use switchboard_server::CardDefault;
+use switchboard_a2a::card::CardFormat;
 
 use super::dialects::{ALL, Operation, TestDialect};
 use super::world::{Plan, World};
@@ -100,7 +100,7 @@ async fn the_addresses_of_a_card_answer() {
 async fn who_does_not_say_gets_the_configured_form() {
     let has = |card: &Value| (card.get("supportedInterfaces").is_some(), card.get("protocolVersion").is_some());
     for (default, expected) in
-        [(CardDefault::Hybrid, (true, true)), (CardDefault::V1, (true, false)), (CardDefault::V03, (false, true))]
+        [(CardFormat::Hybrid, (true, true)), (CardFormat::V1, (true, false)), (CardFormat::V03, (false, true))]
     {
         let mut plan = Plan::default();
         plan.options.card_default = default;
