@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_cli_agents::adapters::{
-    Acp, Adapter, ApprovalPattern, Approvals, Declared, DeclaredError, FieldError, Generic, GenericOptions, Input,
-    Output, Permissions, Separator, can_fit,
+    Acp, Adapter, ApprovalPattern, Declared, DeclaredError, FieldError, GenericOptions, Input, Output, Permissions,
+    Separator, can_fit,
 };
 use switchboard_cli_agents::process::{Children, ChildrenOptions, OutputLimits, User};
 use switchboard_cli_agents::{
@@ -265,13 +265,11 @@ fn generic(
         return Ok(Arc::new(declared));
     }
     let (program, args) = command(agent)?;
-    let approvals = match &agent.approval {
-        None => Approvals::Never,
+    let questions = match &agent.approval {
         Some(generic::Approval { pattern: Some(pattern), yes, no, .. }) => {
-            let pattern = ApprovalPattern::new(pattern, yes, no).map_err(|error| format!("approval: {error}"))?;
-            Approvals::Pattern(pattern)
+            Some(ApprovalPattern::new(pattern, yes, no).map_err(|error| format!("approval: {error}"))?)
         }
-        Some(generic::Approval { pattern: None, .. }) => Approvals::Events,
+        _ => None,
     };
     let options = GenericOptions {
         command: std::iter::once(program).chain(args).collect(),
@@ -284,12 +282,11 @@ fn generic(
             generic::Separator::None => Separator::Nothing,
         },
         output: match agent.output {
-            generic::Output::Text => Output::Text,
-            generic::Output::Jsonl => Output::Jsonl,
+            generic::Output::Text => Output::Text { questions },
+            generic::Output::Jsonl => Output::Jsonl { asks: agent.approval.is_some() },
         },
-        approvals,
     };
-    Ok(Arc::new(Generic::new(options).map_err(|error| error.to_string())?))
+    Ok(Arc::new(Declared::generic(options).map_err(|error| error.to_string())?))
 }
 
 /// Programs of the same account may not look into this process: its environment holds what theirs leaves out.

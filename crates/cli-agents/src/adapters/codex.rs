@@ -216,31 +216,3 @@ fn setting(key: &str, value: &str) -> [String; 2] {
 fn quoted(value: &str) -> String {
     Value::from(value).to_string().replace('\u{7f}', "\\u007f")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_setting_is_a_toml_string_whatever_is_in_it() {
-        assert_eq!(setting("model", "gpt-5"), ["-c", r#"model="gpt-5""#]);
-        assert_eq!(setting("model", "a\"b\\c\nd\u{7f}"), ["-c", r#"model="a\"b\\c\nd\u007f""#]);
-    }
-
-    #[test]
-    fn the_operator_chooses_the_sandbox_in_any_of_its_ways() {
-        for (args, chosen) in [
-            (vec!["--sandbox", "danger-full-access"], true),
-            (vec!["--sandbox=read-only"], true),
-            (vec!["-s", "read-only"], true),
-            (vec!["-sread-only"], true),
-            (vec!["--dangerously-bypass-approvals-and-sandbox"], true),
-            (vec!["-c", "sandbox_mode=\"read-only\""], true),
-            (vec!["--strict-config", "-c", "model_provider=\"mine\""], false),
-            (vec![], false),
-        ] {
-            let given: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-            assert_eq!(chooses_sandbox(&given), chosen, "{args:?}");
-        }
-    }
-}

@@ -51,39 +51,54 @@
 //! `isError`: a place, or true), `filesChanged`, `notice`, `usage` (`inputTokens`, `cachedTokens`, `outputTokens`,
 //! `reasoningTokens`, `costUsd`, `scope`: run or session), `done` (`answer`), `error` (`message`, `kind`), any of them
 //! together, or `ignore: true`. A `kind` is `reported`, `refused`, `notLoggedIn`, `unknownSession`, `limit` or
-//! `interrupted`. With `output: text` there may be `approvals` (`pattern`, `yes`, `no`).
+//! `interrupted`. A program may ask: with `output: text` and `approvals` (`pattern`, `yes`, `no`); with `output: jsonl`,
+//! `approvals: { events: true }` and rules for `approval` (`request`, `tool`, `input`, `prompt`, `choices`) and
+//! `approvalWithdrawn`. It then gets its prompt and the answers as JSON lines.
+//!
+//! Any other program is the built-in declaration `generic.yaml`.
 
+mod approval_pattern;
 mod arguments;
 mod condition;
 mod document;
 mod error;
-mod exit_rules;
+mod generic;
+mod json_line;
 mod mode;
+mod open_calls;
 mod path;
 mod placeholder;
+mod prompt_input;
+mod questions;
 mod rule;
 mod rule_dialogue;
+mod run_flags;
+mod run_state;
 mod section;
+mod text_lines;
 
 use std::sync::Arc;
 
+pub use approval_pattern::ApprovalPattern;
 pub use error::DeclaredError;
+pub use generic::{GenericOptions, Input, Separator, check_command};
 
 use crate::adapters::adapter::{About, Adapter, TurnOptions};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
-use crate::adapters::generic::exit_result::Success;
-use crate::adapters::generic::prompt_input::PromptInput;
-use crate::adapters::generic::text_lines::{PROMPT_TOOL, TextLines};
-use crate::adapters::generic::{ApprovalPattern, Output};
+use crate::adapters::messages::Messages;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::Permissions;
 use arguments::Arguments;
-use exit_rules::{ExitRule, ExitRuleDialogue};
 use mode::Modes;
+use open_calls::OpenCalls;
 use placeholder::Placeholder;
+use prompt_input::PromptInput;
+use questions::Questions;
 use rule::Rule;
 use rule_dialogue::RuleDialogue;
+use run_state::{ExitRule, RunState, Success};
+use text_lines::{PROMPT_TOOL, TextLines};
 
 /// A program that a file describes.
 #[derive(Clone, Debug)]
@@ -93,11 +108,37 @@ pub struct Declared {
     start: Turn,
     resume: Option<Turn>,
     output: Output,
-    approval: Option<ApprovalPattern>,
     rules: Arc<[Rule]>,
     success: Success,
     exits: Arc<[ExitRule]>,
     modes: Modes,
+}
+
+/// What a program writes, and how it asks.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// Text for the caller. Such a program has no result event, so its exit code is its result.
+    Text {
+        /// How its questions look, if it asks. Lines that are JSON are never taken for questions.
+        questions: Option<ApprovalPattern>,
+    },
+    /// Events as JSON lines. Only `done` makes the turn good; ending with code 0 does not.
+    Jsonl {
+        /// Whether it asks with events, and reads its prompt and the answers as JSON lines.
+        asks: bool,
+    },
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self::Text { questions: None }
+    }
+}
+
+impl Output {
+    fn asks(&self) -> bool {
+        matches!(self, Self::Text { questions: Some(_) } | Self::Jsonl { asks: true })
+    }
 }
 
 /// How it is started for a turn.
@@ -141,14 +182,6 @@ impl Declared {
         }
         Ok(())
     }
-
-    fn prompt_input(&self, turn: &Turn, order: &Order) -> Result<PromptInput, OrderError> {
-        match (turn.prompt_is_input, self.approval.is_some()) {
-            (true, true) => PromptInput::line(order),
-            (true, false) => Ok(PromptInput::whole(order)),
-            (false, answers) => Ok(PromptInput::empty(answers)),
-        }
-    }
 }
 
 impl Adapter for Declared {
@@ -157,10 +190,14 @@ impl Adapter for Declared {
     }
 
     fn tool_names(&self) -> Vec<&str> {
-        match self.approval {
-            Some(_) => vec![PROMPT_TOOL],
-            None => vec!["*"],
+        match self.output {
+            Output::Text { questions: Some(_) } => vec![PROMPT_TOOL],
+            _ => vec!["*"],
         }
+    }
+
+    fn command_tools(&self) -> Vec<&str> {
+        if matches!(self.output, Output::Jsonl { asks: true }) { vec!["*"] } else { Vec::new() }
     }
 
     fn retold(&self) -> TurnOptions {
@@ -185,16 +222,29 @@ impl Adapter for Declared {
         self.check(turn, order)?;
         let mode = self.modes.of(&order.permissions, &title)?;
         let added = [mode.args.as_slice(), order.args.as_slice()].concat();
-        let prompt_input = self.prompt_input(turn, order)?;
+        let prompt_input = PromptInput::new(turn.prompt_is_input, &self.output, order)?;
         let launch = Launch {
             args: turn.arguments.fill(order, &added)?,
             env: [self.env.as_slice(), mode.env.as_slice()].concat(),
             input: prompt_input.input(),
         };
-        let inner: Box<dyn Dialogue> = match self.output {
-            Output::Text => Box::new(TextLines::new(title, prompt_input, self.approval.clone())),
-            Output::Jsonl => Box::new(RuleDialogue::new(title, prompt_input, Arc::clone(&self.rules), self.success)),
+        let run = RunState {
+            title,
+            prompt_input,
+            success: self.success,
+            exits: Arc::clone(&self.exits),
+            messages: Messages::default(),
+            interrupted: false,
+            finished: false,
         };
-        Ok((launch, Box::new(ExitRuleDialogue { inner, rules: Arc::clone(&self.exits) })))
+        let dialogue: Box<dyn Dialogue> = match &self.output {
+            Output::Text { questions } => Box::new(TextLines::new(run, questions.clone())),
+            Output::Jsonl { asks } => {
+                let (rules, asks) = (Arc::clone(&self.rules), *asks);
+                let (questions, calls) = (Questions::default(), OpenCalls::default());
+                Box::new(RuleDialogue { run, rules, asks, questions, calls })
+            }
+        };
+        Ok((launch, dialogue))
     }
 }

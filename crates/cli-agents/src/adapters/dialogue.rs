@@ -179,23 +179,3 @@ fn is_runtime_banner(line: &str) -> bool {
     let version = words.next().and_then(|word| word.strip_prefix('v'));
     is_runtime && version.is_some_and(|version| version.starts_with(|letter: char| letter.is_ascii_digit()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_gone_wrong_is_told_and_not_the_version_of_the_runtime_below_it() {
-        let told = |stderr: &str| Exit { code: Some(1), stderr: stderr.to_owned(), ..Exit::default() }.describe();
-        let bun = "EACCES: permission denied, mkdir '/nonexistent'\n    path: \"/nonexistent\",\n   errno: -13,\n    \
-                   code: \"EACCES\"\n\n\nBun v1.3.14 (Linux x64 baseline)\n";
-        assert_eq!(told(bun), "exited with code 1: EACCES: permission denied, mkdir '/nonexistent'");
-        let node = "node:internal/modules/cjs/loader:1143\n  throw err;\n  ^\n\nError: Cannot find module 'x'\n\
-                    Require stack:\n- /a.js\n    at b (c:1:2) {\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v22.20.0\n";
-        assert_eq!(told(node), "exited with code 1: Error: Cannot find module 'x'");
-        assert_eq!(told("oops\nBun v1.3.14"), "exited with code 1: oops");
-        assert_eq!(told("Bun v1.3.14"), "exited with code 1: Bun v1.3.14", "better than nothing");
-        assert_eq!(told("a: b\n  last\n\n"), "exited with code 1: last");
-        assert_eq!(told(" \n"), "exited with code 1");
-    }
-}

@@ -12,16 +12,3 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     beginning.push('…');
     Cow::Owned(beginning)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_cut_between_characters_and_only_if_it_is_longer() {
-        assert_eq!(cut("öäü", 3), "öäü");
-        assert_eq!(cut("öäüß", 3), "öä…");
-        assert_eq!(cut("", 0), "");
-        assert_eq!(cut("a", 0), "…");
-    }
-}

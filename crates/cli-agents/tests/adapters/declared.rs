@@ -322,11 +322,10 @@ fn a_prompt_is_never_part_of_a_text_that_is_run() {
         ("sh", r#"[-c, "lint {prompt}"]"#),
         ("/bin/bash", r#"[-lc, "{prompt}"]"#),
         ("node", r#"["--eval", "run('{prompt}')"]"#),
-        ("python3", r#"[-c, "import x", "--p={prompt}"]"#),
-        ("python3.12", r#"["-c{prompt}"]"#),
+        ("perl", r#"[-ne, "{prompt}"]"#),
+        ("env", r#"["--split-string=python3 -c {prompt}"]"#),
         ("node", r#"["--eval={prompt}"]"#),
         ("bash", r#"[-c, "--", "{prompt}"]"#),
-        ("bash", r#"["--", "{prompt}"]"#),
         ("env", r#"[python3, -c, "{prompt}"]"#),
         ("sudo", r#"[nice, -n, "5", bash, -c, "{prompt}"]"#),
         ("ssh", r#"[host, --, "{prompt}"]"#),
@@ -334,10 +333,12 @@ fn a_prompt_is_never_part_of_a_text_that_is_run() {
         let error = wrong(&format!("binary: {{ names: [{name}] }}\nstart: {{ args: {args} }}"));
         assert!(error.contains("would let the program run what a caller writes"), "{error}");
     }
-    let error = wrong("binary: { names: [bash] }\nstart: { args: [-s], input: prompt }");
-    assert!(error.contains("input: would let the program run what a caller writes"), "{error}");
-    let error = wrong("start: { args: ['-m{prompt}'] }");
-    assert!(error.contains("is glued to its flag"), "{error}");
+    for glued in ["-m", "-c"] {
+        let error = wrong(&format!("start: {{ args: ['{glued}{{prompt}}'] }}"));
+        assert!(error.contains("is glued to its flag"), "{error}");
+    }
+    let input = with("binary: { names: [bash] }\nstart: { args: [run.sh], input: prompt }");
+    assert_eq!(arguments(&read(&input), |order| order.prompt = "$(id)".to_owned()), ["run.sh"]);
     let safe = with("binary: { names: [sh] }\nstart: { args: [-c, 'lint \"$1\"', --, '{prompt}'] }");
     assert_eq!(
         arguments(&read(&safe), |order| order.prompt = "$(id)".to_owned()),
@@ -446,5 +447,54 @@ fn lines_cut_anywhere_do_no_harm() {
         });
         let calls = told.iter().filter(|step| matches!(step, Step::Event(Event::ToolUse { .. }))).count();
         assert_eq!(calls, usize::from(at == 0), "{at}");
+    }
+}
+
+#[test]
+fn paths_step_through_members_and_lists_and_take_the_first_that_leads_somewhere() {
+    let line = r#"{"a":{"b":[{"c":"x"},{"c":2},{"d":null}],"0":"zero"},"n":null}"#;
+    for (path, expected) in [
+        ("a.b.0.c", Some("x")),
+        ("a.b.1.c", Some("2")),
+        ("a.b.*.c", Some("x\n2")),
+        ("a.0", Some("zero")),
+        ("a.b.2", Some(r#"{"d":null}"#)),
+        (".", Some(line)),
+        ("n", None),
+        ("a.b.c", None),
+        ("a.b.9.c", None),
+        ("a.b.-1.c", None),
+        ("a.*", None),
+        ("n|a.0|a.b.0.c", Some("zero")),
+    ] {
+        let yaml = with(&format!("output: jsonl\nsuccess: exit\nrules: [{{ notice: '{path}' }}]"));
+        let (_, mut dialogue) = read(&yaml).start(&allowed(|_| ())).unwrap();
+        let told = steps(&mut *dialogue, |dialogue, steps| dialogue.line(line, steps));
+        let expected = expected.map(|text| Step::Event(Event::Notice { text: text.to_owned() }));
+        assert_eq!(told, Vec::from_iter(expected), "{path}");
+    }
+    for path in ["a.", ".a", "a..b", "a|"] {
+        assert!(
+            wrong(&format!("output: jsonl\nrules: [{{ notice: '{path}', done: {{}} }}]")).contains("is not a place")
+        );
+    }
+}
+
+#[test]
+fn words_in_braces_are_filled_in_and_other_braces_stay() {
+    for (argument, expected) in [
+        ("--text={prompt}!", "--text=fix it!"),
+        ("x{session}{cwd}", "x6f1c2a0e-0000-4000-8000-000000000001/home/agent/project"),
+        (r#"{"a":{"b":1}}"#, r#"{"a":{"b":1}}"#),
+        ("{}{}", "{}{}"),
+        ("{", "{"),
+        ("}", "}"),
+        ("{a b}", "{a b}"),
+        ("ä{ö}", "ä{ö}"),
+        ("x{{cwd}}", "x{/home/agent/project}"),
+    ] {
+        let prompt = if argument.contains("{prompt}") { "" } else { "\n  input: prompt" };
+        let yaml = with(&format!("start:\n  args: ['{argument}']{prompt}")).replace("start: \n", "start:\n");
+        assert_eq!(arguments(&read(&yaml), |_| ()), [expected], "{argument}");
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use switchboard_cli_agents::adapters::{
-    Adapter, Approval, ApprovalPattern, Approvals, Choice, ChoiceKind, Decision, Dialogue, Ending, Event, Exit,
-    FailureKind, Generic, GenericOptions, Input, Launch, Order, OrderError, Output, Permission, Permissions, Scope,
-    Separator, Session, Step, Steps, Usage,
+    Adapter, Approval, ApprovalPattern, Choice, ChoiceKind, Decision, Declared, Dialogue, Ending, Event, Exit,
+    FailureKind, GenericOptions, Input, Launch, Order, OrderError, Output, Permission, Permissions, Scope, Separator,
+    Session, Step, Steps, Usage,
 };
 
 use crate::replay::Recording;
@@ -50,22 +50,22 @@ fn lint() -> GenericOptions {
 }
 
 fn started(options: GenericOptions, prompt: &str) -> (Launch, Box<dyn Dialogue>) {
-    Generic::new(options).unwrap().start(&order(prompt)).unwrap()
+    Declared::generic(options).unwrap().start(&order(prompt)).unwrap()
 }
 
 fn refused(options: GenericOptions, change: impl FnOnce(&mut Order)) -> OrderError {
     let mut order = order("check it");
     change(&mut order);
-    Generic::new(options).unwrap().start(&order).map(|_| ()).unwrap_err()
+    Declared::generic(options).unwrap().start(&order).map(|_| ()).unwrap_err()
 }
 
 fn asking() -> GenericOptions {
     let pattern = ApprovalPattern::new(r"\[y/N\]\s*$", "yes", "no").unwrap();
-    GenericOptions { approvals: Approvals::Pattern(pattern), ..lint() }
+    GenericOptions { output: Output::Text { questions: Some(pattern) }, ..lint() }
 }
 
-fn json_lines(approvals: Approvals) -> GenericOptions {
-    GenericOptions { output: Output::Jsonl, approvals, ..lint() }
+fn json_lines(asks: bool) -> GenericOptions {
+    GenericOptions { output: Output::Jsonl { asks }, ..lint() }
 }
 
 /// The questions that were asked, each with its request.
@@ -94,7 +94,7 @@ fn a_prompt_is_written_and_input_closed_or_it_is_the_last_argument() {
 
     let mut more = order("go");
     more.args = vec!["--fast".to_owned()];
-    let (launch, _) = Generic::new(argument.clone()).unwrap().start(&more).unwrap();
+    let (launch, _) = Declared::generic(argument.clone()).unwrap().start(&more).unwrap();
     assert_eq!(launch.args, ["--json", "--fast", "--", "go"]);
 
     let mut dashes = argument.clone();
@@ -127,18 +127,16 @@ fn what_a_plain_program_cannot_be_told_is_refused() {
     }
     let mut denied = order("go");
     denied.permissions.default = Permission::Deny;
-    assert!(Generic::new(asking()).unwrap().start(&denied).is_ok());
+    assert!(Declared::generic(asking()).unwrap().start(&denied).is_ok());
 }
 
 #[test]
-fn options_that_do_not_fit_together_are_refused_by_name() {
-    let wrong = |options: GenericOptions| Generic::new(options).map(|_| ()).unwrap_err().to_string();
+fn a_command_that_names_no_program_is_refused() {
+    let wrong = |options: GenericOptions| Declared::generic(options).map(|_| ()).unwrap_err().to_string();
     assert!(wrong(GenericOptions::default()).starts_with("command: names no program: write the program"));
     assert!(wrong(GenericOptions { command: vec![String::new()], ..lint() }).starts_with("command: "));
     assert!(wrong(GenericOptions { command: vec!["a\0".to_owned()], ..lint() }).starts_with("command: holds a zero"));
-    assert!(wrong(GenericOptions { output: Output::Jsonl, ..asking() }).starts_with("approvals: is a pattern"));
-    assert!(wrong(GenericOptions { approvals: Approvals::Events, ..lint() }).starts_with("approvals: is events"));
-    let about = Generic::new(asking()).unwrap().about().clone();
+    let about = Declared::generic(asking()).unwrap().about().clone();
     assert_eq!((about.name.as_str(), about.title.as_str()), ("generic", "lint.sh"));
     assert_eq!(about.binary.names, ["./lint.sh"]);
     assert!(about.capabilities.approvals && !about.capabilities.resume);
@@ -209,12 +207,12 @@ fn a_question_on_an_unfinished_line_is_asked_once_and_answered() {
 fn questions_on_whole_lines_are_asked_in_order_and_json_is_no_question() {
     let (_, mut dialogue) = started(asking(), "fix it");
     let line = |line: &'static str| move |dialogue: &mut dyn Dialogue, steps: &mut Steps| dialogue.line(line, steps);
-    for json in [r#"{"text":"Sure? [y/N]"}"#, r#"["[y/N]"]"#, r#"{"text":"cut off [y/N]"#] {
+    for json in [r#"{"text":"Sure? [y/N]"}"#, r#"["[y/N]"]"#, r#"  {"text":"cut off [y/N]"#] {
         let mut taken = steps(&mut *dialogue, |dialogue, steps| dialogue.pause(json, steps));
         taken.extend(steps(&mut *dialogue, |dialogue, steps| dialogue.line(json, steps)));
         assert_eq!(taken, [text(&format!("{json}\n"))], "{json}");
     }
-    assert_eq!(questions(&steps(&mut *dialogue, line("[1] A? [y/N]"))), [("1", "[1] A? [y/N]")]);
+    assert_eq!(questions(&steps(&mut *dialogue, line("[1] {A}? [y/N]"))), [("1", "[1] {A}? [y/N]")]);
     assert_eq!(questions(&steps(&mut *dialogue, line("B? [y/N]"))), []);
     assert_eq!(steps(&mut *dialogue, |dialogue, steps| dialogue.decide("2", &Decision::Allow, steps)), []);
     let next = steps(&mut *dialogue, |dialogue, steps| dialogue.decide("1", &Decision::Allow, steps));
@@ -298,7 +296,7 @@ fn every_event_can_be_written_by_a_script() {
         Event::FilesChanged { paths: vec![owned("a"), owned("b")] },
         Event::Notice { text: owned("slow") },
     ];
-    let (_, mut dialogue) = started(json_lines(Approvals::Events), "go");
+    let (_, mut dialogue) = started(json_lines(true), "go");
     for event in events {
         let line = serde_json::to_string(&event).unwrap();
         let told = steps(&mut *dialogue, |dialogue, steps| dialogue.line(&line, steps));
@@ -308,7 +306,7 @@ fn every_event_can_be_written_by_a_script() {
 
 #[test]
 fn the_older_spelling_is_understood() {
-    let (_, mut dialogue) = started(json_lines(Approvals::Events), "go");
+    let (_, mut dialogue) = started(json_lines(true), "go");
     let told = steps(&mut *dialogue, |dialogue, steps| {
         for line in [
             r#"{"kind":"init","sessionId":"s1","model":"m-1"}"#,
@@ -341,7 +339,7 @@ fn the_older_spelling_is_understood() {
 
 #[test]
 fn a_script_is_prompted_asked_answered_and_stopped_in_json() {
-    let (launch, mut dialogue) = started(json_lines(Approvals::Events), "two\nlines");
+    let (launch, mut dialogue) = started(json_lines(true), "two\nlines");
     assert!(launch.input);
     let begun = steps(&mut *dialogue, |dialogue, steps| dialogue.begin(steps));
     assert_eq!(begun, [Step::Write(r#"{"kind":"prompt","text":"two\nlines"}"#.to_owned())]);
@@ -385,7 +383,7 @@ fn a_script_is_prompted_asked_answered_and_stopped_in_json() {
 #[test]
 fn a_whole_conversation_with_a_script() {
     let recording = Recording::open("generic-approvals.txt");
-    let (_, mut dialogue) = started(json_lines(Approvals::Events), "Fix src");
+    let (_, mut dialogue) = started(json_lines(true), "Fix src");
     let decisions = [Decision::Allow, Decision::Deny { reason: Some("keep it".to_owned()) }];
     let played = recording.play(&mut *dialogue, &decisions);
     let written = played.steps.iter().filter_map(|step| match step {
@@ -402,7 +400,7 @@ fn a_whole_conversation_with_a_script() {
 
 #[test]
 fn a_choice_that_was_not_offered_leaves_the_question_open() {
-    let (_, mut dialogue) = started(json_lines(Approvals::Events), "go");
+    let (_, mut dialogue) = started(json_lines(true), "go");
     steps(&mut *dialogue, |dialogue, steps| dialogue.line(r#"{"kind":"approval_required","request":"a"}"#, steps));
     let choose = Decision::Choose("other".to_owned());
     assert_eq!(steps(&mut *dialogue, |dialogue, steps| dialogue.decide("a", &choose, steps)), []);
@@ -412,7 +410,7 @@ fn a_choice_that_was_not_offered_leaves_the_question_open() {
 #[test]
 fn only_done_makes_json_lines_good() {
     let played = |lines: &[&str], exit: Exit| {
-        let (_, mut dialogue) = started(json_lines(Approvals::Never), "go");
+        let (_, mut dialogue) = started(json_lines(false), "go");
         steps(&mut *dialogue, |dialogue, steps| {
             for line in lines {
                 dialogue.line(line, steps);
@@ -441,7 +439,7 @@ fn only_done_makes_json_lines_good() {
 #[test]
 fn hostile_lines_are_notices_or_nothing() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
-    let (_, mut dialogue) = started(json_lines(Approvals::Events), "go");
+    let (_, mut dialogue) = started(json_lines(true), "go");
     for line in [
         "",
         "  \u{1b}[0m ",
@@ -478,14 +476,14 @@ fn hostile_lines_are_notices_or_nothing() {
 fn a_prompt_is_never_code_of_an_interpreter() {
     let made = |command: &[&str], input| {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
-        Generic::new(GenericOptions { command, input, ..GenericOptions::default() }).map(|_| ())
+        Declared::generic(GenericOptions { command, input, ..GenericOptions::default() }).map(|_| ())
     };
     for (command, input) in [
-        (&["bash"][..], Input::Stdin),
-        (&["env", "python3.12", "-"], Input::Stdin),
-        (&["/bin/sh", "-c"], Input::Argument),
-        (&["node"], Input::Argument),
+        (&["/bin/sh", "-c"][..], Input::Argument),
+        (&["env", "bash", "-lc", "--"], Input::Argument),
+        (&["node", "--eval"], Input::Argument),
         (&["nice", "ssh", "host"], Input::Argument),
+        (&["gawk"], Input::Argument),
     ] {
         let error = made(command, input).unwrap_err();
         assert_eq!((&*error.field, &*error.wrong), ("command", "would let the program run what a caller writes"));
@@ -495,7 +493,61 @@ fn a_prompt_is_never_code_of_an_interpreter() {
         (&["bash", "-c", "wc -l"], Input::Stdin),
         (&["bash", "-c", "printf %s \"$1\""], Input::Argument),
         (&["./bash-agent"], Input::Stdin),
+        (&["agent", "-message"], Input::Argument),
+        (&["ssh", "host", "agent"], Input::Stdin),
     ] {
         made(command, input).unwrap();
     }
+}
+
+#[test]
+fn a_result_finds_its_call() {
+    let (_, mut dialogue) = started(json_lines(false), "go");
+    let mut told = |line: &str| match steps(&mut *dialogue, |dialogue, steps| dialogue.line(line, steps)).as_slice() {
+        [Step::Event(Event::ToolUse { id, tool, .. } | Event::ToolResult { id, tool, .. })] => format!("{id} {tool}"),
+        other => panic!("{other:?}"),
+    };
+    for (line, expected) in [
+        (r#"{"kind":"tool_use","id":"a","tool":"read"}"#, "a read"),
+        (r#"{"kind":"tool_use","tool":"edit"}"#, "1 edit"),
+        (r#"{"kind":"tool_use","tool":"edit"}"#, "2 edit"),
+        (r#"{"kind":"tool_use"}"#, "3 tool"),
+        (r#"{"kind":"tool_result","id":"a"}"#, "a read"),
+        (r#"{"kind":"tool_result","tool":"edit"}"#, "1 edit"),
+        (r#"{"kind":"tool_result"}"#, "3 tool"),
+        (r#"{"kind":"tool_result","id":"never begun"}"#, "never begun tool"),
+    ] {
+        assert_eq!(told(line), expected, "{line}");
+    }
+    for id in 0..2_000 {
+        told(&format!(r#"{{"kind":"tool_use","id":"{id}","tool":"read"}}"#));
+    }
+    assert_eq!(told(r#"{"kind":"tool_result","id":"0"}"#), "0 tool", "only so many open calls are remembered");
+    assert_eq!(told(r#"{"kind":"tool_result","id":"1999"}"#), "1999 read");
+}
+
+#[test]
+fn the_last_message_is_the_answer_unless_it_is_very_long() {
+    let answer = |texts: &[&str]| {
+        let (_, mut dialogue) = started(json_lines(false), "go");
+        let told = steps(&mut *dialogue, |dialogue, steps| {
+            for text in texts {
+                let line =
+                    if text.is_empty() { json!({"kind": "text_end"}) } else { json!({"kind": "text", "text": text}) };
+                dialogue.line(&line.to_string(), steps);
+            }
+            dialogue.line(r#"{"kind":"done"}"#, steps);
+        });
+        match told.last() {
+            Some(Step::Finish(Ending::Done { answer })) => answer.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let long = "x".repeat(1 << 20);
+    assert_eq!(answer(&[]), None);
+    assert_eq!(answer(&["one", "", "", "t", "wo\n"]).as_deref(), Some("two"));
+    assert_eq!(answer(&["one", "", "two", ""]).as_deref(), Some("two"));
+    assert_eq!(answer(&[&long]).map(|answer| answer.len()), Some(1 << 20));
+    assert_eq!(answer(&[&long, "and more", "x"]), None);
+    assert_eq!(answer(&[&long, "and more", "", "three"]).as_deref(), Some("three"));
 }

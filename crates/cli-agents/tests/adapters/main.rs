@@ -10,4 +10,6 @@ mod gemini;
 mod generic;
 mod lines;
 mod opencode;
+mod permissions;
 mod replay;
+mod text;

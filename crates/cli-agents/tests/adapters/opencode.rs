@@ -153,6 +153,17 @@ fn the_cost_is_the_sum_of_the_steps_and_what_was_cached_or_thought_is_in_it() {
     assert_eq!((usage.input_tokens, usage.cached_tokens), (261, 200));
     assert_eq!((usage.output_tokens, usage.reasoning_tokens), (17, 6));
     assert_eq!(usage.cost_usd, Some(1.0));
+    // Sums end at the greatest number, and nothing is paid back.
+    let cost = |cost: &str| {
+        let all = u64::MAX;
+        format!(
+            r#"{{"type":"step_finish","part":{{"reason":"tool-calls","cost":{cost},"tokens":{{"input":{all},"output":{all}}}}}}}"#
+        )
+    };
+    let steps = [cost("1e308"), cost("1e308"), cost("-1e308"), cost("null")];
+    let steps: Vec<&str> = steps.iter().map(String::as_str).chain([STOP]).collect();
+    let usage = last_usage(&feed(&Opencode::new(), &order("Go."), &steps, &exited(0, "")));
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (u64::MAX, u64::MAX, Some(f64::MAX)));
 }
 
 #[test]

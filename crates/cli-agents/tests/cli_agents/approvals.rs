@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Dialect, TaskState};
-use switchboard_cli_agents::adapters::{ApprovalPattern, Approvals, CommandRule, Output, Permission, Permissions};
+use switchboard_cli_agents::adapters::{ApprovalPattern, CommandRule, Output, Permission, Permissions};
 use switchboard_cli_agents::{Settings, SkillSettings, Worker};
 
 use crate::fixture::Fixture;
@@ -349,8 +349,8 @@ fn a_program_that_dies_while_it_asks_fails_its_task() {
 fn a_program_that_only_speaks_text_can_ask_with_an_unfinished_line() {
     let fixture = Fixture::new();
     let program = fixture.generic("read -r line; printf 'Delete all? [y/N] '; hear; echo; echo Deleted.", |options| {
-        options.output = Output::Text;
-        options.approvals = Approvals::Pattern(ApprovalPattern::new(r"\[y/N\]\s*$", "yes", "no").unwrap());
+        let pattern = ApprovalPattern::new(r"\[y/N\]\s*$", "yes", "no").unwrap();
+        options.output = Output::Text { questions: Some(pattern) };
     });
     let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
     harness.run(async {
@@ -370,8 +370,8 @@ fn a_program_that_only_speaks_text_can_ask_with_an_unfinished_line() {
 fn a_reason_that_a_program_cannot_be_told_is_said_to_be_lost() {
     let fixture = Fixture::new();
     let program = fixture.generic("read -r line; printf 'Delete all? [y/N] '; hear; echo; echo Kept.", |options| {
-        options.output = Output::Text;
-        options.approvals = Approvals::Pattern(ApprovalPattern::new(r"\[y/N\]\s*$", "yes", "no").unwrap());
+        let pattern = ApprovalPattern::new(r"\[y/N\]\s*$", "yes", "no").unwrap();
+        options.output = Output::Text { questions: Some(pattern) };
     });
     let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
     harness.run(async {

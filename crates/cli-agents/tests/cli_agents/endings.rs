@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use switchboard_a2a::TaskState;
-use switchboard_cli_agents::adapters::{Approvals, Generic, GenericOptions, Input, Output};
+use switchboard_cli_agents::adapters::{Declared, GenericOptions, Input, Output};
 use switchboard_cli_agents::{Settings, Worker};
 
 use crate::fixture::{Fixture, lives};
@@ -124,7 +124,7 @@ fn nothing_is_left_of_a_program_that_stays_after_its_result() {
 fn a_plain_programs_exit_code_is_its_result() {
     let fixture = Fixture::new();
     let program = fixture.generic("read -r line; echo \"got $line\"; [ \"$line\" = good ] || exit 2", |options| {
-        (options.output, options.approvals) = (Output::Text, Approvals::Never);
+        options.output = Output::default();
     });
     let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
     harness.run(async {
@@ -140,7 +140,7 @@ fn a_plain_programs_exit_code_is_its_result() {
 fn a_missing_program_is_named_with_what_to_do() {
     let fixture = Fixture::new();
     let command = vec!["no-such-program-here".to_owned()];
-    let program = Generic::new(GenericOptions { command, ..GenericOptions::default() }).unwrap();
+    let program = Declared::generic(GenericOptions { command, ..GenericOptions::default() }).unwrap();
     let named = Worker { program: Some("./gone.sh".into()), ..Worker::new(fixture.asking("")) };
     for (worker, expected) in [
         (
@@ -188,7 +188,7 @@ fn a_prompt_reaches_the_program_as_it_is_whatever_it_looks_like() {
     let fixture = Fixture::new();
     let program = r#"for argument; do printf '[%s]' "$argument" >> "$NOTES/arguments"; done; finish ok"#;
     let program = fixture.generic(program, |options| {
-        (options.input, options.approvals) = (Input::Argument, Approvals::Never);
+        (options.input, options.output) = (Input::Argument, Output::Jsonl { asks: false });
     });
     let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
     let expected: String = PROMPTS.map(|prompt| format!("[--][{prompt}]")).concat();
@@ -200,7 +200,8 @@ fn a_prompt_reaches_the_program_as_it_is_whatever_it_looks_like() {
     assert_eq!(fixture.noted("arguments").unwrap(), expected);
 
     let fixture = Fixture::new();
-    let program = fixture.generic(r#"cat >> "$NOTES/read"; finish ok"#, |options| options.approvals = Approvals::Never);
+    let program =
+        fixture.generic(r#"cat >> "$NOTES/read"; finish ok"#, |options| options.output = Output::Jsonl { asks: false });
     let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
     harness.run(async {
         for prompt in PROMPTS {

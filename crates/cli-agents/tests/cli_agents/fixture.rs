@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use switchboard_cli_agents::adapters::{Approvals, Generic, GenericOptions, Input, Output};
+use switchboard_cli_agents::adapters::{Declared, GenericOptions, Input, Output};
 use switchboard_cli_agents::{Settings, Worker};
 use tempfile::TempDir;
 
@@ -67,21 +67,20 @@ impl Fixture {
     }
 
     /// A program that speaks events and is asked on its standard input.
-    pub(crate) fn asking(&self, text: &str) -> Generic {
+    pub(crate) fn asking(&self, text: &str) -> Declared {
         self.generic(text, |_| ())
     }
 
     /// The same, used in another way.
-    pub(crate) fn generic(&self, text: &str, change: impl FnOnce(&mut GenericOptions)) -> Generic {
+    pub(crate) fn generic(&self, text: &str, change: impl FnOnce(&mut GenericOptions)) -> Declared {
         let mut options = GenericOptions {
             command: self.script(&format!("program-{}", self.programs.fetch_add(1, Ordering::Relaxed)), text),
             input: Input::Stdin,
-            output: Output::Jsonl,
-            approvals: Approvals::Events,
+            output: Output::Jsonl { asks: true },
             ..GenericOptions::default()
         };
         change(&mut options);
-        Generic::new(options).unwrap()
+        Declared::generic(options).unwrap()
     }
 
     /// An agent that is such a program.

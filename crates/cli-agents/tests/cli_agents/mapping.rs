@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Dialect, TaskState};
-use switchboard_cli_agents::adapters::{Approvals, Output};
+use switchboard_cli_agents::adapters::Output;
 use switchboard_cli_agents::{Settings, Worker};
 
 use crate::fixture::Fixture;
@@ -90,8 +90,7 @@ tell '{"kind":"error","message":"\u001b[1mno\u001b[0m"}'"#;
 fn text_before_a_carriage_return_is_not_lost() {
     let fixture = Fixture::new();
     let program = fixture.generic(r"hear; printf 'a\rb\n10 %%\r\033[2K20 %%\r\n'", |options| {
-        options.output = Output::Text;
-        options.approvals = Approvals::Never;
+        options.output = Output::default();
     });
     let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
     harness.run(async {

@@ -1,15 +1,15 @@
 //! A program that can take up its conversations again and ask: its session is an argument.
 
-use switchboard_cli_agents::adapters::{About, Adapter, Dialogue, Generic, Launch, Order, OrderError, Session};
+use switchboard_cli_agents::adapters::{About, Adapter, Declared, Dialogue, Launch, Order, OrderError, Session};
 
 /// A generic program that gets `new SESSION` or `resume SESSION` as its arguments.
 pub(crate) struct Resuming {
     about: About,
-    program: Generic,
+    program: Declared,
 }
 
 impl Resuming {
-    pub(crate) fn new(program: Generic) -> Self {
+    pub(crate) fn new(program: Declared) -> Self {
         let mut about = program.about().clone();
         "resuming".clone_into(&mut about.name);
         about.capabilities.resume = true;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use switchboard_a2a::{Task, TaskId, TaskState};
 use switchboard_cli_agents::adapters::{
-    About, Adapter, Decision, Dialogue, Exit, FailureKind, Generic, Launch, Order, OrderError, Steps,
+    About, Adapter, Decision, Declared, Dialogue, Exit, FailureKind, Launch, Order, OrderError, Steps,
 };
 use switchboard_cli_agents::{Settings, Worker};
 use switchboard_engine::Switches;
@@ -18,7 +18,7 @@ use crate::held_store::{Gate, HeldStore};
 const NOT_READY: i32 = 75;
 
 /// A generic program that may not be ready.
-struct Hasty(Generic);
+struct Hasty(Declared);
 
 impl Adapter for Hasty {
     fn about(&self) -> &About {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use switchboard_a2a::{Message, TaskId, TaskState};
-use switchboard_cli_agents::adapters::{About, Adapter, Dialogue, Exit, Generic, Launch, Order, OrderError, Steps};
+use switchboard_cli_agents::adapters::{About, Adapter, Declared, Dialogue, Exit, Launch, Order, OrderError, Steps};
 use switchboard_cli_agents::process::User;
 use switchboard_cli_agents::{Settings, Worker, WorktreePolicy};
 use switchboard_engine::Switches;
@@ -239,7 +239,7 @@ fn the_work_of_a_task_is_kept_whenever_the_time_for_its_cancel_is_over() {
 }
 
 /// A program whose lines are read with a panic.
-struct Unreadable(Generic);
+struct Unreadable(Declared);
 
 struct Panics;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use switchboard_cli_agents::adapters::{
-    Acp, Adapter, Approvals, ClaudeCode, Codex, Cursor, Declared, Ending, Event, Gemini, Generic, GenericOptions,
-    Opencode, Order, Output, Permissions, Session, Step, Steps,
+    Acp, Adapter, ClaudeCode, Codex, Cursor, Declared, Ending, Event, Gemini, GenericOptions, Opencode, Order, Output,
+    Permissions, Session, Step, Steps,
 };
 use switchboard_cli_agents::{COMMON_VARIABLES, Classifier, Difficulty};
 use switchboard_engine::reason::Reason;
@@ -225,7 +225,7 @@ fn the_scripts_speak_the_protocol() {
     let scripts: Vec<String> = all_blocks("sh").filter(|block| block.starts_with("#!/bin/sh")).collect();
     let [plain, asking] = scripts.as_slice() else { panic!("two scripts: {scripts:?}") };
 
-    let told = play(plain, Approvals::Never, "how many?");
+    let told = play(plain, false, "how many?");
     let answer = "There are 1 files.".to_owned();
     assert!(told.contains(&Step::Event(Event::Text { text: answer.clone() })), "{told:?}");
     assert_eq!(told.last(), Some(&Step::Finish(Ending::Done { answer: Some(answer) })));
@@ -236,14 +236,14 @@ fn the_scripts_speak_the_protocol() {
 
     for (decision, answer) in [("allow", "Fixed."), ("deny", "Left as it was.")] {
         let answered = format!("{{\"decision\":\"{decision}\",\"kind\":\"approval\",\"request\":\"r1\"}}");
-        let told = play(asking, Approvals::Events, &format!("{{\"kind\":\"prompt\",\"text\":\"x\"}}\n{answered}"));
+        let told = play(asking, true, &format!("{{\"kind\":\"prompt\",\"text\":\"x\"}}\n{answered}"));
         assert!(told.iter().any(|step| matches!(step, Step::Event(Event::ApprovalRequired(_)))), "{told:?}");
         assert_eq!(told.last(), Some(&Step::Finish(Ending::Done { answer: Some(answer.to_owned()) })));
     }
 }
 
 /// What a script tells that is given this input.
-fn play(script: &str, approvals: Approvals, input: &str) -> Vec<Step> {
+fn play(script: &str, asks: bool, input: &str) -> Vec<Step> {
     let workspace = Workspace::new().file("x", "");
     let mut shell = std::process::Command::new("/bin/sh");
     shell.args(["-c", script]).current_dir(workspace.path()).stdin(std::process::Stdio::piped());
@@ -252,8 +252,7 @@ fn play(script: &str, approvals: Approvals, input: &str) -> Vec<Step> {
     let output = child.wait_with_output().unwrap();
     let options = GenericOptions {
         command: vec!["script".to_owned()],
-        output: Output::Jsonl,
-        approvals,
+        output: Output::Jsonl { asks },
         ..GenericOptions::default()
     };
     let order = Order {
@@ -265,7 +264,7 @@ fn play(script: &str, approvals: Approvals, input: &str) -> Vec<Step> {
         permissions: Permissions::default(),
         args: Vec::new(),
     };
-    let (_, mut dialogue) = Generic::new(options).unwrap().start(&order).unwrap();
+    let (_, mut dialogue) = Declared::generic(options).unwrap().start(&order).unwrap();
     let mut steps = Steps::default();
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         dialogue.line(line, &mut steps);

@@ -246,7 +246,7 @@ fn a_rule_that_can_be_about_no_tool_of_the_program_is_refused_with_the_names_tha
             "add permissions: { default: … }; write allow",
         ),
         (
-            "cli: generic, command: [bash]",
+            "cli: generic, command: [bash, -c], input: argument",
             ".command",
             "would let the program run what a caller writes",
             "name the script that is run",

@@ -57,20 +57,3 @@ fn inner_message(message: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(message).ok()?;
     answer.pointer("/error/message")?.as_str().map(str::to_owned)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn errors_are_described_in_the_words_of_the_agent() {
-        let gemini = r#"{"error":{"code":400,"message":"fake 400","status":"INVALID_ARGUMENT"}}"#;
-        assert_eq!(describe(&Error::new(400, gemini)), "fake 400");
-        assert_eq!(describe(&Error::new(-32603, "no").data(json!("why"))), "no (why)");
-        assert_eq!(describe(&Error::new(-32603, "no").data(json!({"a": 1}))), r#"no ({"a":1})"#);
-        assert_eq!(describe(&Error::new(-32603, "no").data(json!({"details": "why"}))), "no (why)");
-        assert_eq!(describe(&Error::new(7, " ")), "error 7");
-        assert_eq!(describe(&Error::new(7, "x".repeat(2_000))).chars().count(), LONGEST_DETAIL);
-    }
-}

@@ -72,35 +72,3 @@ fn send(steps: &mut Steps, message: impl Serialize) {
         Err(error) => steps.fail(FailureKind::Reported, format!("a message to the agent cannot be written: {error}")),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zero_and_texts_are_ids_and_null_is_none() {
-        let read = |line| match Incoming::read(line) {
-            Some(Incoming::Request { id, .. }) => format!("request {id}"),
-            Some(Incoming::Notification { method, .. }) => format!("notification {method}"),
-            Some(Incoming::Answer { id, outcome }) => format!("answer {id} {}", outcome.is_ok()),
-            None => "nothing".to_owned(),
-        };
-        for (line, expected) in [
-            (r#"{"id":0,"method":"m"}"#, "request 0"),
-            (r#"{"id":"a","method":"m","params":[]}"#, "request a"),
-            (r#"{"id":null,"method":"m"}"#, "notification m"),
-            (r#"{"method":"m"}"#, "notification m"),
-            (r#"{"id":1,"result":null}"#, "answer 1 true"),
-            (r#"{"id":1,"result":{},"error":null}"#, "answer 1 true"),
-            (r#"{"id":1,"error":"no"}"#, "answer 1 false"),
-            (r#"{"result":{}}"#, "nothing"),
-            (r#"{"id":1.5,"method":"m"}"#, "nothing"),
-            (r#"{"id":{},"method":"m"}"#, "nothing"),
-            ("[]", "nothing"),
-            ("warming up", "nothing"),
-            ("", "nothing"),
-        ] {
-            assert_eq!(read(line), expected, "{line}");
-        }
-    }
-}

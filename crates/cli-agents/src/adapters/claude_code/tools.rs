@@ -124,38 +124,3 @@ fn within<'a>(path: &'a str, cwd: &Path) -> &'a str {
     let inside = Path::new(path).strip_prefix(cwd).ok().and_then(Path::to_str);
     inside.filter(|inside| !inside.is_empty()).unwrap_or(path)
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_call_is_described_by_what_it_is_about() {
-        for (tool, input, description) in [
-            ("Bash", json!({"command": "cargo test", "description": "Run the tests"}), "Bash: cargo test"),
-            ("Edit", json!({"file_path": "/home/agent/project/src/main.rs"}), "Edit src/main.rs"),
-            ("Write", json!({"file_path": "/etc/hosts"}), "Write /etc/hosts"),
-            ("Glob", json!({"path": "/home/agent/project", "pattern": "*.rs"}), "Glob: *.rs"),
-            ("Read", json!({"file_path": "/home/agent/project"}), "Read /home/agent/project"),
-            ("WebFetch", json!({"url": "https://example.com", "prompt": "read"}), "WebFetch https://example.com"),
-            ("mcp__x__y", json!({"n": 1}), r#"mcp__x__y: {"n":1}"#),
-            ("EnterPlanMode", json!({}), "EnterPlanMode"),
-            ("EnterPlanMode", json!(null), "EnterPlanMode"),
-            ("Bash", json!({"command": 7}), r#"Bash: {"command":7}"#),
-        ] {
-            assert_eq!(describe(tool, &input, Path::new("/home/agent/project")), description);
-        }
-        let long = "ü".repeat(3000);
-        assert_eq!(describe("Bash", &json!({"command": long}), Path::new("/")), format!("Bash: {long}"));
-    }
-
-    #[test]
-    fn an_answer_may_be_a_text_or_blocks() {
-        assert_eq!(output(&json!("done")), "done");
-        let blocks = json!([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "new"}, {"type": "text"}, 7]);
-        assert_eq!(output(&blocks), "a\n[image]\n");
-        assert_eq!(output(&json!({"text": "a"})), "");
-    }
-}

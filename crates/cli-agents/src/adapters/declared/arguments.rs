@@ -4,12 +4,9 @@
 use serde_json::Value;
 
 use crate::adapters::declared::placeholder::{Placeholder, Segment, known, segments};
+use crate::adapters::declared::run_flags::run_prompt;
 use crate::adapters::declared::section::Section;
-use crate::adapters::interpreter::{Interpreter, PromptPosition};
 use crate::adapters::order::{Order, OrderError};
-
-/// The problem text where a prompt would be executed as code.
-pub(crate) const RUNS_PROMPT: &str = "would let the program run what a caller writes";
 
 /// Arguments with placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,11 +81,23 @@ impl Arguments {
         Ok(filled)
     }
 
-    /// What the program is after the arguments that are always the same.
-    pub(crate) fn interpreter(&self, program: &str) -> Interpreter {
-        let mut interpreter = Interpreter::of(program);
-        self.all().filter_map(Argument::literal).for_each(|word| interpreter.word(word));
-        interpreter
+    /// Arguments without placeholders; braces in them stand for themselves.
+    pub(crate) fn fixed(words: &[String]) -> Self {
+        let argument = |word: &String| Argument { segments: vec![Segment::Literal(word.clone())], positional: false };
+        let groups: Vec<Group> = words.iter().map(|word| Group(vec![argument(word)])).collect();
+        Self { added_at: groups.len(), groups }
+    }
+
+    /// The same with the prompt as the last argument, behind `--` if these end in it or `dashes` are wanted.
+    pub(crate) fn before_prompt(words: &[String], dashes: bool) -> Self {
+        let dashes = dashes || words.last().is_some_and(|last| last == "--");
+        let mut arguments = Self::fixed(words.strip_suffix(&["--".to_owned()]).unwrap_or(words));
+        if dashes {
+            arguments.groups.extend(Self::fixed(&["--".to_owned()]).groups);
+        }
+        let prompt = Argument { segments: vec![Segment::Value(Placeholder::Prompt)], positional: dashes };
+        arguments.groups.push(Group(vec![prompt]));
+        arguments
     }
 
     fn all(&self) -> impl Iterator<Item = &Argument> {
@@ -110,14 +119,14 @@ impl Arguments {
 
     fn check(&self, section: &mut Section<'_, '_>, programs: &[String]) {
         let mut previous: Option<&Argument> = None;
-        let mut interpreters: Vec<Interpreter> = programs.iter().map(|program| Interpreter::of(program)).collect();
+        let mut words: Vec<&str> = programs.iter().map(String::as_str).collect();
         for (index, group) in self.groups.iter().enumerate() {
             let name = format!("args[{index}]");
             let in_optional_group = group.is_optional();
             for (place, argument) in group.0.iter().enumerate() {
                 let after_flag = previous.is_some_and(Argument::is_flag);
                 if argument.holds(Placeholder::Prompt) {
-                    argument.check_prompt(section, &name, after_flag, &interpreters);
+                    argument.check_prompt(section, &name, after_flag, &words);
                     if in_optional_group {
                         let right = "put {prompt} outside of that list";
                         section.refuse(&name, "holds {prompt} beside a value that may be absent", right);
@@ -127,9 +136,7 @@ impl Arguments {
                     let right = r#"put both into a list, which is left out as a whole: [--model, "{model}"]"#;
                     section.refuse(&name, "may be absent, and the flag before it would be left without a value", right);
                 }
-                if let Some(word) = argument.literal() {
-                    interpreters.iter_mut().for_each(|interpreter| interpreter.word(word));
-                }
+                words.extend(argument.literal());
                 previous = Some(argument);
             }
         }
@@ -228,20 +235,15 @@ impl Argument {
     }
 
     /// A prompt must stand where it cannot be taken for an option, and where nothing runs it.
-    fn check_prompt(&self, section: &mut Section<'_, '_>, name: &str, after_flag: bool, programs: &[Interpreter]) {
+    fn check_prompt(&self, section: &mut Section<'_, '_>, name: &str, after_flag: bool, words: &[&str]) {
         let before = match self.segments.first() {
             Some(Segment::Literal(text)) if !self.positional => text.as_str(),
             _ => "",
         };
-        let place = if self.positional && self.segments.len() == 1 {
-            PromptPosition::Positional
-        } else {
-            PromptPosition::Option
-        };
-        if programs.iter().any(|program| program.runs(place, before)) {
+        if run_prompt(words, before) {
             let right = "name what is run first, and give it the prompt as an argument of its own after \"--\", which a \
                          text that is run finds as \"$1\"";
-            section.refuse(name, RUNS_PROMPT, right);
+            section.refuse(name, "would let the program run what a caller writes", right);
             return;
         }
         let only_dashes = !before.is_empty() && before.chars().all(|letter| letter == '-');

@@ -43,8 +43,7 @@ impl Condition {
     }
 
     pub(crate) fn fits(&self, line: &Value) -> bool {
-        let mut found = self.path.find(line);
-        found.retain(|value| !value.is_null());
+        let found = self.path.find(line);
         match &self.test {
             Test::Exists(exists) => *exists != found.is_empty(),
             Test::OneOf(values) if found.is_empty() => values.contains(&Value::Null),

@@ -3,18 +3,16 @@
 use serde_json::Value;
 
 use crate::adapters::adapter::{About, Binary, Capabilities};
-use crate::adapters::declared::arguments::{Arguments, RUNS_PROMPT};
+use crate::adapters::declared::approval_pattern::ApprovalPattern;
+use crate::adapters::declared::arguments::Arguments;
 use crate::adapters::declared::error::DeclaredError;
-use crate::adapters::declared::exit_rules::ExitRule;
 use crate::adapters::declared::mode::Modes;
 use crate::adapters::declared::placeholder::Placeholder;
 use crate::adapters::declared::rule::{EventTemplate, Rule};
+use crate::adapters::declared::run_state::{ExitRule, Success};
 use crate::adapters::declared::section::{self, Section};
-use crate::adapters::declared::{Declared, Turn};
+use crate::adapters::declared::{Declared, Output, Turn};
 use crate::adapters::field_error::FieldError;
-use crate::adapters::generic::exit_result::Success;
-use crate::adapters::generic::{ApprovalPattern, Output};
-use crate::adapters::interpreter::PromptPosition;
 
 /// Reads a declaration. `file` is what errors call it.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Declared, DeclaredError> {
@@ -47,20 +45,20 @@ fn declared(section: &mut Section<'_, '_>) -> Declared {
     if !section.has("output") && section.is_mapping() {
         section.refuse("output", "is missing", "write text or jsonl");
     }
-    let output = section.choice("output", &[("text", Output::Text), ("jsonl", Output::Jsonl)]).unwrap_or_default();
-    let approval = approval(section, output);
-    let rules = rules(section, output);
-    let success = success(section, output, &rules);
+    let is_text = section.choice("output", &[("text", true), ("jsonl", false)]).unwrap_or(true);
+    let output = if is_text { text_output(section) } else { jsonl_output(section) };
+    let rules = rules(section, is_text);
+    let success = success(section, is_text, &rules);
     let exits = section.each("exits", ExitRule::read).unwrap_or_default();
-    let modes = Modes::read(section, approval.is_some());
+    let modes = Modes::read(section, output.asks());
     check_resume(section, &start, resume.as_ref(), &rules);
     let capabilities = Capabilities {
-        approvals: approval.is_some(),
+        approvals: output.asks(),
         resume: resume.is_some(),
         chosen_session: start.arguments.uses(Placeholder::Session) > 0,
     };
     let about = About { name, title, binary, capabilities, variables };
-    Declared { about, env, start, resume, output, approval, rules: rules.into(), success, exits: exits.into(), modes }
+    Declared { about, env, start, resume, output, rules: rules.into(), success, exits: exits.into(), modes }
 }
 
 fn name(section: &mut Section<'_, '_>) -> String {
@@ -116,17 +114,10 @@ fn turn(section: &mut Section<'_, '_>, programs: &[String]) -> Turn {
         0 => {}
         _ => section.refuse("args", "would give the prompt more than once", right),
     }
-    if prompt_is_input && programs.iter().any(|program| arguments.interpreter(program).runs(PromptPosition::Stdin, ""))
-    {
-        section.refuse("input", RUNS_PROMPT, "name the script that reads the prompt in args");
-    }
     Turn { arguments, prompt_is_input }
 }
 
-fn approval(section: &mut Section<'_, '_>, output: Output) -> Option<ApprovalPattern> {
-    if section.has("approvals") && output == Output::Jsonl {
-        section.refuse("approvals", "is about text, and the output is jsonl", "remove it, or set output: text");
-    }
+fn text_output(section: &mut Section<'_, '_>) -> Output {
     let read = |section: &mut Section<'_, '_>| {
         let pattern = section.needed_text("pattern", r"write a regular expression, such as '\[y/N\]\s*$'");
         let yes = section.text("yes").unwrap_or_else(|| ApprovalPattern::YES.to_owned());
@@ -136,20 +127,30 @@ fn approval(section: &mut Section<'_, '_>, output: Output) -> Option<ApprovalPat
         }
         ApprovalPattern::new(&pattern, &yes, &no).map_err(|error| section.refuse_with(error)).ok()
     };
-    section.section("approvals", read).flatten()
+    Output::Text { questions: section.section("approvals", read).flatten() }
 }
 
-fn rules(section: &mut Section<'_, '_>, output: Output) -> Vec<Rule> {
+fn jsonl_output(section: &mut Section<'_, '_>) -> Output {
+    let has_pattern = section.value("approvals").is_some_and(|approvals| approvals.get("pattern").is_some());
+    if has_pattern {
+        let right = "write { events: true }, remove it, or set output: text";
+        section.refuse("approvals", "is about text, and the output is jsonl", right);
+        return Output::Jsonl { asks: false };
+    }
+    Output::Jsonl { asks: section.section("approvals", |approvals| approvals.flag("events")).flatten() == Some(true) }
+}
+
+fn rules(section: &mut Section<'_, '_>, is_text: bool) -> Vec<Rule> {
     let rules = section.each("rules", Rule::read);
-    match (&rules, output) {
-        (Some(_), Output::Text) => {
+    match (&rules, is_text) {
+        (Some(_), true) => {
             section.refuse(
                 "rules",
                 "are about JSON lines, and the output is text",
                 "remove them, or set output: jsonl",
             );
         }
-        (None, Output::Jsonl) => {
+        (None, false) => {
             let right = "write what its lines mean, such as { when: { type: answer }, message: text }";
             section.refuse("rules", "are missing", right);
         }
@@ -158,21 +159,21 @@ fn rules(section: &mut Section<'_, '_>, output: Output) -> Vec<Rule> {
     rules.unwrap_or_default()
 }
 
-fn success(section: &mut Section<'_, '_>, output: Output, rules: &[Rule]) -> Success {
+fn success(section: &mut Section<'_, '_>, is_text: bool, rules: &[Rule]) -> Success {
     let chosen = section.choice("success", &[("result", Success::Result), ("exit", Success::Exit)]);
-    let default = if output == Output::Text { Success::Exit } else { Success::Result };
+    let default = if is_text { Success::Exit } else { Success::Result };
     let success = chosen.unwrap_or(default);
     let told = rules.iter().any(|rule| rule.has_event(|template| matches!(template, EventTemplate::Done { .. })));
-    match (output, success) {
-        (Output::Text, Success::Result) => {
+    match (is_text, success) {
+        (true, Success::Result) => {
             section.refuse("success", "is result, and plain text has none", "write exit, or set output: jsonl");
         }
-        (Output::Jsonl, Success::Result) if !told && section.has("rules") => {
+        (false, Success::Result) if !told && section.has("rules") => {
             let right =
                 "add a rule with done for the line that says so, or write success: exit if there is no such line";
             section.refuse("rules", "never tell that a turn went well", right);
         }
-        (Output::Jsonl, Success::Exit) if told => {
+        (false, Success::Exit) if told => {
             section.refuse("success", "is exit, and a rule has done", "remove one of them");
         }
         _ => {}

@@ -47,6 +47,11 @@ impl Modes {
         section.section("permissions", read).unwrap_or_else(default)
     }
 
+    /// Of a program whose questions are never heard, where it is up to the program what asking means.
+    pub(crate) fn of_unasking() -> Self {
+        Self { allow: Some(Mode::default()), ask: Some(Mode::default()), deny: None, lists: false }
+    }
+
     /// What is added for these permissions.
     pub(crate) fn of(&self, permissions: &Permissions, title: &str) -> Result<&Mode, FieldError> {
         let lists = permissions.lists();

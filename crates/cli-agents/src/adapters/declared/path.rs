@@ -1,13 +1,13 @@
-//! A path into a JSON line: `message.content.0.text`. A number is an index of a list, `*` all items of a list, and `.`
-//! alone the whole line.
+//! A path into a JSON line: `message.content.0.text`. A number is an index of a list, `*` all items of a list, `.` alone
+//! the whole line, and `|` stands between paths of which the first that leads to a value counts.
 
 use serde_json::Value;
 
-use crate::adapters::generic::json_line;
+use crate::adapters::declared::json_line;
 
-/// A path to a value.
+/// A path to a value, with its alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Path(Vec<Step>);
+pub(crate) struct Path(Vec<Vec<Step>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
@@ -22,24 +22,34 @@ impl Path {
     pub(crate) const RIGHT: &str = "write names with dots between, such as message.content.0.text";
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        if text == "." {
-            return Some(Self(Vec::new()));
-        }
         let step = |step: &str| match step {
             "" => None,
             "*" => Some(Step::All),
             name => Some(Step::Into(name.to_owned())),
         };
-        text.split('.').map(step).collect::<Option<_>>().map(Self)
+        let steps = |path: &str| match path {
+            "." => Some(Vec::new()),
+            path => path.split('.').map(step).collect(),
+        };
+        text.split('|').map(steps).collect::<Option<_>>().map(Self)
     }
 
-    /// The values there.
+    /// The values there that are not null.
     pub(crate) fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
-        let mut found = vec![value];
-        for step in &self.0 {
-            found = found.into_iter().flat_map(|value| step.take(value)).collect();
-        }
-        found
+        let all = self.0.iter().map(|steps| {
+            let mut found = vec![value];
+            for step in steps {
+                found = found.into_iter().flat_map(|value| step.take(value)).collect();
+            }
+            found.retain(|value| !value.is_null());
+            found
+        });
+        all.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+    }
+
+    /// The first value there.
+    pub(crate) fn first<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.find(value).into_iter().next()
     }
 
     /// The values there as text, each on a line of its own.
@@ -58,34 +68,6 @@ impl Step {
             }
             (Self::All, Value::Array(list)) => list.iter().collect(),
             _ => Vec::new(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_step_through_members_and_lists() {
-        let line = serde_json::json!({"a": {"b": [{"c": "x"}, {"c": 2}, {"d": null}], "0": "zero"}, "n": null});
-        for (path, text) in [
-            ("a.b.0.c", Some("x")),
-            ("a.b.1.c", Some("2")),
-            ("a.b.*.c", Some("x\n2")),
-            ("a.0", Some("zero")),
-            ("a.b.2", Some(r#"{"d":null}"#)),
-            ("n", None),
-            ("a.b.c", None),
-            ("a.b.9.c", None),
-            ("a.b.-1.c", None),
-            ("a.*", None),
-        ] {
-            assert_eq!(Path::parse(path).unwrap().text(&line).as_deref(), text, "{path}");
-        }
-        assert_eq!(Path::parse(".").unwrap().find(&line), [&line]);
-        for path in ["", "a.", ".a", "a..b"] {
-            assert_eq!(Path::parse(path), None, "{path}");
         }
     }
 }

@@ -87,26 +87,3 @@ pub(crate) fn known() -> String {
     let words: Vec<String> = WORDS.iter().map(|(word, _)| format!("{{{word}}}")).collect();
     words.join(", ")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_in_braces_are_found_and_other_braces_stay() {
-        let literal = |text: &str| Segment::Literal(text.to_owned());
-        assert_eq!(
-            segments("--text={prompt}!"),
-            Ok(vec![literal("--text="), Segment::Value(Placeholder::Prompt), literal("!")])
-        );
-        assert_eq!(
-            segments("{model}{cwd}"),
-            Ok(vec![Segment::Value(Placeholder::Model), Segment::Value(Placeholder::Directory)])
-        );
-        for plain in [r#"{"a":{"b":1}}"#, "{}", "{", "}", "{a b}", "", "ä{ö}"] {
-            assert_eq!(segments(plain), Ok(vec![literal(plain)]), "{plain}");
-        }
-        assert_eq!(segments("{{prompt}}"), Ok(vec![literal("{"), Segment::Value(Placeholder::Prompt), literal("}")]));
-        assert_eq!(segments("{promt}"), Err("promt"));
-    }
-}

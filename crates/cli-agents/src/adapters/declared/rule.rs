@@ -2,6 +2,7 @@
 
 use crate::adapters::declared::condition::Condition;
 use crate::adapters::declared::path::Path;
+use crate::adapters::declared::questions::ApprovalPaths;
 use crate::adapters::declared::section::Section;
 use crate::adapters::dialogue::FailureKind;
 use crate::adapters::event::Scope;
@@ -25,6 +26,8 @@ pub(crate) enum EventTemplate {
     Text(Path),
     /// A whole message.
     Message(Path),
+    /// The message is complete.
+    TextEnd,
     ToolUse {
         id: Option<Path>,
         tool: Option<Path>,
@@ -36,6 +39,9 @@ pub(crate) enum EventTemplate {
         output: Option<Path>,
         is_error: IsError,
     },
+    Approval(ApprovalPaths),
+    /// A request is withdrawn.
+    ApprovalWithdrawn(Path),
     FilesChanged(Path),
     Notice(Path),
     /// Rules for each item of a list.
@@ -73,7 +79,7 @@ impl Rule {
     /// Reads one rule.
     pub(crate) fn read(section: &mut Section<'_, '_>) -> Self {
         let mut rule = Self::read_flat(section);
-        let items = path(section, "each");
+        let items = section.path("each");
         let rules = section.each("rules", Self::read_flat_rule);
         match (items, rules) {
             (Some(items), Some(rules)) => rule.insert_each(items, rules),
@@ -98,27 +104,30 @@ impl Rule {
         let when = Condition::read_all(section);
         let mut events = Vec::new();
         events.extend(section.section("init", |init| {
-            let (session, model) = (path(init, "session"), path(init, "model"));
+            let (session, model) = (init.path("session"), init.path("model"));
             EventTemplate::Init { session, model }
         }));
-        events.extend(path(section, "reasoning").map(EventTemplate::Reasoning));
-        events.extend(path(section, "text").map(EventTemplate::Text));
-        events.extend(path(section, "message").map(EventTemplate::Message));
+        events.extend(section.path("reasoning").map(EventTemplate::Reasoning));
+        events.extend(section.path("text").map(EventTemplate::Text));
+        events.extend(section.path("message").map(EventTemplate::Message));
+        events.extend(section.flag("textEnd").filter(|ends| *ends).map(|_| EventTemplate::TextEnd));
         events.extend(section.section("toolUse", |call| {
-            let (id, tool, input) = (path(call, "id"), path(call, "tool"), path(call, "input"));
+            let (id, tool, input) = (call.path("id"), call.path("tool"), call.path("input"));
             EventTemplate::ToolUse { id, tool, input }
         }));
         events.extend(section.section("toolResult", |result| {
-            let (id, tool, output) = (path(result, "id"), path(result, "tool"), path(result, "output"));
+            let (id, tool, output) = (result.path("id"), result.path("tool"), result.path("output"));
             EventTemplate::ToolResult { id, tool, output, is_error: is_error(result) }
         }));
-        events.extend(path(section, "filesChanged").map(EventTemplate::FilesChanged));
-        events.extend(path(section, "notice").map(EventTemplate::Notice));
+        events.extend(section.section("approval", ApprovalPaths::read).map(EventTemplate::Approval));
+        events.extend(section.path("approvalWithdrawn").map(EventTemplate::ApprovalWithdrawn));
+        events.extend(section.path("filesChanged").map(EventTemplate::FilesChanged));
+        events.extend(section.path("notice").map(EventTemplate::Notice));
         events.extend(section.section("usage", usage).map(EventTemplate::Usage));
-        events.extend(section.section("done", |done| EventTemplate::Done { answer: path(done, "answer") }));
+        events.extend(section.section("done", |done| EventTemplate::Done { answer: done.path("answer") }));
         events.extend(section.section("error", |error| {
             let kind = error.choice("kind", KINDS).unwrap_or(FailureKind::Reported);
-            EventTemplate::Error { kind, message: path(error, "message") }
+            EventTemplate::Error { kind, message: error.path("message") }
         }));
         Self { when, events }
     }
@@ -141,8 +150,8 @@ impl Rule {
         if ignore != Some(true) && self.events.is_empty() && section.is_mapping() && !section.has("each") {
             section.refuse_whole(
                 "tells nothing",
-                "add text, message, reasoning, init, toolUse, toolResult, filesChanged, notice, usage, done, error \
-                 or each; or ignore: true",
+                "add text, message, textEnd, reasoning, init, toolUse, toolResult, approval, approvalWithdrawn, \
+                 filesChanged, notice, usage, done, error or each; or ignore: true",
             );
         }
     }
@@ -166,30 +175,21 @@ pub(crate) const KINDS: &[(&str, FailureKind)] = &[
     ("interrupted", FailureKind::Interrupted),
 ];
 
-fn path(section: &mut Section<'_, '_>, key: &'static str) -> Option<Path> {
-    let text = section.text(key)?;
-    let path = Path::parse(&text);
-    if path.is_none() {
-        section.refuse(key, format!("\"{}\" is not a place", crate::adapters::cut(&text, 100)), Path::RIGHT);
-    }
-    path
-}
-
 fn is_error(section: &mut Section<'_, '_>) -> IsError {
     let constant = section.value("isError").and_then(serde_json::Value::as_bool);
     match constant {
         Some(constant) => IsError::Always(constant),
-        None => path(section, "isError").map_or(IsError::Always(false), IsError::At),
+        None => section.path("isError").map_or(IsError::Always(false), IsError::At),
     }
 }
 
 fn usage(section: &mut Section<'_, '_>) -> UsagePaths {
     UsagePaths {
         scope: section.choice("scope", &[("run", Scope::Run), ("session", Scope::Session)]).unwrap_or_default(),
-        input_tokens: path(section, "inputTokens"),
-        cached_tokens: path(section, "cachedTokens"),
-        output_tokens: path(section, "outputTokens"),
-        reasoning_tokens: path(section, "reasoningTokens"),
-        cost_usd: path(section, "costUsd"),
+        input_tokens: section.path("inputTokens"),
+        cached_tokens: section.path("cachedTokens"),
+        output_tokens: section.path("outputTokens"),
+        reasoning_tokens: section.path("reasoningTokens"),
+        cost_usd: section.path("costUsd"),
     }
 }

@@ -4,49 +4,33 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::adapters::declared::json_line;
+use crate::adapters::declared::open_calls::OpenCalls;
 use crate::adapters::declared::path::Path;
+use crate::adapters::declared::questions::{MOST_QUESTIONS, Questions};
 use crate::adapters::declared::rule::{EventTemplate, IsError, Rule, UsagePaths};
-use crate::adapters::dialogue::{Dialogue, Exit, Steps};
-use crate::adapters::event::{Event, Usage};
-use crate::adapters::generic::exit_result::{self, Success};
-use crate::adapters::generic::json_line;
-use crate::adapters::generic::open_calls::OpenCalls;
-use crate::adapters::generic::prompt_input::PromptInput;
-use crate::adapters::messages::Messages;
+use crate::adapters::declared::run_state::RunState;
+use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
+use crate::adapters::event::{Approval, Decision, Event, Usage};
 
 /// One run of a declared program.
 #[derive(Debug)]
 pub(crate) struct RuleDialogue {
-    title: String,
-    prompt_input: PromptInput,
-    rules: Arc<[Rule]>,
-    success: Success,
-    messages: Messages,
-    calls: OpenCalls,
-    interrupted: bool,
-    finished: bool,
+    pub(crate) run: RunState,
+    pub(crate) rules: Arc<[Rule]>,
+    /// Whether its questions can be answered.
+    pub(crate) asks: bool,
+    pub(crate) questions: Questions,
+    pub(crate) calls: OpenCalls,
 }
 
 impl RuleDialogue {
-    pub(crate) fn new(title: String, prompt_input: PromptInput, rules: Arc<[Rule]>, success: Success) -> Self {
-        Self {
-            title,
-            prompt_input,
-            rules,
-            success,
-            messages: Messages::default(),
-            calls: OpenCalls::default(),
-            interrupted: false,
-            finished: false,
-        }
-    }
-
     /// Emits the events of the first rule that matches a value.
     fn apply(&mut self, rules: &[Rule], value: &Value, steps: &mut Steps) {
         let fits = |rule: &&Rule| rule.when.iter().all(|condition| condition.fits(value));
         let Some(rule) = rules.iter().find(fits) else { return };
         for template in &rule.events {
-            if self.finished {
+            if self.run.finished {
                 return;
             }
             match template {
@@ -71,17 +55,24 @@ impl RuleDialogue {
                     steps.event(Event::Reasoning { text });
                 }
             }
-            EventTemplate::Text(path) => self.messages.push(path.text(value).unwrap_or_default(), steps),
+            EventTemplate::Text(path) => self.run.messages.push(path.text(value).unwrap_or_default(), steps),
             EventTemplate::Message(path) => {
-                self.messages.end(steps);
-                self.messages.push(path.text(value).unwrap_or_default(), steps);
-                self.messages.end(steps);
+                self.run.messages.end(steps);
+                self.run.messages.push(path.text(value).unwrap_or_default(), steps);
+                self.run.messages.end(steps);
+            }
+            EventTemplate::TextEnd => self.run.messages.end(steps),
+            EventTemplate::Approval(places) => self.ask(places.of(value, self.questions.next()), steps),
+            EventTemplate::ApprovalWithdrawn(path) => {
+                if let Some(request) = path.text(value).filter(|request| self.questions.close(request)) {
+                    steps.event(Event::ApprovalWithdrawn { request });
+                }
             }
             EventTemplate::ToolUse { id, tool, input } => {
                 // Text after a call is another message, whether the program marks that or not.
-                self.messages.end(steps);
+                self.run.messages.end(steps);
                 let call = self.calls.open(text(id), text(tool));
-                let input = input.as_ref().and_then(|path| path.find(value).into_iter().next());
+                let input = input.as_ref().and_then(|path| path.first(value));
                 let input = input.cloned().unwrap_or_else(|| json!({}));
                 steps.event(Event::ToolUse { id: call.id, tool: call.tool, input });
             }
@@ -104,29 +95,43 @@ impl RuleDialogue {
                 }
             }
             EventTemplate::Usage(places) => steps.event(Event::Usage(places.of(value))),
-            EventTemplate::Done { answer } => {
-                self.finished = true;
-                self.messages.end(steps);
-                steps.done(text(answer).or_else(|| self.messages.answer()));
-            }
+            EventTemplate::Done { answer } => self.run.done(text(answer), steps),
             EventTemplate::Error { kind, message } => {
-                self.finished = true;
-                self.messages.end(steps);
-                let message = text(message);
-                steps.fail(*kind, message.unwrap_or_else(|| format!("{} did not say why", self.title)));
+                let message = text(message).unwrap_or_else(|| format!("{} did not say why", self.run.title));
+                self.run.fail(*kind, message, steps);
             }
             EventTemplate::Each(..) => {}
         }
+    }
+
+    fn ask(&mut self, (approval, spelled): (Approval, Value), steps: &mut Steps) {
+        let title = &self.run.title;
+        if !self.asks {
+            let asked = crate::adapters::cut(&approval.prompt, 200);
+            let message = format!(
+                "{title} asked \"{asked}\", and answers to it are switched off: set approval: {{ events: true }}"
+            );
+            return self.run.fail(FailureKind::Refused, message, steps);
+        }
+        if self.questions.has(&approval.request) {
+            return;
+        }
+        if self.questions.is_full() {
+            let message = format!("{title} has more than {MOST_QUESTIONS} questions open");
+            return self.run.fail(FailureKind::Reported, message, steps);
+        }
+        self.questions.open(&approval, spelled);
+        steps.event(Event::ApprovalRequired(approval));
     }
 }
 
 impl Dialogue for RuleDialogue {
     fn begin(&mut self, steps: &mut Steps) {
-        self.prompt_input.begin(steps);
+        self.run.prompt_input.begin(steps);
     }
 
     fn line(&mut self, line: &str, steps: &mut Steps) {
-        if self.finished {
+        if self.run.finished {
             return;
         }
         let Some(members) = json_line::object(line, steps) else { return };
@@ -134,15 +139,20 @@ impl Dialogue for RuleDialogue {
         self.apply(&rules, &Value::Object(members), steps);
     }
 
-    fn interrupt(&mut self, _: &mut Steps) {
-        self.interrupted = true;
+    fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
+        let answer = self.questions.answer(request, decision).filter(|_| !self.run.finished);
+        answer.into_iter().for_each(|answer| steps.write(answer));
+    }
+
+    fn interrupt(&mut self, steps: &mut Steps) {
+        self.run.interrupted = true;
+        if self.asks && !self.run.finished {
+            steps.write(json!({ "kind": "interrupt" }).to_string());
+        }
     }
 
     fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
-        if !self.finished {
-            self.finished = true;
-            exit_result::finish(&self.title, self.success, self.interrupted, exit, &mut self.messages, steps);
-        }
+        self.run.ended(exit, steps);
     }
 }
 
@@ -161,7 +171,7 @@ impl UsagePaths {
             let found = path.iter().flat_map(|path| path.find(value));
             found.filter_map(json_line::count).fold(0, u64::saturating_add)
         };
-        let cost = self.cost_usd.as_ref().and_then(|path| path.find(value).into_iter().find_map(Value::as_f64));
+        let cost = self.cost_usd.as_ref().and_then(|path| path.first(value)?.as_f64());
         Usage {
             scope: self.scope,
             input_tokens: count(&self.input_tokens),

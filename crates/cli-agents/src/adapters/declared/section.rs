@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::adapters::declared::path::Path;
 use crate::adapters::field_error::FieldError;
 
 /// A mapping that is being read.
@@ -54,6 +55,16 @@ impl<'a> Section<'a, '_> {
             self.refuse(key, kind(value), "write a text, in quotes if it looks like something else");
         }
         text.map(str::to_owned)
+    }
+
+    /// A path into a line.
+    pub(crate) fn path(&mut self, key: &'static str) -> Option<Path> {
+        let text = self.text(key)?;
+        let path = Path::parse(&text);
+        if path.is_none() {
+            self.refuse(key, format!("\"{}\" is not a place", crate::adapters::cut(&text, 100)), Path::RIGHT);
+        }
+        path
     }
 
     pub(crate) fn needed_text(&mut self, key: &'static str, right: &str) -> String {

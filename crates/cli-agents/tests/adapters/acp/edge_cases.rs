@@ -1,7 +1,9 @@
 //! What agents do that one would not think of.
 
 use serde_json::{Value, json};
-use switchboard_cli_agents::adapters::{ChoiceKind, Decision, Ending, Event, Exit, FailureKind, Step};
+use switchboard_cli_agents::adapters::{
+    ChoiceKind, Decision, Ending, Event, Exit, FailureKind, Order, Scope, Session, Step, Usage,
+};
 
 use super::{Run, events, failure, methods, order, resume, said, written};
 
@@ -402,4 +404,104 @@ fn the_end_of_a_turn_is_the_end() {
     assert!(run.take().is_empty());
     assert!(run.say(ask(json!(0), &["allow_once"])).is_empty());
     assert!(run.end(&Exit::default()).is_empty());
+}
+
+#[test]
+fn zero_and_texts_are_ids_and_null_is_none() {
+    let ask = |id: &str| format!(r#"{{{id}"method":"nothing/known"}}"#);
+    for (line, answered) in [
+        (ask(r#""id":0,"#), Some(json!(0))),
+        (ask(r#""id":"a","params":[],"#), Some(json!("a"))),
+        (ask(r#""id":null,"#), None),
+        (ask(""), None),
+        (ask(r#""id":1.5,"#), None),
+        (ask(r#""id":{},"#), None),
+        (r#"{"result":{}}"#.to_owned(), None),
+        ("[]".to_owned(), None),
+        ("warming up".to_owned(), None),
+        (String::new(), None),
+    ] {
+        let answers = written(&Run::prompted().say(&line));
+        assert_eq!(answers.first().map(|answer| answer["id"].clone()), answered, "{line}");
+    }
+    for (line, is_good) in
+        [(r#"{"id":3,"result":{"stopReason":"end_turn"},"error":null}"#, true), (r#"{"id":3,"error":"no"}"#, false)]
+    {
+        let steps = Run::prompted().say(line);
+        assert_eq!(matches!(steps.last(), Some(Step::Finish(Ending::Done { .. }))), is_good, "{steps:?}");
+    }
+}
+
+#[test]
+fn errors_are_described_in_the_words_of_the_agent() {
+    let gemini = r#"{"error":{"code":400,"message":"fake 400","status":"INVALID_ARGUMENT"}}"#;
+    let long = "x".repeat(2_000);
+    for (error, expected) in [
+        (json!({"code": 400, "message": gemini}), "fake 400"),
+        (json!({"code": -32603, "message": "no", "data": "why"}), "no (why)"),
+        (json!({"code": -32603, "message": "no", "data": {"a": 1}}), r#"no ({"a":1})"#),
+        (json!({"code": -32603, "message": "no", "data": {"details": "why"}}), "no (why)"),
+        (json!({"code": 7, "message": " "}), "error 7"),
+        (json!({"code": 7, "message": &long}), &format!("{}…", &long[..999])),
+    ] {
+        let steps = Run::prompted().say(json!({"id": 3, "error": error}));
+        assert_eq!(failure(&steps).1, expected);
+    }
+}
+
+/// The last usage of a turn with these updates and this result.
+fn usage(order: &Order, update: &Value, result: Value) -> Option<Usage> {
+    let mut run = Run::begin(order);
+    run.answer(1, json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}));
+    run.answer(2, json!({"sessionId": "s"}));
+    let mut update = update.clone();
+    update["sessionUpdate"] = "usage_update".into();
+    run.take();
+    let session = if matches!(order.session, Session::New(_)) { "s" } else { "old" };
+    let update = json!({"method": "session/update", "params": {"sessionId": session, "update": update}});
+    let mut steps = run.say(update);
+    run.answer(3, result);
+    steps.extend(run.take());
+    let usages = events(&steps).into_iter().filter_map(|event| match event {
+        Event::Usage(usage) => Some(*usage),
+        _ => None,
+    });
+    usages.last()
+}
+
+#[test]
+fn counts_that_do_not_overlap_are_added_and_money_is_that_of_a_new_session() {
+    let result = || {
+        json!({"stopReason": "end_turn", "usage": {"inputTokens": 11, "outputTokens": 7, "cachedReadTokens": 3,
+            "cachedWriteTokens": 2, "thoughtTokens": 4, "totalTokens": 27}})
+    };
+    let update = json!({"cost": {"amount": 0.5, "currency": "USD"}});
+    let expected = Usage {
+        scope: Scope::Run,
+        input_tokens: 16,
+        cached_tokens: 3,
+        output_tokens: 11,
+        reasoning_tokens: 4,
+        cost_usd: Some(0.5),
+    };
+    assert_eq!(usage(&order("Work."), &update, result()), Some(expected));
+    let resumed = usage(&resume("old", "Work."), &update, result());
+    assert_eq!(resumed, Some(Usage { cost_usd: None, ..expected }));
+}
+
+#[test]
+fn zeros_other_money_and_nonsense_are_not_told() {
+    for update in [
+        json!({"cost": {"amount": 0, "currency": "USD"}}),
+        json!({"cost": {"amount": 3, "currency": "credits"}}),
+        json!({"cost": {"amount": -1, "currency": "USD"}}),
+        json!({"cost": "much"}),
+    ] {
+        for result in [json!({"usage": {"inputTokens": 0}}), json!({"usage": 7, "_meta": []})] {
+            assert_eq!(usage(&order("Work."), &update, result), None, "{update}");
+        }
+    }
+    let huge = json!({"usage": {"inputTokens": u64::MAX, "cachedReadTokens": 9}});
+    let told = usage(&order("Work."), &json!({}), huge);
+    assert_eq!(told.map(|usage| usage.input_tokens), Some(u64::MAX));
 }

@@ -154,3 +154,27 @@ fn ask(id: Value, tool: &str, input: Value) -> Value {
     let request = json!({"subtype": "can_use_tool", "tool_name": tool, "input": input, "tool_use_id": "t"});
     json!({"type": "control_request", "request_id": id, "request": request})
 }
+
+#[test]
+fn a_call_is_described_by_what_it_is_about() {
+    let long = "ü".repeat(3000);
+    for (tool, input, description) in [
+        ("Bash", json!({"command": "cargo test", "description": "Run the tests"}), "Bash: cargo test"),
+        ("Edit", json!({"file_path": "/home/agent/project/src/main.rs"}), "Edit src/main.rs"),
+        ("Write", json!({"file_path": "/etc/hosts"}), "Write /etc/hosts"),
+        ("Glob", json!({"path": "/home/agent/project", "pattern": "*.rs"}), "Glob: *.rs"),
+        ("Read", json!({"file_path": "/home/agent/project"}), "Read /home/agent/project"),
+        ("WebFetch", json!({"url": "https://example.com", "prompt": "read"}), "WebFetch https://example.com"),
+        ("mcp__x__y", json!({"n": 1}), r#"mcp__x__y: {"n":1}"#),
+        ("EnterPlanMode", json!({}), "EnterPlanMode"),
+        ("EnterPlanMode", json!(null), "EnterPlanMode"),
+        ("Bash", json!({"command": 7}), r#"Bash: {"command":7}"#),
+        ("Bash", json!({"command": &long}), &format!("Bash: {long}")),
+    ] {
+        let request = json!({"subtype": "can_use_tool", "tool_name": tool, "input": input});
+        let line = json!({"type": "control_request", "request_id": "r", "request": request});
+        let asked = hear(dialogue().as_mut(), &[line]);
+        let [Step::Event(Event::ApprovalRequired(approval))] = asked.as_slice() else { panic!("{asked:?}") };
+        assert_eq!(approval.prompt, description);
+    }
+}

@@ -152,3 +152,48 @@ fn the_session_is_told_and_may_be_told_again() {
     assert_eq!(sessions_told[0], sessions_told[1]);
     assert_eq!(sessions(&play("claude-resume-2-resumed.txt", &[])), ["b265e95a-01e1-45e9-b7f3-3a59567abc61"]);
 }
+
+/// What is told of these attempts at one message, each abandoned but the last, in deltas.
+fn attempted(attempts: &[&[&str]]) -> String {
+    let event = |event: Value| json!({"type": "stream_event", "event": event});
+    let mut lines = Vec::new();
+    for (number, attempt) in attempts.iter().enumerate() {
+        lines.push(event(json!({"type": "message_start", "message": {"id": number.to_string()}})));
+        for piece in *attempt {
+            let delta = json!({"type": "text_delta", "text": piece});
+            lines.push(event(json!({"type": "content_block_delta", "delta": delta})));
+        }
+        let mut stop = event(json!({"type": "message_stop"}));
+        if number + 1 < attempts.len() {
+            stop["abandoned_blocks"] = json!({"from_block_index": 0});
+        }
+        lines.push(stop);
+    }
+    Told { steps: hear(dialogue().as_mut(), &lines) }.said()
+}
+
+#[test]
+fn an_attempt_that_repeats_a_broken_one_adds_only_what_is_new() {
+    for (attempts, said) in [
+        (&[&["Half a "][..], &["Ha", "lf a sen", "tence"]][..], "Half a sentence|"),
+        (&[&["Half"], &["Half"], &["Half ", "a"]], "Half a|"),
+        (&[&["Half"], &["Half a"], &["Half a sentence"]], "Half a sentence|"),
+        (&[&["Half"], &["Half"]], "Half|"),
+        (&[&["Half"], &[]], "Half|"),
+        (&[&["Half a "], &["Ha", "ppy"]], "Half a |Happy|"),
+        (&[&["Half a "], &["Half"]], "Half a |Half|"),
+        (&[&[], &["Whole"]], "Whole|"),
+    ] {
+        assert_eq!(attempted(attempts), said, "{attempts:?}");
+    }
+}
+
+#[test]
+fn what_a_tool_answers_may_be_a_text_or_blocks() {
+    let blocks = json!([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "new"}, {"type": "text"}, 7]);
+    for (content, expected) in [(json!("done"), "done"), (blocks, "a\n[image]\n"), (json!({"text": "a"}), "")] {
+        let block = json!({"type": "tool_result", "tool_use_id": "t", "content": content});
+        let told = hear(dialogue().as_mut(), &[json!({"type": "user", "message": {"content": [block]}})]);
+        assert!(matches!(told.as_slice(), [Step::Event(Event::ToolResult { output, .. })] if output == expected));
+    }
+}

@@ -117,3 +117,24 @@ fn what_is_fixed_about_it() {
     assert!(about.binary.login.contains("codex login"), "{}", about.binary.login);
     assert!(about.variables.contains(&"CODEX_HOME".to_owned()));
 }
+
+#[test]
+fn a_setting_is_a_toml_string_and_the_operator_chooses_the_sandbox_in_any_of_its_ways() {
+    let mut odd = order(Permission::Allow);
+    odd.model = Some("a\"b\\c\nd\u{7f}".to_owned());
+    assert!(args(&odd).contains(r#"-c model="a\"b\\c\nd\u007f" "#), "{}", args(&odd));
+    for (given, chosen) in [
+        (&["--sandbox", "danger-full-access"][..], true),
+        (&["--sandbox=read-only"], true),
+        (&["-s", "read-only"], true),
+        (&["-sread-only"], true),
+        (&["--dangerously-bypass-approvals-and-sandbox"], true),
+        (&["-c", "sandbox_mode=\"read-only\""], true),
+        (&["--strict-config", "-c", "model_provider=\"mine\""], false),
+        (&[], false),
+    ] {
+        let mut order = order(Permission::Allow);
+        order.args = given.iter().map(|arg| (*arg).to_owned()).collect();
+        assert_eq!(!args(&order).contains("--sandbox workspace-write"), chosen, "{given:?}");
+    }
+}

@@ -56,21 +56,3 @@ impl ApprovalPattern {
         &self.no
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bad_pattern_or_answer_is_refused_by_name() {
-        let refused = |pattern, yes, no| {
-            let error = ApprovalPattern::new(pattern, yes, no).unwrap_err();
-            error.within("approvals").to_string()
-        };
-        assert!(refused("[y/N", "y", "n").starts_with("approvals.pattern: cannot be read ("));
-        assert!(refused("x*", "y", "n").starts_with("approvals.pattern: fits an empty line"));
-        assert!(refused("a{1000}{1000}{1000}", "y", "n").starts_with("approvals.pattern: cannot be read ("));
-        assert!(refused("x", "y\ny", "n").starts_with("approvals.yes: holds a line end"));
-        assert!(refused("x", "y", "\0").starts_with("approvals.no: holds a line end"));
-    }
-}

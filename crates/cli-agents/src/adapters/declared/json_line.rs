@@ -52,25 +52,3 @@ pub(crate) fn is_json(line: &str) -> bool {
         Err(error) => error.is_eof(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::is_json;
-
-    #[test]
-    fn json_is_told_from_brackets_in_text() {
-        for (line, json) in [
-            (r#"{"text":"[y/N]"}"#, true),
-            (r#"  {"text":"Continue? [y/N]"#, true),
-            ("[1, 2]", true),
-            ("[1] Continue? [y/N]", false),
-            ("[y/N] ", false),
-            ("{y/n}", false),
-            ("12", false),
-            ("", false),
-        ] {
-            assert_eq!(is_json(line), json, "{line}");
-        }
-        assert!(is_json(&"[".repeat(100_000)));
-    }
-}

@@ -55,27 +55,3 @@ impl OpenCalls {
         self.numbered.to_string()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_result_finds_its_call() {
-        let text = |text: &str| Some(text.to_owned());
-        let call = |id: &str, tool: &str| Call { id: id.to_owned(), tool: tool.to_owned() };
-        let mut calls = OpenCalls::default();
-        calls.open(text("a"), text("read"));
-        assert_eq!(calls.open(None, text("edit")), call("1", "edit"));
-        assert_eq!(calls.open(None, text("edit")), call("2", "edit"));
-        assert_eq!(calls.open(None, None), call("3", "tool"));
-        assert_eq!(calls.close(text("a"), None), call("a", "read"));
-        assert_eq!(calls.close(None, text("edit")), call("1", "edit"));
-        assert_eq!(calls.close(None, None), call("3", "tool"));
-        assert_eq!(calls.close(text("never begun"), None), call("never begun", "tool"));
-        for number in 0..2 * MOST {
-            calls.open(Some(number.to_string()), text("read"));
-        }
-        assert_eq!(calls.calls.len(), MOST);
-    }
-}

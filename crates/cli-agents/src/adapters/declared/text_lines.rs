@@ -4,13 +4,11 @@ use std::collections::VecDeque;
 
 use serde_json::json;
 
+use crate::adapters::declared::approval_pattern::ApprovalPattern;
+use crate::adapters::declared::json_line::is_json;
+use crate::adapters::declared::run_state::RunState;
 use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
 use crate::adapters::event::{Approval, Decision, Event};
-use crate::adapters::generic::approval_pattern::ApprovalPattern;
-use crate::adapters::generic::exit_result::{self, Success};
-use crate::adapters::generic::json_line::is_json;
-use crate::adapters::generic::prompt_input::PromptInput;
-use crate::adapters::messages::Messages;
 use crate::adapters::plain_text::plain_line;
 
 /// The tool name, in permission rules, of a question that names no tool.
@@ -26,18 +24,14 @@ const LONGEST_QUESTION: usize = 4_000;
 /// result event, so its exit code is its result.
 #[derive(Debug)]
 pub(crate) struct TextLines {
-    title: String,
-    prompt_input: PromptInput,
+    run: RunState,
     approval: Option<ApprovalPattern>,
-    messages: Messages,
     /// Questions without an answer. Only the first was passed to the caller: a program reads its answers in the order
     /// of its questions, so they are decided one by one.
     questions: VecDeque<PendingQuestion>,
     asked: u64,
     /// The part of the unfinished line in which questions were looked for and found. It comes again.
     seen: String,
-    interrupted: bool,
-    finished: bool,
 }
 
 #[derive(Debug)]
@@ -47,18 +41,8 @@ struct PendingQuestion {
 }
 
 impl TextLines {
-    pub(crate) fn new(title: String, prompt_input: PromptInput, approval: Option<ApprovalPattern>) -> Self {
-        Self {
-            title,
-            prompt_input,
-            approval,
-            messages: Messages::default(),
-            questions: VecDeque::new(),
-            asked: 0,
-            seen: String::new(),
-            interrupted: false,
-            finished: false,
-        }
+    pub(crate) fn new(run: RunState, approval: Option<ApprovalPattern>) -> Self {
+        Self { run, approval, questions: VecDeque::new(), asked: 0, seen: String::new() }
     }
 
     /// Looks for a question in what is new of a line.
@@ -71,13 +55,11 @@ impl TextLines {
             return false;
         }
         if self.questions.len() == MOST_QUESTIONS {
-            self.finished = true;
             let message = format!(
                 "{} went on after {MOST_QUESTIONS} lines that fit the approval pattern: make the pattern more exact",
-                self.title
+                self.run.title
             );
-            self.messages.end(steps);
-            steps.fail(FailureKind::Reported, message);
+            self.run.fail(FailureKind::Reported, message, steps);
             return true;
         }
         self.asked += 1;
@@ -105,29 +87,29 @@ impl TextLines {
 
 impl Dialogue for TextLines {
     fn begin(&mut self, steps: &mut Steps) {
-        self.prompt_input.begin(steps);
+        self.run.prompt_input.begin(steps);
     }
 
     fn line(&mut self, line: &str, steps: &mut Steps) {
-        if self.finished {
+        if self.run.finished {
             return;
         }
         let mut text = plain_line(line);
         text.push('\n');
-        self.messages.push(text, steps);
+        self.run.messages.push(text, steps);
         self.look(line, steps);
         self.seen.clear();
     }
 
     fn pause(&mut self, unfinished: &str, steps: &mut Steps) {
-        if !self.finished && self.look(unfinished, steps) {
+        if !self.run.finished && self.look(unfinished, steps) {
             unfinished.clone_into(&mut self.seen);
         }
     }
 
     fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
         let Some(approval) = &self.approval else { return };
-        if self.finished || self.questions.front().is_none_or(|question| question.request != request) {
+        if self.run.finished || self.questions.front().is_none_or(|question| question.request != request) {
             return;
         }
         let answer = match decision {
@@ -141,13 +123,10 @@ impl Dialogue for TextLines {
     }
 
     fn interrupt(&mut self, _: &mut Steps) {
-        self.interrupted = true;
+        self.run.interrupted = true;
     }
 
     fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
-        if !self.finished {
-            self.finished = true;
-            exit_result::finish(&self.title, Success::Exit, self.interrupted, exit, &mut self.messages, steps);
-        }
+        self.run.ended(exit, steps);
     }
 }
