@@ -8,8 +8,6 @@
 mod answer;
 mod message;
 mod sanitize;
-#[cfg(test)]
-mod tests;
 mod tool_call;
 
 use switchboard_a2a::{Message, Timestamp};

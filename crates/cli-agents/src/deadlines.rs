@@ -137,74 +137,27 @@ pub(super) fn format_limit(limit: Option<Duration>) -> String {
 mod tests {
     use super::*;
 
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp(seconds * 1_000)
-    }
-
     #[test]
-    fn silence_is_counted_from_the_last_word_and_rests_while_a_tool_works() {
-        let mut deadlines = Deadlines::new(Some(100 * SECOND), Some(10 * SECOND), at(0));
-        assert_eq!(deadlines.next(), Some(at(10)));
+    fn limits_are_exact_and_a_clock_that_goes_back_does_no_harm() {
+        let at = |seconds: i64| Timestamp(seconds * 1_000);
+        let limit = |seconds| Some(Duration::from_secs(seconds));
+        let mut deadlines = Deadlines::new(limit(100), limit(10), at(0));
         deadlines.output_received(at(9));
-        assert!(deadlines.take_quiet_notice(at(10)));
-        assert_eq!(deadlines.next(), Some(at(19)));
-        deadlines.tool_opened("t", at(10));
-        assert_eq!(deadlines.next(), Some(at(100)), "only the whole time counts while a tool works");
-        assert_eq!(deadlines.passed(at(60)), None);
+        assert!(deadlines.take_quiet_notice(at(10)) && !deadlines.take_quiet_notice(at(11)));
+        deadlines.tool_opened("t", at(11));
+        assert_eq!((deadlines.next(), deadlines.passed(at(60))), (Some(at(100)), None), "a tool may be quiet");
         deadlines.tool_closed("t", at(60));
-        assert_eq!(deadlines.passed(at(68)), None);
-        assert_eq!(deadlines.passed(at(69)), Some(ExceededLimit::Idle), "1 s before the tool and 9 s after it");
-    }
-
-    #[test]
-    fn nothing_counts_while_a_human_is_waited_for() {
-        let mut deadlines = Deadlines::new(Some(100 * SECOND), Some(10 * SECOND), at(0));
-        deadlines.wait_for_human(true, at(5));
+        assert_eq!(deadlines.passed(at(1)), None, "the clock goes back");
+        assert_eq!(deadlines.passed(at(67)), None);
+        assert_eq!(deadlines.passed(at(68)), Some(ExceededLimit::Idle), "2 s before the tool and 8 s after it");
+        deadlines.wait_for_human(true, at(68));
         assert_eq!(deadlines.next(), None);
-        assert_eq!(deadlines.passed(at(100_000)), None);
-        deadlines.wait_for_human(false, at(100_000));
-        assert_eq!(deadlines.next(), Some(at(100_005)));
-        assert!(!deadlines.take_quiet_notice(at(100_004)) && deadlines.take_quiet_notice(at(100_005)));
-        deadlines.output_received(at(100_005));
-        assert_eq!(deadlines.passed(at(100_010)), None);
-    }
-
-    #[test]
-    fn the_whole_time_is_a_limit_however_much_is_said() {
-        let mut deadlines = Deadlines::new(Some(20 * SECOND), Some(10 * SECOND), at(0));
-        for second in 1..20 {
-            deadlines.output_received(at(second));
-            assert_eq!(deadlines.passed(at(second)), None);
-        }
-        assert_eq!(deadlines.passed(at(20)), Some(ExceededLimit::Timeout));
-    }
-
-    #[test]
-    fn without_limits_nothing_is_waited_for_and_a_clock_that_goes_back_does_no_harm() {
-        let mut deadlines = Deadlines::new(None, None, at(5));
-        assert!(deadlines.take_quiet_notice(at(15)));
-        assert_eq!(deadlines.next(), None);
-        assert_eq!(deadlines.passed(at(1)), None);
-        assert_eq!(deadlines.passed(at(1_000_000)), None);
-    }
-
-    #[test]
-    fn quiet_is_counted_from_the_last_event_and_said_once() {
-        let mut deadlines = Deadlines::new(None, None, at(0));
-        assert_eq!(deadlines.next(), Some(at(10)));
-        deadlines.output_received(at(9));
-        assert_eq!(deadlines.next(), Some(at(10)), "a line that tells nothing changes nothing");
-        assert!(
-            !deadlines.take_quiet_notice(at(9))
-                && deadlines.take_quiet_notice(at(10))
-                && !deadlines.take_quiet_notice(at(500))
+        deadlines.wait_for_human(false, at(5_000));
+        deadlines.output_received(at(5_000));
+        assert_eq!(
+            (deadlines.passed(at(5_009)), deadlines.next()),
+            (None, Some(at(5_010))),
+            "nothing counts meanwhile"
         );
-        assert_eq!(deadlines.next(), None);
-        deadlines.event_received(at(501));
-        assert_eq!(deadlines.next(), Some(at(511)));
-        deadlines.tool_opened("t", at(502));
-        assert!(deadlines.take_quiet_notice(at(511)), "a tool is waited for too");
     }
 }

@@ -167,23 +167,3 @@ fn switch(user: &Credentials) -> io::Result<()> {
     set_thread_res_uid(user.uid, user.uid, user.uid)?;
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_out_of_an_accounts_reach_is_to_be_installed_elsewhere() {
-        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
-        let told = |words: &[&str]| {
-            let invocation = parse(words.iter().map(OsString::from)).unwrap();
-            cannot_run(&invocation, &denied)
-        };
-        assert_eq!(
-            told(&["1", "--user", "1000:1000:", "--", "/root/bin/claude"]),
-            "cannot run /root/bin/claude: permission denied. User 1000 must be able to reach it: install it elsewhere, \
-             such as in /usr/local/bin"
-        );
-        assert_eq!(told(&["1", "--", "/root/bin/claude"]), "cannot run /root/bin/claude: permission denied");
-    }
-}

@@ -35,37 +35,3 @@ fn block(title: &str, kind: &str, text: &str) -> String {
     let fence = "`".repeat(longest.max(2) + 1);
     format!("\n{title}:\n{fence}{kind}\n{text}\n{fence}")
 }
-
-#[cfg(test)]
-mod tests {
-    use switchboard_a2a::Json;
-
-    use super::*;
-
-    fn text_of(parts: Vec<Part>) -> Result<String, String> {
-        let mut message = Message::text(switchboard_a2a::Role::User, "look at this");
-        message.parts.extend(parts);
-        message_text(&message)
-    }
-
-    #[test]
-    fn data_and_text_files_are_told_and_what_is_no_text_is_refused() {
-        let data = Part::new(PartContent::Data(Json::parse(r#"{"a":"```"}"#).unwrap()));
-        let file = Part { filename: Some("a.txt".to_owned()), ..Part::new(PartContent::Raw(b"one\ntwo".to_vec())) };
-        assert_eq!(
-            text_of(vec![data, file]).unwrap(),
-            "look at this\n\nData that came with the message:\n````json\n{\"a\":\"```\"}\n````\n\n\
-             A file that came with the message, a.txt:\n```\none\ntwo\n```"
-        );
-        let binary = Part::new(PartContent::Raw(vec![0xff, 0xfe]));
-        assert!(text_of(vec![binary]).unwrap_err().contains("reads only text"));
-        let link = Part::new(PartContent::Url("http://example.com/a".to_owned()));
-        assert!(text_of(vec![link]).unwrap_err().contains("fetches no files"));
-    }
-
-    #[test]
-    fn a_message_without_words_says_nothing_to_do() {
-        let message = Message { parts: vec![], ..Message::text(switchboard_a2a::Role::User, "") };
-        assert!(message_text(&message).unwrap_err().contains("no text"));
-    }
-}

@@ -52,31 +52,3 @@ impl<T: Send> Drop for ProcessBoundPosition<T> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use switchboard_admission::ExclusiveQueue;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_position_is_held_until_the_process_tree_of_its_child_has_exited() {
-        let queue = ExclusiveQueue::per_key();
-        let enqueue = || ProcessBoundPosition::new(queue.enqueue("a"));
-        let mut first = enqueue();
-        let (end, tree_exit) = TreeExit::detached();
-        first.hold_until_exit(tree_exit);
-        let mut second = enqueue();
-        drop(first);
-        assert!(tokio::time::timeout(Duration::from_millis(10), second.wait()).await.is_err(), "the child lives");
-        end();
-        second.wait().await;
-        let (end, tree_exit) = TreeExit::detached();
-        end();
-        second.hold_until_exit(tree_exit);
-        drop(second);
-        assert!(queue.is_empty(), "at once, if nothing is left already");
-    }
-}

@@ -253,71 +253,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_stays_within_the_allowed_folders_whatever_it_writes() {
-        let outside = tempfile::tempdir().unwrap();
-        let root = tempfile::tempdir().unwrap();
-        let repo = root.path().join("app/src");
-        std::fs::create_dir_all(&repo).unwrap();
-        std::fs::write(root.path().join("file"), "").unwrap();
-        std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
-        std::os::unix::fs::symlink("app", root.path().join("same")).unwrap();
-        let roots = [root.path().to_owned()];
-        let real = root.path().canonicalize().unwrap();
-        assert_eq!(find_own(root.path()).unwrap(), real);
-        assert_eq!(find_allowed(&roots, "app", None).unwrap(), real.join("app"));
-        assert_eq!(find_allowed(&roots, "same/src", None).unwrap(), real.join("app/src"));
-        assert_eq!(find_allowed(&roots, repo.to_str().unwrap(), None).unwrap(), real.join("app/src"));
-        let beside = format!("{}-beside", root.path().display());
-        std::fs::create_dir(&beside).unwrap();
-        for refused in ["link", "..", "app/../..", "/", "/etc", "missing", "file", "app\0", &beside] {
-            assert_eq!(find_allowed(&roots, refused, None), Err(WorkspaceError::NotAllowed(refused.to_owned())));
-        }
-        std::fs::remove_dir(&beside).unwrap();
-    }
-
-    #[test]
-    fn a_request_chooses_nothing_of_git_and_nothing_above_repositories() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path().canonicalize().unwrap();
-        for git in ["a/.git", "group/b/.git", "bare.git"] {
-            for part in ["objects", "refs", "hooks"] {
-                std::fs::create_dir_all(root.join(git).join(part)).unwrap();
-            }
-            std::fs::write(root.join(git).join("HEAD"), "").unwrap();
-        }
-        std::fs::create_dir_all(root.join("a/src")).unwrap();
-        std::fs::create_dir_all(root.join("plain")).unwrap();
-        std::os::unix::fs::symlink("a/.git/hooks", root.join("link")).unwrap();
-        let roots = [root.clone()];
-        for allowed in ["a", "a/src", "group/b", "plain"] {
-            assert_eq!(find_allowed(&roots, allowed, None), Ok(root.join(allowed)));
-        }
-        for of_git in ["a/.git", "a/.git/hooks", "a/src/../.git", "link", "bare.git", "bare.git/hooks"] {
-            assert_eq!(find_allowed(&roots, of_git, None), Err(WorkspaceError::OfGit(of_git.to_owned())));
-        }
-        for above in [".", "a/..", "group", root.to_str().unwrap()] {
-            assert_eq!(find_allowed(&roots, above, None), Err(WorkspaceError::Above(above.to_owned())));
-        }
-        assert_eq!(find_allowed(&[root.join("a")], ".", None), Ok(root.join("a")), "it is a repository itself");
-        assert_eq!(find_allowed(&[root.join("a/src")], ".", None), Ok(root.join("a/src")), "it is within one");
-        assert_eq!(find_allowed(&[root.clone(), root.join("a")], ".", None), Ok(root.join("a")), "the other one fits");
-    }
-
-    #[test]
-    fn repositories_that_a_conversation_has_made_do_not_shut_it_out() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path().canonicalize().unwrap();
-        std::fs::create_dir_all(root.join("plain/made/.git")).unwrap();
-        std::fs::write(root.join("plain/made/.git/HEAD"), "").unwrap();
-        let (roots, plain) = ([root.clone()], root.join("plain"));
-        let above = |name: &str| Err(WorkspaceError::Above(name.to_owned()));
-        assert_eq!(find_allowed(&roots, "plain", None), above("plain"));
-        assert_eq!(find_allowed(&roots, "plain", Some("/elsewhere")), above("plain"));
-        assert_eq!(find_allowed(&roots, "plain", plain.to_str()), Ok(plain));
-        assert_eq!(find_allowed(&roots, ".", root.to_str()), above("."));
-    }
-
-    #[test]
     fn notes_from_before_the_folder_was_noted_go_by_the_name() {
         let chosen = |repo: Option<&str>| ChosenFolder { repo: repo.map(str::to_owned), folder: PathBuf::from("/r/a") };
         let old: ConversationRecord = serde_json::from_str(r#"{"facts":{"cli":"x","repo":"a"}}"#).unwrap();
@@ -329,27 +264,5 @@ mod tests {
         assert_eq!(chosen(Some("./a")).moved_since(&elsewhere), None, "the request itself moves");
         let own = ConversationRecord { metadata: crate::sessions::AgentMetadata::default(), ..elsewhere };
         assert!(chosen(None).is_where(&own), "the operator moved the agent's folder");
-    }
-
-    #[test]
-    fn a_folder_that_was_replaced_by_a_link_is_elsewhere() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path().canonicalize().unwrap();
-        let folder = root.join("app");
-        std::fs::create_dir(&folder).unwrap();
-        assert!(!is_elsewhere(&folder));
-        std::fs::remove_dir(&folder).unwrap();
-        assert!(is_elsewhere(&folder));
-        std::os::unix::fs::symlink("/etc", &folder).unwrap();
-        assert!(is_elsewhere(&folder));
-    }
-
-    #[test]
-    fn without_allowed_folders_there_is_no_choice_and_a_missing_folder_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let missing = folder.path().join("gone");
-        assert_eq!(find_allowed(&[], ".", None), Err(WorkspaceError::NoChoice));
-        let error = find_own(&missing).unwrap_err();
-        assert!(error.to_string().contains("gone: No such file"), "{error}");
     }
 }

@@ -142,42 +142,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn nothing_in_a_command_hides() {
-        let spaces = " ".repeat(1_985);
-        for (text, shown) in [
-            ("cargo test --all", "cargo test --all"),
-            ("if a\nthen b\nfi", "if a\nthen b\nfi"),
-            ("café ö 漢字 ひらがな 한글 Ελλ Жук 🦀 नमस्ते", "café ö 漢字 ひらがな 한글 Ελλ Жук 🦀 नमस्ते"),
-            ("e\u{301} \u{301}\u{94d} ö\u{301}ö\u{94d}", "e\\u{301} \\u{301}\\u{94d} ö\\u{301}ö\\u{94d}"),
-            ("a\u{94d}\n\u{94d}", "a\\u{94d}\n\\u{94d}"),
-            ("त\u{94d}\u{94d}\u{94d}\u{94d}", "त\u{94d}\u{94d}\\u{94d}\\u{94d}"),
-            ("\u{200b}\u{94d}🦀\u{94d}", "\\u{200b}\\u{94d}🦀\\u{94d}"),
-            ("が か\u{3099} \u{1112}\u{1161}", "が か\\u{3099} \\u{1112}\\u{1161}"),
-            ("a\u{1d159}\u{13441}\u{13442}ö\u{16fe4}", "a\\u{1d159}\\u{13441}\\u{13442}ö\\u{16fe4}"),
-            ("a\u{387}\u{22c5}\u{2219}b", "a\\u{387}\\u{22c5}\\u{2219}b"),
-            ("«\u{ff11}2 spaces» ≪12 spaces»", "\\u{ab}\u{ff11}2 spaces» \\u{226a}12 spaces»"),
-            ("＼u{200b} 《1 spaces》 《紅楼夢》", "\\u{ff3c}u{200b} \\u{300a}1 spaces》 《紅楼夢》"),
-            ("rm \u{5d0} 1 \u{627}", "rm \\u{5d0} 1 \\u{627}"),
-            ("\u{fb1d}\u{fe70}\u{10800}\u{1e800}\u{1eeff}", { "\\u{fb1d}\\u{fe70}\\u{10800}\\u{1e800}\\u{1eeff}" }),
-            (&format!("echo ok{spaces}; touch EVIL"), "echo ok«1985 spaces»; touch EVIL"),
-            ("a  b", "a··b"),
-            ("for x:\n    y\n\tz", "for x:\n····y\n\\u{9}z"),
-            ("a\n\nb", "a⏎\n⏎\nb"),
-            ("a\n \n b", "a⏎\n·⏎\n·b"),
-            (&format!("a{}b", "\n".repeat(40)), "a«40 line breaks»\nb"),
-            (&format!("a{}b", "\t".repeat(17)), "a«17 tabs»b"),
-            ("rm -rf ~\u{1b}[2K\u{8}echo", "rm -rf ~\\u{1b}[2K\\u{8}echo"),
-            ("rm #\rls\r\nx", "rm #\\u{d}ls\\u{d}\nx"),
-            ("\u{202e}a\u{2066}b\u{200b}\u{200d}\u{feff}", "\\u{202e}a\\u{2066}b\\u{200b}\\u{200d}\\u{feff}"),
-            ("x\u{e0041}\u{fe0f}\u{e0101}\u{ad}", "x\\u{e0041}\\u{fe0f}\\u{e0101}\\u{ad}"),
-            ("a\u{a0}b\u{3000}c\u{2028}d\u{2800}", "a\\u{a0}b\\u{3000}c\\u{2028}d\\u{2800}"),
-            ("\\u{200b} \\n · ⏎ «1 x» «a»", "\\u{5c}u{200b} \\n \\u{b7} \\u{23ce} \\u{ab}1 x» \\u{ab}a»"),
-        ] {
-            assert_eq!(sanitize(text), shown, "{text:?}");
-        }
-    }
-
     /// Texts of what the notation is made of and what it escapes, so that collisions would be found.
     fn tricky() -> impl Strategy<Value = String> {
         let pieces = concat!(

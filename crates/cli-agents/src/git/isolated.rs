@@ -99,17 +99,3 @@ fn settings(printed: &[u8]) -> Vec<String> {
     let pairs = printed.split('\0').filter_map(|pair| pair.split_once('\n'));
     pairs.map(|(name, value)| format!("{name}={value}")).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_without_a_value_are_left_out() {
-        assert_eq!(
-            settings(b"core.eol\nlf\0core.symlinks\0core.autocrlf\na=b\0"),
-            ["core.eol=lf", "core.autocrlf=a=b"]
-        );
-        assert!(settings(b"").is_empty());
-    }
-}

@@ -72,23 +72,3 @@ fn wait(pid: i32, options: WaitIdOptions) -> ChildState {
         Err(_) => ChildState::Unknown,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_child_is_looked_at_without_being_reaped() {
-        let mut child = std::process::Command::new("/bin/sh").args(["-c", "exit 3"]).spawn().unwrap();
-        let pid = child.id().cast_signed();
-        let ended = ChildState::Ended(ExitStatus { code: Some(3), signal: None });
-        let mut seen = peek(pid);
-        while seen == ChildState::Running {
-            std::thread::yield_now();
-            seen = peek(pid);
-        }
-        assert_eq!((seen, peek(pid)), (ended, ended));
-        assert_eq!(child.wait().unwrap().code(), Some(3));
-        assert_eq!(peek(pid), ChildState::Unknown);
-    }
-}

@@ -120,28 +120,3 @@ fn log_line(label: &str, line: Output) {
         Output::Pause(_) | Output::Flood | Output::Ended(_) => {}
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flood_leaves_its_end_and_no_more() {
-        let mut tail = StderrTail::new(100);
-        for number in 0..10_000 {
-            tail.push(format!("\u{1b}[31mline {number}\u{1b}[0m\r\n").as_bytes());
-            assert!(tail.bytes.len() <= 250);
-        }
-        let text = tail.text();
-        assert!(text.ends_with("line 9998\nline 9999"), "{text}");
-        assert!(text.lines().all(|line| line.starts_with("line ")), "{text}");
-        assert_eq!(tail.text(), text);
-    }
-
-    #[test]
-    fn what_is_short_is_whole() {
-        let mut tail = StderrTail::new(100);
-        tail.push(b"one\ntwo \xff\n");
-        assert_eq!(tail.text(), "one\ntwo \u{fffd}");
-    }
-}

@@ -25,14 +25,4 @@ impl TreeExit {
     pub async fn wait(mut self) {
         ended(&mut self.0).await;
     }
-
-    /// One of no child, and the function that makes it exit.
-    #[cfg(test)]
-    pub(crate) fn detached() -> (impl FnOnce(), Self) {
-        let (sender, receiver) = watch::channel(None);
-        let end = move || {
-            sender.send_replace(Some(ExitStatus::default()));
-        };
-        (end, Self(receiver))
-    }
 }

@@ -71,20 +71,3 @@ impl User {
         rustix::process::geteuid().as_raw() == self.uid && rustix::process::getegid().as_raw() == self.gid
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn root_is_found_and_nobody_else_is_made_up() {
-        let root = User::find("root").unwrap();
-        assert_eq!((root.uid, root.gid, root.name.as_str()), (0, 0, "root"));
-        assert!(root.groups.contains(&0));
-        assert!(root.home.is_absolute());
-        for name in ["no-such-user-here", "", "a\0b"] {
-            let error = User::find(name).unwrap_err();
-            assert!(error.to_string().contains("create the user, or correct the name"), "{error}");
-        }
-    }
-}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use switchboard_a2a::TaskState;
-use switchboard_cli_agents::{ByDifficulty, Classifier, Settings, Worker, Workers};
+use switchboard_cli_agents::{ByDifficulty, Classifier, Difficulty, Settings, Worker, Workers};
 
 use crate::fixture::Fixture;
 use crate::harness::*;
@@ -194,4 +194,33 @@ fn a_conversation_stays_in_its_repository_whoever_works() {
             assert_eq!(status_text(&task), "other", "{profile}");
         }
     });
+}
+
+#[test]
+fn the_text_shows_how_hard_a_task_is() {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let usual = Classifier::default();
+    let own = Classifier::new(Some(&words(&["Schema", "ÄNDERUNG"])), Some(&[]));
+    let routine_as_usual = Classifier::new(Some(&words(&["Schema"])), None);
+    for (classifier, text, difficulty) in [
+        (&usual, "Refactor the auth module to use JWT", Difficulty::Complex),
+        (&usual, "Find a SECURITY hole", Difficulty::Complex),
+        (&usual, "design a cache", Difficulty::Complex),
+        (&usual, "the designer asked for blue", Difficulty::Mid),
+        (&usual, "fix the typo in the readme", Difficulty::Routine),
+        (&usual, "rename and refactor", Difficulty::Complex),
+        (&usual, "what information is in here?", Difficulty::Mid),
+        (&usual, "add tests for src/date.ts", Difficulty::Mid),
+        // Characters are counted, not bytes.
+        (&usual, &"ö ".repeat(750), Difficulty::Mid),
+        (&usual, &"ö ".repeat(751), Difficulty::Complex),
+        (&own, "change the SCHEMA", Difficulty::Complex),
+        (&own, "eine Änderung", Difficulty::Complex),
+        (&own, "refactor it", Difficulty::Mid),
+        (&own, "fix the typo", Difficulty::Mid),
+        (&routine_as_usual, "fix the typo", Difficulty::Routine),
+    ] {
+        assert_eq!(classifier.classify(text), difficulty, "{text}");
+    }
+    assert_eq!((Difficulty::named("complex"), Difficulty::named("fast")), (Some(Difficulty::Complex), None));
 }

@@ -1,5 +1,7 @@
 //! The hidden command that becomes a child.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 fn exec_child(words: &[&str]) -> Output {
@@ -55,4 +57,22 @@ fn it_says_what_is_wrong_in_one_line() {
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert!(told(&output).contains("usage: exec-child PARENT_PID"), "{words:?}");
     }
+}
+
+#[test]
+fn a_program_out_of_an_accounts_reach_is_to_be_installed_elsewhere() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can become another user.
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
+    let program = folder.path().join("agent");
+    std::fs::copy("/bin/true", &program).unwrap();
+    let (myself, program) = (std::process::id().to_string(), program.to_str().unwrap());
+    let output = exec_child(&[&myself, "--user", "65534:65534:", "--", program]);
+    assert_eq!(output.status.code(), Some(126));
+    let expected = "User 65534 must be able to reach it: install it elsewhere, such as in /usr/local/bin";
+    assert!(told(&output).contains(expected), "{}", told(&output));
+    assert_eq!(exec_child(&[&myself, "--", program]).status.code(), Some(0));
 }

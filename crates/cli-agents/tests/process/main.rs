@@ -6,6 +6,7 @@ mod exec_child;
 mod fixture;
 mod input;
 mod killed_server;
+mod ledger;
 mod many_children;
 mod output;
 mod start;

@@ -158,3 +158,33 @@ async fn what_was_said_before_the_end_is_read_though_somebody_holds_the_output_o
     assert_eq!(exit.code, Some(5));
     assert!(begun.elapsed() < LONGEST);
 }
+
+#[tokio::test]
+async fn the_limit_of_a_line_is_exact() {
+    let fixture = Fixture::new();
+    let limits = OutputLimits { line: 3, ..LIMITS };
+    let said = all(&mut fixture.sh_with(r"printf 'abc\nabcd\nabc\r\nx'", limits).await).await;
+    assert_eq!(said.get(..4).unwrap(), [line("abc"), Output::TooLong { bytes: 4 }, line("abc"), line("x")]);
+}
+
+#[tokio::test]
+async fn half_a_character_at_the_end_of_what_is_unfinished_is_left_out() {
+    let fixture = Fixture::new();
+    let script = r"printf 'Go on? '; read a; printf '\360\237'; read b; printf '\246\200'; read c; echo";
+    let mut child = fixture.sh(script).await;
+    for shown in ["Go on? ", "Go on? ", "Go on? 🦀"] {
+        assert_eq!(child.next().await, Output::Pause(shown.to_owned()));
+        child.write("on".to_owned()).unwrap();
+    }
+    assert_eq!(child.next().await, line("Go on? 🦀"));
+}
+
+#[tokio::test]
+async fn what_is_kept_of_standard_error_begins_with_a_whole_line() {
+    let fixture = Fixture::new();
+    let script = r"i=0; while [ $i -lt 3000 ]; do printf '\033[31mline %d\033[0m\r\n' $i >&2; i=$((i+1)); done";
+    let said = all(&mut fixture.sh(script).await).await;
+    let [Output::Ended(exit)] = said.as_slice() else { panic!("{said:?}") };
+    assert!(exit.stderr.ends_with("line 2998\nline 2999"), "{}", exit.stderr);
+    assert!(exit.stderr.len() <= LIMITS.stderr && exit.stderr.lines().all(|line| line.starts_with("line ")));
+}

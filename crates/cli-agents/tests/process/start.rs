@@ -145,3 +145,15 @@ async fn a_start_that_nobody_waits_for_leaves_nothing() {
     let late = fixture.refused(fixture.script("true")).await;
     assert_eq!(late.to_string(), "no program is started any more: the server is stopping");
 }
+
+#[test]
+fn root_is_found_and_no_other_user_is_made_up() {
+    let root = User::find("root").unwrap();
+    assert_eq!((root.uid, root.gid, root.name.as_str()), (0, 0, "root"));
+    assert!(root.groups.contains(&0));
+    assert!(root.home.is_absolute());
+    for name in ["no-such-user-here", "", "a\0b"] {
+        let error = User::find(name).unwrap_err();
+        assert!(error.to_string().contains("create the user, or correct the name"), "{error}");
+    }
+}
