@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -83,7 +84,7 @@ impl Child {
     /// The exit of its process tree, which can be awaited after the child was dropped.
     #[must_use]
     pub fn tree_exit(&self) -> TreeExit {
-        TreeExit::new(self.run.done.clone())
+        TreeExit(self.run.done.clone())
     }
 
     /// The next line or event. Cancellation-safe. Reads only when called, so a child that writes faster than its lines
@@ -177,13 +178,13 @@ impl Child {
             self.length = self.lines.length();
             self.quiet_at = Some(Instant::now() + QUIET);
         }
-        let quiet_at = self.quiet_at;
+        let read = OptionFuture::from(self.stdout.as_mut().map(|stdout| stdout.read(&mut self.chunk)));
         tokio::select! {
             biased;
             status = ended(&mut self.run.done) => self.status = Some(status),
             () = self.budget.over(), if !self.is_flooded => {}
-            read = read(&mut self.stdout, &mut self.chunk) => return self.take(read.unwrap_or_default()),
-            () = quiet(quiet_at) => {
+            Some(read) = read => return self.take(read.unwrap_or_default()),
+            Some(()) = OptionFuture::from(self.quiet_at.map(sleep_until)) => {
                 self.quiet_at = None;
                 return self.lines.unfinished().map(Output::Pause);
             }
@@ -231,20 +232,5 @@ impl Drop for Child {
         if let Some(stderr) = &self.stderr {
             stderr.abort();
         }
-    }
-}
-
-/// Reads what comes next; waits for ever if there is nothing to read from.
-async fn read(stdout: &mut Option<pipe::Receiver>, chunk: &mut [u8]) -> io::Result<usize> {
-    match stdout {
-        Some(stdout) => stdout.read(chunk).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn quiet(until: Option<Instant>) {
-    match until {
-        Some(until) => sleep_until(until).await,
-        None => std::future::pending().await,
     }
 }

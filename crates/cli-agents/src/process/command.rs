@@ -32,23 +32,14 @@ pub struct ChildCommand {
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// A relative path would depend on the working directory.
-    #[error("the program {} has no absolute path: name it from the root, such as /usr/bin/agent", program.display())]
-    NotAbsolute {
-        /// Its path.
-        program: PathBuf,
-    },
+    #[error("the program {} has no absolute path: name it from the root, such as /usr/bin/agent", .0.display())]
+    NotAbsolute(PathBuf),
     /// There is no file.
-    #[error("there is no program {}: install it, or correct the path", program.display())]
-    NotFound {
-        /// Its path.
-        program: PathBuf,
-    },
+    #[error("there is no program {}: install it, or correct the path", .0.display())]
+    NotFound(PathBuf),
     /// The file is no program.
-    #[error("{} cannot be run: it is no file that may be executed; chmod +x makes it one", program.display())]
-    NotExecutable {
-        /// Its path.
-        program: PathBuf,
-    },
+    #[error("{} cannot be run: it is no file that may be executed; chmod +x makes it one", .0.display())]
+    NotExecutable(PathBuf),
     /// There is no such directory.
     #[error("the working directory {} cannot be entered ({reason}): create it, or name another", cwd.display())]
     Directory {
@@ -84,13 +75,13 @@ impl ChildCommand {
     pub(super) fn check(&self) -> Result<(), SpawnError> {
         let program = self.program.clone();
         if !program.is_absolute() {
-            return Err(SpawnError::NotAbsolute { program });
+            return Err(SpawnError::NotAbsolute(program));
         }
         match program.metadata() {
-            Err(error) if is_missing(&error) => return Err(SpawnError::NotFound { program }),
+            Err(error) if is_missing(&error) => return Err(SpawnError::NotFound(program)),
             Err(source) => return Err(SpawnError::Start { program, source }),
             Ok(file) if !file.is_file() || file.permissions().mode() & 0o111 == 0 => {
-                return Err(SpawnError::NotExecutable { program });
+                return Err(SpawnError::NotExecutable(program));
             }
             Ok(_) => {}
         }

@@ -22,7 +22,6 @@ pub enum WriteError {
     Full,
 }
 
-/// What is written to a child.
 #[derive(Debug)]
 pub(super) struct Input {
     lines: Option<UnboundedSender<String>>,

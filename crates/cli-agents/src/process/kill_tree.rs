@@ -11,7 +11,7 @@ use super::signal;
 
 /// The termination of one process tree: a run, or the orphans of an earlier server.
 #[derive(Debug)]
-pub(super) struct Termination {
+pub(super) struct KillTree {
     process_tree: ProcessTree,
     /// The process group to signal at once. Only while its leader is our unreaped child: then its pid is not reused.
     leader: Option<i32>,
@@ -32,15 +32,13 @@ pub(super) struct Termination {
 /// How far a termination is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Processes are left.
     Going,
     /// Only the root is left, which may be a zombie.
     Over,
-    /// These could not be killed.
     GivenUp(Vec<ProcessIdentity>),
 }
 
-impl Termination {
+impl KillTree {
     pub(super) fn new(process_tree: ProcessTree, leader: Option<i32>, grace: Duration, patience: Duration) -> Self {
         Self {
             process_tree,
@@ -59,7 +57,6 @@ impl Termination {
         self.leader = None;
     }
 
-    /// How many processes had a signal.
     pub(super) fn signalled(&self) -> usize {
         self.signalled.len()
     }

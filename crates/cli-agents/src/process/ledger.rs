@@ -18,7 +18,6 @@ use super::process_table::{self, ProcessIdentity};
 const NAME: &str = "name";
 const ENDING: &str = "run";
 
-/// The folder, opened.
 #[derive(Debug)]
 pub(super) struct Ledger {
     folder: PathBuf,
@@ -28,17 +27,15 @@ pub(super) struct Ledger {
     boot: String,
 }
 
-/// The pid file of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunRecord {
-    pid: i32,
-    start: u64,
+    #[serde(flatten)]
+    root: ProcessIdentity,
     boot: String,
     pub(super) marker: String,
     label: String,
 }
 
-/// The path of a pid file.
 #[derive(Debug)]
 pub(super) struct LedgerEntry(PathBuf);
 
@@ -78,7 +75,6 @@ impl Ledger {
         format!("{}.{}", self.name, self.server)
     }
 
-    /// The marker of a run.
     pub(super) fn marker(&self, number: u64) -> String {
         format!("{}.{number}", self.markers())
     }
@@ -93,7 +89,7 @@ impl Ledger {
     /// If the file cannot be written.
     pub(super) fn record(&self, number: u64, root: ProcessIdentity, label: &str) -> io::Result<LedgerEntry> {
         let (marker, boot, label) = (self.marker(number), self.boot.clone(), label.to_owned());
-        let record = RunRecord { pid: root.pid, start: root.start, boot, marker, label };
+        let record = RunRecord { root, boot, marker, label };
         let place = self.folder.join(format!("{number}.{ENDING}"));
         write(&place, &serde_json::to_vec(&record)?)?;
         Ok(LedgerEntry(place))
@@ -120,12 +116,11 @@ impl Ledger {
 
     /// The process of a record, unless the machine was rebooted since.
     pub(super) fn identity(&self, record: &RunRecord) -> Option<ProcessIdentity> {
-        (record.boot == self.boot).then_some(ProcessIdentity { pid: record.pid, start: record.start })
+        (record.boot == self.boot).then_some(record.root)
     }
 }
 
 impl LedgerEntry {
-    /// The run is over.
     pub(super) fn remove(self) {
         if let Err(error) = fs::remove_file(&self.0) {
             warn!(file = %self.0.display(), %error, "an entry about a child process cannot be removed");
@@ -141,7 +136,7 @@ pub(super) fn roots(folder: &Path, markers: &str) -> Vec<ProcessIdentity> {
     let is_of_server = |record: &RunRecord| {
         record.boot == boot && record.marker.strip_prefix(markers).is_some_and(|rest| rest.starts_with('.'))
     };
-    records.filter(is_of_server).map(|record| ProcessIdentity { pid: record.pid, start: record.start }).collect()
+    records.filter(is_of_server).map(|record| record.root).collect()
 }
 
 fn read(place: &Path) -> Result<RunRecord, String> {
@@ -149,7 +144,6 @@ fn read(place: &Path) -> Result<RunRecord, String> {
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
-/// Writes a file atomically.
 fn write(place: &Path, content: &[u8]) -> io::Result<()> {
     let mut half = place.as_os_str().to_owned();
     half.push(".half");

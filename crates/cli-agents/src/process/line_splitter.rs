@@ -10,7 +10,6 @@ pub(super) struct LineSplitter {
     read: Vec<u8>,
     /// How much of it was taken.
     taken: usize,
-    /// The line that has begun.
     line: Vec<u8>,
     /// How long that line is, with what is not kept of it.
     length: u64,
@@ -68,7 +67,6 @@ impl LineSplitter {
         Some(String::from_utf8_lossy(self.line.get(..whole).unwrap_or_default()).into_owned())
     }
 
-    /// How long the line is that has begun.
     pub(super) fn length(&self) -> u64 {
         self.length
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::kill_tree::{Progress, Termination};
+use super::kill_tree::{KillTree, Progress};
 use super::ledger::Ledger;
 use super::process_table::{ProcessIdentity, ProcessTable};
 use super::process_tree::{Marker, ProcessTree};
@@ -51,11 +51,11 @@ pub(super) fn end(ledger: &Ledger, grace: Duration) -> io::Result<Orphans> {
 /// If the processes of this machine cannot be read.
 pub(super) fn end_those(roots: Vec<ProcessIdentity>, markers: Vec<Marker>, grace: Duration) -> io::Result<Orphans> {
     let grace = grace.min(LONGEST / 2);
-    let mut termination = Termination::new(ProcessTree::new(roots, markers), None, grace, LONGEST - grace);
+    let mut kill_tree = KillTree::new(ProcessTree::new(roots, markers), None, grace, LONGEST - grace);
     let left = loop {
-        termination.begin_round();
-        let table = ProcessTable::read(|process| termination.kill_on_sight(process))?;
-        match termination.round(&table, &HashSet::new(), &HashSet::new()) {
+        kill_tree.begin_round();
+        let table = ProcessTable::read(|process| kill_tree.kill_on_sight(process))?;
+        match kill_tree.round(&table, &HashSet::new(), &HashSet::new()) {
             Progress::Going => std::thread::sleep(ROUND),
             Progress::Over => break Vec::new(),
             Progress::GivenUp(left) => break left,
@@ -65,5 +65,5 @@ pub(super) fn end_those(roots: Vec<ProcessIdentity>, markers: Vec<Marker>, grace
         let pids: Vec<i32> = left.iter().map(|process| process.pid).collect();
         warn!(left = ?pids, "processes that an earlier server has left could not be ended");
     }
-    Ok(Orphans { ended: termination.signalled().saturating_sub(left.len()), left: left.len() })
+    Ok(Orphans { ended: kill_tree.signalled().saturating_sub(left.len()), left: left.len() })
 }

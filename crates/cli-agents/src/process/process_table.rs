@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::MARKER;
 
@@ -15,22 +16,19 @@ const LONGEST_FILE: u64 = 1 << 20;
 const LISTINGS: usize = 5;
 
 /// Identifies a process until the next boot: a pid is reused, but not with the same start time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct ProcessIdentity {
-    /// Its number.
     pub(super) pid: i32,
     /// When it was started, in clock ticks since the machine was.
     pub(super) start: u64,
 }
 
-/// One process.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
     pub(super) identity: ProcessIdentity,
     pub(super) parent: i32,
     pub(super) group: i32,
     pub(super) session: i32,
-    /// It has exited and was not reaped.
     pub(super) is_zombie: bool,
     /// The value of [`MARKER`], where it has one and we may look.
     pub(super) marker: Option<String>,

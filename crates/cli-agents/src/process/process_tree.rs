@@ -140,35 +140,26 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_once_is_known_when_nothing_ties_it_any_more() {
+    fn a_member_stays_known_and_a_number_that_has_passed_to_another_process_ties_nothing() {
+        let root = || process(200, MYSELF, 200, 200);
+        let started = |process: Process, start: u64| Process {
+            identity: ProcessIdentity { start, ..process.identity },
+            ..process
+        };
         let mut process_tree = run();
-        let first = vec![process(200, MYSELF, 200, 200), process(201, 200, 201, 201)];
-        assert_eq!(found(&mut process_tree, first), [200, 201]);
-        let zombie = Process { is_zombie: true, ..process(200, MYSELF, 200, 200) };
-        assert_eq!(found(&mut process_tree, vec![zombie, process(201, 1, 201, 201)]), [200, 201]);
-        let mut reused = process(201, 1, 201, 201);
-        reused.identity.start = 999;
-        assert_eq!(found(&mut process_tree, vec![reused]), [0; 0], "another process with its number");
-    }
-
-    #[test]
-    fn a_number_that_has_passed_to_another_process_ties_nothing() {
-        let mut other = process(200, 1, 200, 200);
-        other.identity.start = 999;
-        let mut below = process(300, 200, 200, 200);
-        below.identity.start = 1000;
-        assert_eq!(found(&mut run(), vec![other, below]), [0; 0]);
-    }
-
-    #[test]
-    fn the_session_of_a_root_that_is_gone_is_still_its() {
-        assert_eq!(found(&mut run(), vec![process(300, 1, 300, 200), process(40, 1, 200, 200)]), [300]);
-    }
-
-    #[test]
-    fn a_member_that_has_not_left_the_session_of_the_server_does_not_draw_its_neighbours_in() {
-        let neighbours = [process(60, 50, 60, 50), process(300, 50, 50, 50)];
-        let processes = [process(200, MYSELF, 50, 50)].into_iter().chain(neighbours).collect();
-        assert_eq!(found(&mut run(), processes), [200]);
+        assert_eq!(found(&mut process_tree, vec![root(), process(201, 200, 201, 201)]), [200, 201]);
+        let zombie = Process { is_zombie: true, ..root() };
+        assert_eq!(
+            found(&mut process_tree, vec![zombie, process(201, 1, 201, 201)]),
+            [200, 201],
+            "nothing ties it now"
+        );
+        assert_eq!(found(&mut process_tree, vec![started(process(201, 1, 201, 201), 999)]), [0; 0], "a reused number");
+        let (other, below) = (started(process(200, 1, 200, 200), 999), started(process(300, 200, 200, 200), 1000));
+        assert_eq!(found(&mut run(), vec![other, below]), [0; 0], "the root's number is another's");
+        let left = vec![process(300, 1, 300, 200), process(40, 1, 200, 200)];
+        assert_eq!(found(&mut run(), left), [300], "the session of a root that is gone, less what is older");
+        let neighbours = vec![process(200, MYSELF, 50, 50), process(60, 50, 60, 50), process(300, 50, 50, 50)];
+        assert_eq!(found(&mut run(), neighbours), [200], "a root in the server's session draws no neighbours in");
     }
 }

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use tokio::sync::watch;
 use tracing::{error, warn};
 
-use super::kill_tree::{Progress, Termination};
+use super::kill_tree::{KillTree, Progress};
 use super::ledger::LedgerEntry;
 use super::process_table::{Process, ProcessIdentity, ProcessTable};
 use super::process_tree::{Marker, ProcessTree};
@@ -35,7 +35,6 @@ const WITHOUT_HANDLES: Duration = Duration::from_millis(50);
 /// How long after SIGKILL a termination gives up: what survives is stuck in the kernel or may not be killed by us.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// One child and its process tree.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) number: u64,
@@ -47,14 +46,12 @@ pub(super) struct Run {
     pub(super) entry: Option<LedgerEntry>,
     /// Set once the process tree has exited.
     pub(super) done: watch::Sender<Option<ExitStatus>>,
-    /// The exit status of the root.
     pub(super) status: Option<ExitStatus>,
     /// The root was not reaped outside this crate, so its pid is its own.
     pub(super) is_unreaped: bool,
-    pub(super) termination: Option<Termination>,
+    pub(super) kill_tree: Option<KillTree>,
 }
 
-/// A request to the reaper.
 #[derive(Debug)]
 pub(super) enum ReaperMessage {
     Began(Box<Run>),
@@ -68,7 +65,6 @@ pub(super) enum ReaperMessage {
 pub(super) struct ReaperContext {
     pub(super) grace: Duration,
     pub(super) exclusive: bool,
-    /// How many runs there are.
     pub(super) running: Arc<watch::Sender<usize>>,
     /// Held while a child is started: until the reaper knows it, it looks like an orphan.
     pub(super) spawning: Arc<Mutex<()>>,
@@ -98,7 +94,6 @@ impl ReaperHandle {
     }
 }
 
-/// The thread's state.
 pub(super) struct Reaper {
     context: ReaperContext,
     messages: Receiver<ReaperMessage>,
@@ -170,7 +165,7 @@ impl Reaper {
     }
 
     fn until_round(&self) -> Option<Duration> {
-        self.runs.iter().find(|run| run.termination.is_some())?;
+        self.runs.iter().find(|run| run.kill_tree.is_some())?;
         let rest = if self.is_urgent { SHORTEST_ROUND } else { ROUND }.max(self.cost);
         Some(rest.saturating_sub(self.last_round.elapsed()))
     }
@@ -199,7 +194,7 @@ impl Reaper {
                 ChildState::Unknown => {
                     run.status = Some(ExitStatus::default());
                     run.is_unreaped = false;
-                    run.termination.iter_mut().for_each(Termination::lose_leader);
+                    run.kill_tree.iter_mut().for_each(KillTree::lose_leader);
                 }
             }
             has_ended = true;
@@ -215,10 +210,10 @@ impl Reaper {
     }
 
     fn end(&mut self, which: impl Fn(&Run) -> bool) {
-        for run in self.runs.iter_mut().filter(|run| run.termination.is_none() && which(run)) {
+        for run in self.runs.iter_mut().filter(|run| run.kill_tree.is_none() && which(run)) {
             let process_tree = ProcessTree::new(vec![run.root], vec![Marker::Run(run.marker.clone())]);
             let leader = run.is_unreaped.then_some(run.root.pid);
-            run.termination = Some(Termination::new(process_tree, leader, self.context.grace, PATIENCE));
+            run.kill_tree = Some(KillTree::new(process_tree, leader, self.context.grace, PATIENCE));
             self.is_urgent = true;
         }
     }
@@ -230,19 +225,19 @@ impl Reaper {
         // Every child started before the lock was taken is in the messages by now, and is no orphan.
         self.listen();
         let begun = Instant::now();
-        self.runs.iter_mut().filter_map(|run| run.termination.as_mut()).for_each(Termination::begin_round);
+        self.runs.iter_mut().filter_map(|run| run.kill_tree.as_mut()).for_each(KillTree::begin_round);
         let table = ProcessTable::read(|process| self.kill_on_sight(process));
         let table = table.inspect_err(|error| warn!(%error, "the processes of this machine cannot be seen")).ok();
         let mut orphans = table.as_ref().map(|table| self.orphans(table)).unwrap_or_default();
         let mut going = Vec::new();
         for mut run in std::mem::take(&mut self.runs) {
-            let progress = match (&mut run.termination, &table) {
+            let progress = match (&mut run.kill_tree, &table) {
                 (None, _) => Progress::Going,
                 // Orphans belong to no run in particular: the first termination kills them too.
-                (Some(termination), Some(table)) => {
-                    termination.round(table, &std::mem::take(&mut orphans), &self.abandoned)
+                (Some(kill_tree), Some(table)) => {
+                    kill_tree.round(table, &std::mem::take(&mut orphans), &self.abandoned)
                 }
-                (Some(termination), None) => termination.blind_round(),
+                (Some(kill_tree), None) => kill_tree.blind_round(),
             };
             match progress {
                 Progress::Over if run.status.is_some() => self.finish(run),
@@ -259,11 +254,11 @@ impl Reaper {
 
     /// Kills processes that must not live until the table is complete.
     fn kill_on_sight(&self, process: &Process) {
-        let terminations = || self.runs.iter().filter_map(|run| run.termination.as_ref());
-        for termination in terminations() {
-            termination.kill_on_sight(process);
+        let kill_trees = || self.runs.iter().filter_map(|run| run.kill_tree.as_ref());
+        for kill_tree in kill_trees() {
+            kill_tree.kill_on_sight(process);
         }
-        if !process.is_zombie && terminations().any(Termination::is_killing) && self.is_orphan(process) {
+        if !process.is_zombie && kill_trees().any(KillTree::is_killing) && self.is_orphan(process) {
             signal::send(process.identity, Signal::KILL);
         }
     }
@@ -311,7 +306,7 @@ impl Reaper {
         self.abandoned.extend(left);
         self.context.running.send_modify(|count| *count = count.saturating_sub(1));
         run.done.send_replace(Some(run.status.unwrap_or_default()));
-        run.termination = None;
+        run.kill_tree = None;
         self.lost.push(run);
     }
 }
@@ -338,7 +333,7 @@ mod tests {
             done,
             status: None,
             is_unreaped: true,
-            termination: None,
+            kill_tree: None,
         };
         (Box::new(run), ended)
     }
@@ -374,6 +369,6 @@ mod tests {
         assert_eq!(*left.borrow(), Some(ExitStatus { code: Some(3), signal: None }));
         assert_eq!(*ended.borrow(), Some(ExitStatus { code: None, signal: Some(15) }));
         assert_eq!(*unknown.borrow(), Some(ExitStatus::default()));
-        assert!(requests.recv().is_err(), "the spawner is told that nobody needs it any more");
+        assert!(requests.recv().is_err(), "the spawner is told that nothing needs it any more");
     }
 }

@@ -6,17 +6,14 @@ use rustix::process::{kill_process, kill_process_group, pidfd_open, pidfd_send_s
 
 use super::process_table::{self, ProcessIdentity};
 
-/// The exit status of a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExitStatus {
     pub(super) code: Option<i32>,
     pub(super) signal: Option<i32>,
 }
 
-/// The state of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChildState {
-    /// It runs.
     Running,
     /// It is a zombie: its pid stays taken until it is reaped.
     Ended(ExitStatus),

@@ -20,14 +20,12 @@ use super::process_table::{self, ProcessIdentity};
 use super::reaper::{ReaperHandle, ReaperMessage, Run};
 use super::signal::ExitStatus;
 
-/// A request to start a child.
 pub(super) struct SpawnRequest {
     pub(super) command: ChildCommand,
     pub(super) children: Arc<ChildrenState>,
     pub(super) reply: oneshot::Sender<Result<StartedChild, SpawnError>>,
 }
 
-/// A started child and its pipes.
 pub(super) struct StartedChild {
     pub(super) run: RunHandle,
     pub(super) stdin: Option<ChildStdin>,
@@ -58,7 +56,6 @@ impl Drop for RunHandle {
     }
 }
 
-/// The thread's state.
 pub(super) struct Spawner {
     pub(super) helper: Vec<OsString>,
     pub(super) ledger: Ledger,
@@ -107,18 +104,8 @@ impl Spawner {
         let (done, ended) = watch::channel(None);
         let handle = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let label = command.label.clone();
-        let run = Run {
-            number,
-            root,
-            label,
-            marker,
-            handle,
-            entry,
-            done,
-            status: None,
-            is_unreaped: true,
-            termination: None,
-        };
+        let run =
+            Run { number, root, label, marker, handle, entry, done, status: None, is_unreaped: true, kill_tree: None };
         self.running.send_modify(|count| *count += 1);
         self.reaper_handle.send(ReaperMessage::Began(Box::new(run)));
         drop(quiet);

@@ -14,7 +14,6 @@ use super::signal::ExitStatus;
 use super::spawner::ended;
 use crate::adapters::plain_lines;
 
-/// How much is read at once.
 pub(super) const CHUNK: usize = 16 << 10;
 
 /// At most so much is read after the exit, the most that a pipe can hold: an escaped process that writes on must not
@@ -24,7 +23,6 @@ pub(super) const LEFTOVER: usize = 1 << 20;
 /// Longer lines are cut in the log.
 const LOG_LINE: usize = 4 << 10;
 
-/// The tail of standard error.
 #[derive(Debug)]
 pub(super) struct StderrTail {
     limit: usize,

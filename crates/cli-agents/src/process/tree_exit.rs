@@ -7,13 +7,9 @@ use super::spawner::ended;
 
 /// Whether the process tree of a child has exited: the child and everything it has started. Keeps nothing alive.
 #[derive(Clone)]
-pub struct TreeExit(watch::Receiver<Option<ExitStatus>>);
+pub struct TreeExit(pub(super) watch::Receiver<Option<ExitStatus>>);
 
 impl TreeExit {
-    pub(super) fn new(done: watch::Receiver<Option<ExitStatus>>) -> Self {
-        Self(done)
-    }
-
     /// Whether it has exited.
     #[must_use]
     pub fn has_exited(&self) -> bool {

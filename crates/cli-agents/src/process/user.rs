@@ -25,11 +25,8 @@ pub struct User {
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
     /// No user has that name.
-    #[error("there is no user {name:?} on this system: create the user, or correct the name")]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    #[error("there is no user {0:?} on this system: create the user, or correct the name")]
+    Unknown(String),
     /// The system could not say.
     #[error("the system could not look up user {name:?}: {source}")]
     LookUp {
@@ -46,13 +43,13 @@ impl User {
     /// # Errors
     /// If there is none, or the system cannot say.
     pub fn find(name: &str) -> Result<Self, UserError> {
-        let unknown = || UserError::Unknown { name: name.to_owned() };
+        let unknown = || UserError::Unknown(name.to_owned());
         let failed = |error: nix::Error| UserError::LookUp { name: name.to_owned(), source: error.into() };
         // Some systems answer like this when no user has the name.
-        let is_nobody = |error: &nix::Error| matches!(error, nix::Error::ENOENT | nix::Error::ESRCH);
+        let is_unknown = |error: &nix::Error| matches!(error, nix::Error::ENOENT | nix::Error::ESRCH);
         let user = match unistd::User::from_name(name) {
             Ok(user) => user.ok_or_else(unknown)?,
-            Err(error) if is_nobody(&error) => return Err(unknown()),
+            Err(error) if is_unknown(&error) => return Err(unknown()),
             Err(error) => return Err(failed(error)),
         };
         let c_name = CString::new(name).map_err(|_| unknown())?;
