@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use switchboard_cli_agents::adapters::{
     Acp, Adapter, ApprovalPattern, Declared, DeclaredError, FieldError, GenericOptions, Input, Output, Permissions,
-    Separator, can_fit,
+    can_fit,
 };
 use switchboard_cli_agents::process::{Children, ChildrenOptions, OutputLimits, User};
 use switchboard_cli_agents::{
@@ -273,13 +273,10 @@ fn generic(
     };
     let options = GenericOptions {
         command: std::iter::once(program).chain(args).collect(),
-        input: match agent.input {
-            generic::Input::Stdin => Input::Stdin,
-            generic::Input::Argument => Input::Argument,
-        },
-        separator: match agent.separator {
-            generic::Separator::Dashes => Separator::Dashes,
-            generic::Separator::None => Separator::Nothing,
+        input: match (agent.input, agent.separator) {
+            (generic::Input::Stdin, _) => Input::Stdin,
+            (generic::Input::Argument, generic::Separator::Dashes) => Input::Argument,
+            (generic::Input::Argument, generic::Separator::None) => Input::BareArgument,
         },
         output: match agent.output {
             generic::Output::Text => Output::Text { questions },

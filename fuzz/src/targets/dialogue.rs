@@ -8,15 +8,8 @@ use switchboard_cli_agents::adapters::{
 /// Plays the lines to each program's dialogue, answering what it asks.
 pub fn target(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let adapters: [&dyn Adapter; 7] = [
-        &ClaudeCode::new(),
-        &Codex::new(),
-        &Cursor::new(),
-        &Gemini::new(),
-        &Opencode::new(),
-        &Acp::gemini(),
-        &Acp::any("any", "any", Vec::new()),
-    ];
+    let adapters: [&dyn Adapter; 7] =
+        [&ClaudeCode, &Codex, &Cursor, &Gemini, &Opencode, &Acp::gemini(), &Acp::any("any", "any", Vec::new())];
     for adapter in adapters {
         for default in [Permission::Ask, Permission::Allow] {
             play(adapter, default, &text);

@@ -63,12 +63,10 @@ impl Acp {
         let (name, program) = (name.into(), program.into());
         let binary = Binary {
             version_args: vec!["--version".to_owned()],
-            tested: Vec::new(),
             install: format!("install {program} and put it on the path"),
             login: format!("log in with {program} itself, as the user that runs the server"),
-            login_signs: Vec::new(),
-            refuses_root: false,
             names: vec![program],
+            ..Binary::default()
         };
         let about = About { title: name.clone(), name, binary, capabilities: CAPABILITIES, variables: Vec::new() };
         Self { about, args, kind: Kind::Any }
@@ -81,7 +79,7 @@ impl Acp {
     /// up. The second ends with `general.sessionRetention.enabled` set to false in its settings.
     #[must_use]
     pub fn gemini() -> Self {
-        let about = About { capabilities: CAPABILITIES, ..Gemini::new().about().clone() };
+        let about = About { capabilities: CAPABILITIES, ..Gemini.about().clone() };
         // The mode is named so that the user's own settings cannot choose one that asks less.
         let args = ["--acp", "--approval-mode", "default"];
         Self { about, args: args.map(str::to_owned).to_vec(), kind: Kind::Gemini }
@@ -90,7 +88,7 @@ impl Acp {
     /// opencode.
     #[must_use]
     pub fn opencode() -> Self {
-        let about = About { capabilities: CAPABILITIES, ..Opencode::new().about().clone() };
+        let about = About { capabilities: CAPABILITIES, ..Opencode.about().clone() };
         Self { about, args: vec!["acp".to_owned()], kind: Kind::Opencode }
     }
 

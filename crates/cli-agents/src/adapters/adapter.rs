@@ -38,8 +38,7 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// The setting within `permissions` that the program cannot enforce.
-    fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
-        let _ = permissions;
+    fn check(&self, _: &Permissions) -> Result<(), FieldError> {
         Ok(())
     }
 
@@ -74,6 +73,11 @@ pub(super) fn command_alone<'a>(input: &'a Value, harmless: &[&str]) -> Option<&
     members.get("command")?.as_str()
 }
 
+/// Texts of a description.
+pub(super) fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
 /// The static description of a CLI agent.
 #[derive(Clone, Debug)]
 pub struct About {
@@ -91,7 +95,7 @@ pub struct About {
 }
 
 /// How a program is found, and which of its versions were tested.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Binary {
     /// Names to look for on the path, best first.
     pub names: Vec<String>,

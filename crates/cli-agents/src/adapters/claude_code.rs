@@ -24,10 +24,12 @@ mod outcome;
 mod tools;
 mod usage;
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
+use crate::adapters::adapter::{About, Adapter, Binary, Capabilities, owned};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::login_sign::LoginSign;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
@@ -70,46 +72,29 @@ const TOOLS: &str = "\
     TodoWrite ToolSearch WaitForMcpServers WebFetch WebSearch Workflow Write mcp__*";
 
 /// The adapter of Claude Code.
-#[derive(Debug)]
-pub struct ClaudeCode {
-    about: About,
-}
+#[derive(Clone, Copy, Debug)]
+pub struct ClaudeCode;
 
-impl ClaudeCode {
-    /// The adapter.
-    #[must_use]
-    pub fn new() -> Self {
-        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        Self {
-            about: About {
-                name: "claude-code".to_owned(),
-                title: "Claude Code".to_owned(),
-                binary: Binary {
-                    names: owned(&["claude"]),
-                    version_args: owned(&["--version"]),
-                    tested: owned(&["2.1."]),
-                    install: "npm install -g @anthropic-ai/claude-code".to_owned(),
-                    login: LOGIN.to_owned(),
-                    login_signs: login_signs(),
-                    // Only its ways of skipping permissions, which an operator may add.
-                    refuses_root: true,
-                },
-                capabilities: Capabilities { approvals: true, resume: true, chosen_session: true },
-                variables: owned(&VARIABLES),
-            },
-        }
-    }
-}
-
-impl Default for ClaudeCode {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+static ABOUT: LazyLock<About> = LazyLock::new(|| About {
+    name: "claude-code".to_owned(),
+    title: "Claude Code".to_owned(),
+    binary: Binary {
+        names: owned(&["claude"]),
+        version_args: owned(&["--version"]),
+        tested: owned(&["2.1."]),
+        install: "npm install -g @anthropic-ai/claude-code".to_owned(),
+        login: LOGIN.to_owned(),
+        login_signs: login_signs(),
+        // Only its ways of skipping permissions, which an operator may add.
+        refuses_root: true,
+    },
+    capabilities: Capabilities { approvals: true, resume: true, chosen_session: true },
+    variables: owned(&VARIABLES),
+});
 
 impl Adapter for ClaudeCode {
     fn about(&self) -> &About {
-        &self.about
+        &ABOUT
     }
 
     fn tool_names(&self) -> Vec<&str> {

@@ -22,13 +22,15 @@ mod exec;
 mod failure;
 mod items;
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
+use crate::adapters::adapter::{About, Adapter, Binary, Capabilities, owned};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::login_sign::LoginSign;
-use crate::adapters::order::{Launch, Order, OrderError, Session};
+use crate::adapters::order::{Launch, Order, OrderError};
 use crate::adapters::permissions::{Permission, Permissions};
 use app_server::AppServer;
 use exec::Exec;
@@ -49,59 +51,42 @@ const TOOLS: [&str; 11] = [
 ];
 
 /// OpenAI's `codex`.
-#[derive(Clone, Debug)]
-pub struct Codex {
-    about: About,
-}
+#[derive(Clone, Copy, Debug)]
+pub struct Codex;
 
-impl Codex {
-    /// As it is installed by its makers.
-    #[must_use]
-    pub fn new() -> Self {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Self {
-            about: About {
-                name: "codex".to_owned(),
-                title: "Codex".to_owned(),
-                binary: Binary {
-                    names: names(&["codex"]),
-                    version_args: names(&["--version"]),
-                    tested: names(&["0.166."]),
-                    install: "npm install -g @openai/codex".to_owned(),
-                    // A key in the environment is not enough: Codex 0.166 reads OPENAI_API_KEY only for providers whose
-                    // `env_key` names it, and CODEX_API_KEY only in `exec`.
-                    login: format!("{}, or `printenv OPENAI_API_KEY | codex login --with-api-key`", failure::LOGIN),
-                    login_signs: login_signs(),
-                    refuses_root: false,
-                },
-                capabilities: Capabilities { approvals: true, resume: true, chosen_session: false },
-                variables: names(&[
-                    "CODEX_HOME",
-                    "CODEX_SQLITE_HOME",
-                    "CODEX_API_KEY",
-                    "CODEX_ACCESS_TOKEN",
-                    "CODEX_CA_CERTIFICATE",
-                    "OPENAI_API_KEY",
-                ]),
-            },
-        }
-    }
-}
+static ABOUT: LazyLock<About> = LazyLock::new(|| About {
+    name: "codex".to_owned(),
+    title: "Codex".to_owned(),
+    binary: Binary {
+        names: owned(&["codex"]),
+        version_args: owned(&["--version"]),
+        tested: owned(&["0.166."]),
+        install: "npm install -g @openai/codex".to_owned(),
+        // A key in the environment is not enough: Codex 0.166 reads OPENAI_API_KEY only for providers whose `env_key`
+        // names it, and CODEX_API_KEY only in `exec`.
+        login: format!("{}, or `printenv OPENAI_API_KEY | codex login --with-api-key`", failure::LOGIN),
+        login_signs: login_signs(),
+        refuses_root: false,
+    },
+    capabilities: Capabilities { approvals: true, resume: true, chosen_session: false },
+    variables: owned(&[
+        "CODEX_HOME",
+        "CODEX_SQLITE_HOME",
+        "CODEX_API_KEY",
+        "CODEX_ACCESS_TOKEN",
+        "CODEX_CA_CERTIFICATE",
+        "OPENAI_API_KEY",
+    ]),
+});
 
 /// Keys in variables are no signs: it does not read them in all the ways it is run here.
 fn login_signs() -> Vec<LoginSign> {
     vec![LoginSign::file(&[("CODEX_HOME", "auth.json"), ("HOME", ".codex/auth.json")], Some(""))]
 }
 
-impl Default for Codex {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Adapter for Codex {
     fn about(&self) -> &About {
-        &self.about
+        &ABOUT
     }
 
     fn tool_names(&self) -> Vec<&str> {
@@ -118,7 +103,7 @@ impl Adapter for Codex {
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
         order.require_prompt()?;
-        if let Session::Resume(id) = &order.session
+        if let Some(id) = order.session.resumed()
             && Uuid::try_parse(id).is_err()
         {
             // `exec resume` takes anything else for a name, and begins a new conversation if none has it.
@@ -174,9 +159,7 @@ fn exec_args(order: &Order) -> Vec<String> {
     }
     args.extend(without_trust(order));
     args.extend(order.args.iter().cloned());
-    if let Session::Resume(id) = &order.session {
-        args.extend(["resume".to_owned(), id.clone()]);
-    }
+    args.extend(order.session.resumed().into_iter().flat_map(|id| ["resume".to_owned(), id.clone()]));
     args.push("-".to_owned());
     args
 }
@@ -207,7 +190,6 @@ fn chooses_sandbox(args: &[String]) -> bool {
     })
 }
 
-/// One setting of its configuration.
 fn setting(key: &str, value: &str) -> [String; 2] {
     ["-c".to_owned(), format!("{key}={}", quoted(value))]
 }

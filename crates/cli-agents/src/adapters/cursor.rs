@@ -5,51 +5,35 @@
 
 mod dialogue;
 
-use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
+use std::sync::LazyLock;
+
+use crate::adapters::adapter::{About, Adapter, Binary, Capabilities, owned};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
 use crate::adapters::login_sign::LoginSign;
-use crate::adapters::order::{Launch, Order, OrderError, Session};
+use crate::adapters::order::{Launch, Order, OrderError, flag};
 use crate::adapters::permissions::{Permission, Permissions};
 use dialogue::CursorDialogue;
 
 /// Cursor's agent.
-#[derive(Debug)]
-pub struct Cursor {
-    about: About,
-}
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor;
 
-impl Default for Cursor {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Cursor {
-    /// What is known of it.
-    #[must_use]
-    pub fn new() -> Self {
-        let variables = ["CURSOR_API_KEY", "CURSOR_AUTH_TOKEN", "CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME"];
-        Self {
-            about: About {
-                name: "cursor".to_owned(),
-                title: "Cursor".to_owned(),
-                binary: Binary {
-                    // The second is its newer name, but other programs may have that too.
-                    names: ["cursor-agent", "agent"].map(str::to_owned).to_vec(),
-                    version_args: vec!["--version".to_owned()],
-                    tested: Vec::new(),
-                    install: "curl https://cursor.com/install -fsS | bash".to_owned(),
-                    login: "run `cursor-agent login`, or set CURSOR_API_KEY".to_owned(),
-                    login_signs: login_signs(),
-                    refuses_root: false,
-                },
-                capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
-                variables: variables.map(str::to_owned).to_vec(),
-            },
-        }
-    }
-}
+static ABOUT: LazyLock<About> = LazyLock::new(|| About {
+    name: "cursor".to_owned(),
+    title: "Cursor".to_owned(),
+    binary: Binary {
+        // The second is its newer name, but other programs may have that too.
+        names: owned(&["cursor-agent", "agent"]),
+        version_args: owned(&["--version"]),
+        install: "curl https://cursor.com/install -fsS | bash".to_owned(),
+        login: "run `cursor-agent login`, or set CURSOR_API_KEY".to_owned(),
+        login_signs: login_signs(),
+        ..Binary::default()
+    },
+    capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
+    variables: owned(&["CURSOR_API_KEY", "CURSOR_AUTH_TOKEN", "CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME"]),
+});
 
 /// Keys, and the files in which users have found what a login gave it: its documentation does not say where that is.
 fn login_signs() -> Vec<LoginSign> {
@@ -66,7 +50,7 @@ fn login_signs() -> Vec<LoginSign> {
 
 impl Adapter for Cursor {
     fn about(&self) -> &About {
-        &self.about
+        &ABOUT
     }
 
     fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
@@ -83,13 +67,9 @@ impl Adapter for Cursor {
             ));
         }
         let mut args: Vec<String> = ["-p", "--output-format", "stream-json", "--trust"].map(str::to_owned).to_vec();
-        if let Some(model) = &order.model {
-            args.push(format!("--model={model}"));
-        }
+        args.extend(flag("--model", order.model.as_ref()));
         args.push(permission_arg(&order.permissions)?.to_owned());
-        if let Session::Resume(session) = &order.session {
-            args.push(format!("--resume={session}"));
-        }
+        args.extend(flag("--resume", order.session.resumed()));
         args.extend(order.args.iter().cloned());
 
         let most = Order::LONGEST_ARGUMENT - "\n".len();
@@ -104,7 +84,6 @@ impl Adapter for Cursor {
     }
 }
 
-/// The flag for what it may do.
 fn permission_arg(permissions: &Permissions) -> Result<&'static str, FieldError> {
     for (key, rules) in permissions.lists() {
         if let Some(rule) = rules.first() {

@@ -1,61 +1,9 @@
-//! A program that is described in a file, so that a new one needs no new release:
+//! A program that is described in a file, so that a new one needs no new release. `docs/cli-agents/programs.md` has the
+//! keys and examples; any other program is the built-in declaration `generic.yaml`.
 //!
-//! ```yaml
-//! name: qwen-code                        # what cli: calls it
-//! title: Qwen Code
-//! binary:
-//!   names: [qwen]
-//!   version: [--version]                 # arguments with which it prints its version
-//!   tested: ["0.24."]                     # versions that were tested begin so
-//!   install: npm install -g @qwen-code/qwen-code
-//!   login: run qwen once and follow it, or set OPENAI_API_KEY
-//!   refusesRoot: false
-//! variables: [OPENAI_API_KEY]            # what it sees of the server's environment, besides the common ones
-//! env: { NO_COLOR: "1" }                 # what it sees besides
-//! start:
-//!   args: [--output-format=stream-json, [--model, "{model}"], "--prompt={prompt}"]
-//!   input: none                          # none | prompt: the prompt is written to it
-//! resume:                                # without it every turn is a new conversation
-//!   args: [--output-format=stream-json, [--model, "{model}"], "--resume={session}", "--prompt={prompt}"]
-//! permissions:                           # what is added for each permissions.default it can do; else allow alone
-//!   allow: { args: [--approval-mode=yolo] }
-//!   deny: { args: [--approval-mode=plan], env: {} }
-//! output: jsonl                          # text | jsonl
-//! success: result                        # result | exit: what makes a turn good; text has exit alone
-//! rules:                                 # jsonl alone: the first that fits a line counts
-//!   - when: { type: system, subtype: init }
-//!     init: { session: session_id, model: model }
-//!   - when: { type: assistant, parent_tool_use_id: null }
-//!     each: message.content              # its inner rules are about each item of a list
-//!     rules:
-//!       - { when: { type: text }, message: text }
-//!       - { when: { type: thinking }, reasoning: thinking }
-//!       - { when: { type: tool_use }, toolUse: { id: id, tool: name, input: input } }
-//!   - when: { type: result, is_error: false }
-//!     usage: { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, scope: session }
-//!     done: { answer: result }
-//!   - when: { type: result }
-//!     error: { kind: reported, message: error.message }
-//! exits:                                 # what ending without saying how the turn went means; the first that fits
-//!   - { code: 1, stderr: No saved session found, kind: unknownSession }
-//! ```
-//!
-//! Arguments hold `{prompt}`, `{model}`, `{effort}`, `{session}` and `{cwd}`. An argument whose value is absent is left
-//! out, and so is a list of arguments as a whole. Arguments that the operator adds stand before the first `--`, else
-//! before the prompt, else at the end. The prompt must stand where it cannot be taken for an option.
-//!
-//! `when` names places of a line with the value that must stand there (null: nothing stands there), a list of such
-//! values, or `{ exists: true }`. A place is `message.content.0.text`; `*` is all places of a list, whose texts are put
-//! on lines of their own, and `.` the whole. A rule tells `init` (`session`, `model`), `reasoning`, `text` (a piece of
-//! a message), `message` (a whole one), `toolUse` (`id`, `tool`, `input`), `toolResult` (`id`, `tool`, `output`,
-//! `isError`: a place, or true), `filesChanged`, `notice`, `usage` (`inputTokens`, `cachedTokens`, `outputTokens`,
-//! `reasoningTokens`, `costUsd`, `scope`: run or session), `done` (`answer`), `error` (`message`, `kind`), any of them
-//! together, or `ignore: true`. A `kind` is `reported`, `refused`, `notLoggedIn`, `unknownSession`, `limit` or
-//! `interrupted`. A program may ask: with `output: text` and `approvals` (`pattern`, `yes`, `no`); with `output: jsonl`,
-//! `approvals: { events: true }` and rules for `approval` (`request`, `tool`, `input`, `prompt`, `choices`) and
-//! `approvalWithdrawn`. It then gets its prompt and the answers as JSON lines.
-//!
-//! Any other program is the built-in declaration `generic.yaml`.
+//! Values of a turn are filled into arguments that no shell reads, and a prompt must stand where it cannot be taken for
+//! an option. Rules map the JSON lines of a program to events: the first that fits a line counts. What is wrong with a
+//! file is collected while it is read, so that its author learns all of it at once.
 
 mod approval_pattern;
 mod arguments;
@@ -81,7 +29,7 @@ use std::sync::Arc;
 
 pub use approval_pattern::ApprovalPattern;
 pub use error::DeclaredError;
-pub use generic::{GenericOptions, Input, Separator, check_command};
+pub use generic::{GenericOptions, Input, check_command};
 
 use crate::adapters::adapter::{About, Adapter, TurnOptions};
 use crate::adapters::dialogue::Dialogue;

@@ -7,9 +7,7 @@ use crate::adapters::event::{Decision, Event};
 /// The state of one run. No line may make it panic: lines are untrusted input.
 pub trait Dialogue: Send {
     /// The child is running; nothing was read yet.
-    fn begin(&mut self, steps: &mut Steps) {
-        let _ = steps;
-    }
+    fn begin(&mut self, _: &mut Steps) {}
 
     /// One line of standard output, without its end. Bytes that are no UTF-8 have been replaced. Lines that cannot be
     /// parsed are ignored, or become text where the program writes plain text.
@@ -17,19 +15,13 @@ pub trait Dialogue: Send {
 
     /// The child has written something without ending the line and has been quiet since: perhaps a prompt. The same
     /// text comes again in `line` if the line is ended later.
-    fn pause(&mut self, unfinished: &str, steps: &mut Steps) {
-        let _ = (unfinished, steps);
-    }
+    fn pause(&mut self, _unfinished: &str, _: &mut Steps) {}
 
     /// An approval was decided. A request that is not open is ignored.
-    fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
-        let _ = (request, decision, steps);
-    }
+    fn decide(&mut self, _request: &str, _: &Decision, _: &mut Steps) {}
 
     /// The turn is being cancelled: writes what makes the program stop cleanly. Signals follow soon after.
-    fn interrupt(&mut self, steps: &mut Steps) {
-        let _ = steps;
-    }
+    fn interrupt(&mut self, _: &mut Steps) {}
 
     /// The child has ended and all its lines were read. Must finish the turn if nothing has before.
     fn ended(&mut self, exit: &Exit, steps: &mut Steps);
@@ -129,12 +121,17 @@ impl Steps {
 
     /// Ends the turn well.
     pub fn done(&mut self, answer: Option<String>) {
-        self.0.push(Step::Finish(Ending::Done { answer }));
+        self.finish(Ending::Done { answer });
     }
 
     /// Ends the turn badly.
     pub fn fail(&mut self, kind: FailureKind, message: impl Into<String>) {
-        self.0.push(Step::Finish(Ending::Failed(Failure { kind, message: message.into() })));
+        self.finish(Ending::Failed(Failure { kind, message: message.into() }));
+    }
+
+    /// Ends the turn.
+    pub fn finish(&mut self, ending: Ending) {
+        self.0.push(Step::Finish(ending));
     }
 
     /// Takes the collected steps.

@@ -2,7 +2,7 @@
 
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {wrong}: {right}")]
+#[error("{field}{}{wrong}: {right}", if field.is_empty() { "" } else { ": " })]
 pub struct FieldError {
     /// Its name, with the names of what it is in: `rules[2].toolUse.id`.
     pub field: String,

@@ -6,19 +6,19 @@
 mod dialogue;
 pub(crate) mod trust;
 
-use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
+use std::sync::LazyLock;
+
+use crate::adapters::adapter::{About, Adapter, Binary, Capabilities, owned};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
 use crate::adapters::login_sign::LoginSign;
-use crate::adapters::order::{Launch, Order, OrderError, Session};
+use crate::adapters::order::{Launch, Order, OrderError, flag};
 use crate::adapters::permissions::{Permission, Permissions};
 use dialogue::GeminiDialogue;
 
 /// Gemini CLI.
-#[derive(Debug)]
-pub struct Gemini {
-    about: About,
-}
+#[derive(Clone, Copy, Debug)]
+pub struct Gemini;
 
 /// The prompt is glued to its flag, so that one which begins with a dash is no flag.
 const PROMPT_FLAG: &str = "--prompt=";
@@ -33,48 +33,33 @@ const TOOLS: &str = "\
     get_internal_docs invoke_agent list_background_processes list_mcp_resources read_background_output \
     read_mcp_resource update_topic write_todos tracker_* discovered_tool_* mcp_*";
 
-impl Default for Gemini {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Gemini {
-    /// What is known of it.
-    #[must_use]
-    pub fn new() -> Self {
-        let variables = [
-            "GEMINI_API_KEY",
-            "GEMINI_CLI_HOME",
-            "GEMINI_MODEL",
-            "GOOGLE_API_KEY",
-            "GOOGLE_APPLICATION_CREDENTIALS",
-            "GOOGLE_CLOUD_LOCATION",
-            "GOOGLE_CLOUD_PROJECT",
-            "GOOGLE_GEMINI_BASE_URL",
-            "GOOGLE_GENAI_USE_GCA",
-            "GOOGLE_GENAI_USE_VERTEXAI",
-            "GOOGLE_VERTEX_BASE_URL",
-        ];
-        Self {
-            about: About {
-                name: "gemini".to_owned(),
-                title: "Gemini CLI".to_owned(),
-                binary: Binary {
-                    names: vec!["gemini".to_owned()],
-                    version_args: vec!["--version".to_owned()],
-                    tested: vec!["0.61.".to_owned()],
-                    install: "npm install -g @google/gemini-cli".to_owned(),
-                    login: "run `gemini` once and choose how to log in, or set GEMINI_API_KEY".to_owned(),
-                    login_signs: login_signs(),
-                    refuses_root: false,
-                },
-                capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
-                variables: variables.map(str::to_owned).to_vec(),
-            },
-        }
-    }
-}
+static ABOUT: LazyLock<About> = LazyLock::new(|| About {
+    name: "gemini".to_owned(),
+    title: "Gemini CLI".to_owned(),
+    binary: Binary {
+        names: owned(&["gemini"]),
+        version_args: owned(&["--version"]),
+        tested: owned(&["0.61."]),
+        install: "npm install -g @google/gemini-cli".to_owned(),
+        login: "run `gemini` once and choose how to log in, or set GEMINI_API_KEY".to_owned(),
+        login_signs: login_signs(),
+        refuses_root: false,
+    },
+    capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
+    variables: owned(&[
+        "GEMINI_API_KEY",
+        "GEMINI_CLI_HOME",
+        "GEMINI_MODEL",
+        "GOOGLE_API_KEY",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_CLOUD_LOCATION",
+        "GOOGLE_CLOUD_PROJECT",
+        "GOOGLE_GEMINI_BASE_URL",
+        "GOOGLE_GENAI_USE_GCA",
+        "GOOGLE_GENAI_USE_VERTEXAI",
+        "GOOGLE_VERTEX_BASE_URL",
+    ]),
+});
 
 /// It keeps what a login gave it in one of two files, the second of them in cipher.
 fn login_signs() -> Vec<LoginSign> {
@@ -88,7 +73,7 @@ fn login_signs() -> Vec<LoginSign> {
 
 impl Adapter for Gemini {
     fn about(&self) -> &About {
-        &self.about
+        &ABOUT
     }
 
     fn tool_names(&self) -> Vec<&str> {
@@ -115,13 +100,9 @@ impl Adapter for Gemini {
         if !trust::is_trusted(order) {
             args.push(trust::FLAG.to_owned());
         }
-        if let Some(model) = &order.model {
-            args.push(format!("--model={model}"));
-        }
+        args.extend(flag("--model", order.model.as_ref()));
         args.extend(permission_args(&order.permissions)?);
-        if let Session::Resume(session) = &order.session {
-            args.push(format!("--resume={session}"));
-        }
+        args.extend(flag("--resume", order.session.resumed()));
         args.extend(order.args.iter().cloned());
 
         let prompt = as_text(&order.prompt);
@@ -167,7 +148,6 @@ fn as_text(prompt: &str) -> String {
     text
 }
 
-/// The flags for what it may do.
 fn permission_args(permissions: &Permissions) -> Result<Vec<String>, FieldError> {
     if permissions.default == Permission::Ask {
         return Err(FieldError::new("default", "gemini cannot ask in this form", "write allow or deny"));

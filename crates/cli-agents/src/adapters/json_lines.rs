@@ -22,7 +22,6 @@ pub(crate) fn object(line: &str) -> Option<Value> {
     serde_json::from_str(line).ok().filter(Value::is_object)
 }
 
-/// A member that is a text, or nothing.
 pub(crate) fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }

@@ -7,12 +7,10 @@ use crate::adapters::event::Event;
 /// memory.
 const LONGEST_ANSWER: usize = 1 << 20;
 
-/// The messages of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     /// The last message, or the part of it received so far.
     message: String,
-    /// Whether it goes on.
     open: bool,
     too_long: bool,
     /// The program's id of the open message, where it gives one.
@@ -32,7 +30,6 @@ impl Messages {
         self.push(text, steps);
     }
 
-    /// Passes on a part of a message.
     pub(crate) fn push(&mut self, text: String, steps: &mut Steps) {
         if text.is_empty() {
             return;
@@ -51,7 +48,6 @@ impl Messages {
         steps.event(Event::Text { text });
     }
 
-    /// Ends the open message, if there is one.
     pub(crate) fn end(&mut self, steps: &mut Steps) {
         if self.open {
             self.open = false;

@@ -6,80 +6,59 @@ mod dialogue;
 pub(crate) mod permission;
 pub(crate) mod plugins;
 
-use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
+use std::sync::LazyLock;
+
+use crate::adapters::adapter::{About, Adapter, Binary, Capabilities, owned};
 use crate::adapters::dialogue::{Dialogue, Exit};
 use crate::adapters::field_error::FieldError;
 use crate::adapters::login_sign::LoginSign;
-use crate::adapters::order::{Launch, Order, OrderError, Session};
+use crate::adapters::order::{Launch, Order, OrderError, flag};
 use crate::adapters::permissions::Permissions;
 use dialogue::OpencodeDialogue;
 
 /// opencode.
-#[derive(Debug)]
-pub struct Opencode {
-    about: About,
-}
+#[derive(Clone, Copy, Debug)]
+pub struct Opencode;
 
-impl Default for Opencode {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+/// Keys of the providers that most people use.
+const KEYS: [&str; 5] =
+    ["ANTHROPIC_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENAI_API_KEY", "OPENCODE_API_KEY", "OPENROUTER_API_KEY"];
+
+/// Where its own files are.
+const PLACES: [&str; 7] = [
+    "OPENCODE_CONFIG",
+    "OPENCODE_CONFIG_CONTENT",
+    "OPENCODE_CONFIG_DIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+];
+
+static ABOUT: LazyLock<About> = LazyLock::new(|| About {
+    name: "opencode".to_owned(),
+    title: "opencode".to_owned(),
+    binary: Binary {
+        names: owned(&["opencode"]),
+        version_args: owned(&["--version"]),
+        tested: owned(&["1.18."]),
+        install: "npm install -g opencode-ai".to_owned(),
+        login: "run `opencode auth login`, or set the key of your provider, such as ANTHROPIC_API_KEY".to_owned(),
+        login_signs: login_signs(),
+        refuses_root: false,
+    },
+    capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
+    variables: owned(&[&KEYS[..], &PLACES].concat()),
+});
 
 /// Whether it ended because another one was making the database of a new home at the same time.
 pub(crate) fn lost_a_race(exit: &Exit) -> bool {
     ["database is locked", "Failed query:"].iter().any(|sign| exit.stderr.contains(sign))
 }
 
-impl Opencode {
-    /// What is known of it.
-    #[must_use]
-    pub fn new() -> Self {
-        // Keys of the providers that most people use, and where its own files are.
-        let variables = [
-            "ANTHROPIC_API_KEY",
-            "GOOGLE_GENERATIVE_AI_API_KEY",
-            "OPENAI_API_KEY",
-            "OPENCODE_API_KEY",
-            "OPENCODE_CONFIG",
-            "OPENCODE_CONFIG_CONTENT",
-            "OPENCODE_CONFIG_DIR",
-            "OPENROUTER_API_KEY",
-            "XDG_CACHE_HOME",
-            "XDG_CONFIG_HOME",
-            "XDG_DATA_HOME",
-            "XDG_STATE_HOME",
-        ];
-        Self {
-            about: About {
-                name: "opencode".to_owned(),
-                title: "opencode".to_owned(),
-                binary: Binary {
-                    names: vec!["opencode".to_owned()],
-                    version_args: vec!["--version".to_owned()],
-                    tested: vec!["1.18.".to_owned()],
-                    install: "npm install -g opencode-ai".to_owned(),
-                    login: "run `opencode auth login`, or set the key of your provider, such as ANTHROPIC_API_KEY"
-                        .to_owned(),
-                    login_signs: login_signs(),
-                    refuses_root: false,
-                },
-                capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
-                variables: variables.map(str::to_owned).to_vec(),
-            },
-        }
-    }
-}
-
 /// Keys of the usual providers, and the file with those that were typed in.
 fn login_signs() -> Vec<LoginSign> {
-    let mut signs = LoginSign::variables(&[
-        "ANTHROPIC_API_KEY",
-        "GOOGLE_GENERATIVE_AI_API_KEY",
-        "OPENAI_API_KEY",
-        "OPENCODE_API_KEY",
-        "OPENROUTER_API_KEY",
-    ]);
+    let mut signs = LoginSign::variables(&KEYS);
     let places = [("XDG_DATA_HOME", "opencode/auth.json"), ("HOME", ".local/share/opencode/auth.json")];
     signs.push(LoginSign::file(&places, Some("")));
     signs
@@ -94,7 +73,7 @@ pub(crate) fn no_project() -> (String, String) {
 
 impl Adapter for Opencode {
     fn about(&self) -> &About {
-        &self.about
+        &ABOUT
     }
 
     fn tool_names(&self) -> Vec<&str> {
@@ -117,15 +96,9 @@ impl Adapter for Opencode {
         self.check(&order.permissions)?;
         plugins::refuse(order)?;
         let mut args: Vec<String> = ["run", "--format", "json", "--thinking"].map(str::to_owned).to_vec();
-        if let Some(model) = &order.model {
-            args.push(format!("--model={model}"));
-        }
-        if let Some(effort) = &order.effort {
-            args.push(format!("--variant={effort}"));
-        }
-        if let Session::Resume(session) = &order.session {
-            args.push(format!("--session={session}"));
-        }
+        args.extend(flag("--model", order.model.as_ref()));
+        args.extend(flag("--variant", order.effort.as_ref()));
+        args.extend(flag("--session", order.session.resumed()));
         args.extend(order.args.iter().cloned());
 
         let mut env = vec![no_project(), ("OPENCODE_PERMISSION".to_owned(), permission::variable(&order.permissions)?)];

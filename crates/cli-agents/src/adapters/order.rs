@@ -72,6 +72,29 @@ impl From<FieldError> for OrderError {
     }
 }
 
+impl Session {
+    /// The id of a session that is taken up again.
+    pub(crate) fn resumed(&self) -> Option<&String> {
+        match self {
+            Self::New(_) => None,
+            Self::Resume(id) => Some(id),
+        }
+    }
+
+    /// The id as far as it is known before the program says one: a new one is, if the program `takes` it.
+    pub(crate) fn known(&self, takes: bool) -> Option<String> {
+        match self {
+            Self::New(id) => takes.then(|| id.clone()),
+            Self::Resume(id) => Some(id.clone()),
+        }
+    }
+}
+
+/// A flag with its value in one argument, if there is a value.
+pub(crate) fn flag(name: &str, value: Option<&String>) -> Option<String> {
+    value.map(|value| format!("{name}={value}"))
+}
+
 impl Order {
     /// The longest argument that Linux takes is 128 KiB, with its zero byte.
     pub const LONGEST_ARGUMENT: usize = (128 << 10) - 1;

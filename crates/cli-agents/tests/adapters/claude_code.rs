@@ -35,7 +35,7 @@ fn order() -> Order {
 }
 
 fn start(order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-    ClaudeCode::new().start(order)
+    ClaudeCode.start(order)
 }
 
 fn dialogue() -> Box<dyn Dialogue> {

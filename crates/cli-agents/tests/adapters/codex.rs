@@ -35,7 +35,7 @@ fn resuming(id: &str, order: Order) -> Order {
 }
 
 fn start(order: &Order) -> (Launch, Box<dyn Dialogue>) {
-    Codex::new().start(order).unwrap()
+    Codex.start(order).unwrap()
 }
 
 /// The dialogue with `codex exec`.

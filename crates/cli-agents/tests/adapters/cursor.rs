@@ -11,7 +11,7 @@ fn completed(call: &str) -> String {
 }
 
 fn result_of(call: &str) -> (String, String, bool) {
-    let steps = feed(&Cursor::new(), &order("Go."), &[&completed(call)], &exited(0, ""));
+    let steps = feed(&Cursor, &order("Go."), &[&completed(call)], &exited(0, ""));
     match events(&steps).first() {
         Some(Event::ToolResult { tool, output, is_error, .. }) => (tool.clone(), output.clone(), *is_error),
         other => panic!("{other:?}"),
@@ -20,7 +20,7 @@ fn result_of(call: &str) -> (String, String, bool) {
 
 #[test]
 fn it_is_started_so_that_no_word_of_a_caller_is_a_flag_or_a_command() {
-    let cursor = Cursor::new();
+    let cursor = Cursor;
     assert_eq!(cursor.about().binary.names, ["cursor-agent", "agent"]);
     let mut order = order("--help me");
     order.model = Some("auto".to_owned());
@@ -48,7 +48,7 @@ fn it_is_started_so_that_no_word_of_a_caller_is_a_flag_or_a_command() {
 
 #[test]
 fn what_it_may_do_is_one_flag_and_single_tools_cannot_be_named() {
-    let cursor = Cursor::new();
+    let cursor = Cursor;
     for (default, flag) in [(Permission::Allow, "--force"), (Permission::Deny, "--mode=ask")] {
         let mut order = order("Go.");
         order.permissions = permissions(default, &[], &[]);
@@ -74,13 +74,13 @@ fn what_it_may_do_is_one_flag_and_single_tools_cannot_be_named() {
 
 #[test]
 fn a_turn_is_messages_tools_and_a_result() {
-    insta::assert_json_snapshot!(play(&Cursor::new(), &order("Read README.md"), "cursor-plain.txt"));
+    insta::assert_json_snapshot!(play(&Cursor, &order("Read README.md"), "cursor-plain.txt"));
 }
 
 #[test]
 fn a_tool_that_it_rejects_by_itself_fails_the_turn_although_it_says_success() {
     let mut order = order("Test.");
-    let steps = play(&Cursor::new(), &order, "cursor-rejected.txt");
+    let steps = play(&Cursor, &order, "cursor-rejected.txt");
     let message = "cursor refused to use shell without asking: not allowed without approval; look at cursor's own \
                    settings and at permissions of this agent";
     assert_eq!(failure(&steps), (FailureKind::Refused, message));
@@ -89,10 +89,10 @@ fn a_tool_that_it_rejects_by_itself_fails_the_turn_although_it_says_success() {
     assert_eq!((usage.input_tokens, usage.cached_tokens, usage.output_tokens), (130, 100, 7));
     let denied = completed(r#"{"writeToolCall":{"result":{"permissionDenied":{"error":"no"}}}}"#);
     let lines = [&*denied, r#"{"type":"result","subtype":"success","is_error":false,"result":"x"}"#];
-    assert_eq!(failure(&feed(&Cursor::new(), &order, &lines, &exited(0, ""))).0, FailureKind::Refused);
+    assert_eq!(failure(&feed(&Cursor, &order, &lines, &exited(0, ""))).0, FailureKind::Refused);
     // It was told only to read, and went on to an end.
     order.permissions.default = Permission::Deny;
-    assert_eq!(answer(&feed(&Cursor::new(), &order, &lines, &exited(0, ""))), Some("x"));
+    assert_eq!(answer(&feed(&Cursor, &order, &lines, &exited(0, ""))), Some("x"));
 }
 
 #[test]
@@ -109,13 +109,13 @@ fn the_name_of_a_tool_is_in_its_member_or_inside_and_what_is_no_success_is_an_er
         assert_eq!(result_of(call), (tool.to_owned(), output.to_owned(), is_error), "{call}");
     }
     let started = r#"{"type":"tool_call","subtype":"started","call_id":"c","tool_call":{"function":{"name":"mcp_x","arguments":"{\"a\":1}"}}}"#;
-    let steps = feed(&Cursor::new(), &order("Go."), &[started], &exited(0, ""));
+    let steps = feed(&Cursor, &order("Go."), &[started], &exited(0, ""));
     assert!(matches!(events(&steps)[0], Event::ToolUse { tool, input, .. } if tool == "mcp_x" && input["a"] == 1));
 }
 
 #[test]
 fn a_failed_turn_has_no_result_and_says_why_on_standard_error() {
-    let cursor = Cursor::new();
+    let cursor = Cursor;
     for (exit, kind) in [
         (exited(1, "Error: Authentication required. Please run 'agent login' first"), FailureKind::NotLoggedIn),
         (exited(1, "Error: Not logged in"), FailureKind::NotLoggedIn),
@@ -144,8 +144,8 @@ fn hostile_lines_are_survived() {
         r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Hi"}]}}"#,
         r#"{"type":"result","subtype":"success","is_error":false,"result":"Hi"}"#,
     ];
-    survive(&Cursor::new(), &good);
-    let steps = feed(&Cursor::new(), &order("Go."), &good, &exited(0, ""));
+    survive(&Cursor, &good);
+    let steps = feed(&Cursor, &order("Go."), &good, &exited(0, ""));
     ending(&steps);
     assert_eq!(answer(&steps), Some("Hi"));
 }

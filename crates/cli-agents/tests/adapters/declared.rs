@@ -208,13 +208,13 @@ fn aider_speaks_text_and_its_exit_code_is_its_result() {
 }
 
 #[test]
-fn the_example_in_the_documentation_can_be_read() {
-    let source = include_str!("../../src/adapters/declared.rs");
-    let lines = source.lines().map(|line| line.strip_prefix("//! ").unwrap_or_default());
-    let example = lines.skip_while(|line| *line != "```yaml").skip(1).take_while(|line| *line != "```");
-    let example: Vec<&str> = example.collect();
-    assert!(example.len() > 20);
-    assert_eq!(read(&example.join("\n")).about().title, "Qwen Code");
+fn the_examples_in_the_documentation_can_be_read() {
+    let page = include_str!("../../../../docs/cli-agents/programs.md");
+    let examples = page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let titles = examples
+        .filter(|example| example.starts_with("# adapters/"))
+        .map(|example| read(example).about().title.clone());
+    assert_eq!(titles.collect::<Vec<_>>(), ["Aider", "goose"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn deny(allow: &[&str]) -> Order {
 
 #[test]
 fn it_is_started_so_that_no_word_of_a_caller_is_a_flag_or_a_command() {
-    let gemini = Gemini::new();
+    let gemini = Gemini;
     let mut order = order("--help\nme");
     order.model = Some("gemini-2.5-flash".to_owned());
     order.session = Session::Resume("92ae9f71".to_owned());
@@ -41,7 +41,7 @@ fn it_is_started_so_that_no_word_of_a_caller_is_a_flag_or_a_command() {
 
 #[test]
 fn a_repository_whose_variables_would_count_is_refused_unless_anything_goes_or_it_is_trusted() {
-    let gemini = Gemini::new();
+    let gemini = Gemini;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gemini-variables-{}", std::process::id()));
     let repository = folder.join("repository");
     let mut order = deny(&[]);
@@ -68,7 +68,7 @@ fn a_repository_whose_variables_would_count_is_refused_unless_anything_goes_or_i
 
 #[test]
 fn a_prompt_that_is_no_argument_is_written_instead() {
-    let gemini = Gemini::new();
+    let gemini = Gemini;
     let longest = 131_071 - "--prompt=".len();
     for (prompt, written) in [("x".repeat(longest), false), ("x".repeat(longest + 1), true), ("a\0b".to_owned(), true)]
     {
@@ -88,7 +88,7 @@ fn a_prompt_that_is_no_argument_is_written_instead() {
 
 #[test]
 fn what_it_may_do_is_said_in_its_flags_or_refused_with_the_reason() {
-    let gemini = Gemini::new();
+    let gemini = Gemini;
     let args = launch(&gemini, &deny(&["run_shell_command", "mcp_github_*"])).args;
     assert_eq!(
         args[3..6],
@@ -115,7 +115,7 @@ fn what_it_may_do_is_said_in_its_flags_or_refused_with_the_reason() {
 #[test]
 fn a_plain_turn_is_pieces_of_one_message_and_its_cost() {
     for recording in ["gemini-plain.txt", "gemini-norelaunch-plain.txt", "gemini-429-then-ok.txt"] {
-        let steps = play(&Gemini::new(), &order("Say hello."), recording);
+        let steps = play(&Gemini, &order("Say hello."), recording);
         assert!(
             matches!(events(&steps)[0], Event::Init { session: Some(_), model: Some(model) } if model == "gemini-2.5-flash")
         );
@@ -127,22 +127,22 @@ fn a_plain_turn_is_pieces_of_one_message_and_its_cost() {
             (11, 3, 5, 0)
         );
     }
-    let steps = play(&Gemini::new(), &order("Think."), "gemini-thinking.txt");
+    let steps = play(&Gemini, &order("Think."), "gemini-thinking.txt");
     assert_eq!(answer(&steps), Some("The answer is 42."));
-    let steps = play(&Gemini::new(), &order("Again."), "gemini-resume.txt");
+    let steps = play(&Gemini, &order("Again."), "gemini-resume.txt");
     assert!(answer(&steps).is_some());
     let thought =
         r#"{"type":"result","status":"success","stats":{"total_tokens":20,"input_tokens":11,"output_tokens":5}}"#;
-    let usage = last_usage(&feed(&Gemini::new(), &order("Think."), &[thought], &exited(0, "")));
+    let usage = last_usage(&feed(&Gemini, &order("Think."), &[thought], &exited(0, "")));
     assert_eq!((usage.output_tokens, usage.reasoning_tokens), (9, 4));
 }
 
 #[test]
 fn a_tool_is_told_with_its_name_in_the_result_too_and_ends_the_message_before() {
-    insta::assert_json_snapshot!(play(&Gemini::new(), &order("Run it."), "gemini-tool-yolo.txt"));
-    let steps = play(&Gemini::new(), &order("Run it."), "gemini-tool-nonzero.txt");
+    insta::assert_json_snapshot!(play(&Gemini, &order("Run it."), "gemini-tool-yolo.txt"));
+    let steps = play(&Gemini, &order("Run it."), "gemini-tool-nonzero.txt");
     assert!(matches!(events(&steps)[2], Event::ToolResult { is_error: false, output, .. } if output == "to-stderr"));
-    let steps = play(&Gemini::new(), &order("Write."), "gemini-write-auto-edit.txt");
+    let steps = play(&Gemini, &order("Write."), "gemini-write-auto-edit.txt");
     let changed = Event::FilesChanged { paths: vec!["/home/agent/project/w.txt".to_owned()] };
     assert!(events(&steps).contains(&&changed));
     let lines = [
@@ -155,7 +155,7 @@ fn a_tool_is_told_with_its_name_in_the_result_too_and_ends_the_message_before() 
         r#"{"type":"result","status":"success"}"#,
         r#"{"type":"message","role":"assistant","content":"too late","delta":true}"#,
     ];
-    let steps = feed(&Gemini::new(), &order("Go."), &lines, &exited(0, ""));
+    let steps = feed(&Gemini, &order("Go."), &lines, &exited(0, ""));
     assert_eq!(said(&steps), "First.|Whole.|Last.|");
     assert_eq!(answer(&steps), Some("Last."));
     let unannounced = events(&steps).into_iter().find(|event| matches!(event, Event::ToolResult { .. })).unwrap();
@@ -164,36 +164,36 @@ fn a_tool_is_told_with_its_name_in_the_result_too_and_ends_the_message_before() 
 
 #[test]
 fn only_a_tool_that_is_refused_and_allowed_here_fails_the_turn() {
-    let steps = play(&Gemini::new(), &deny(&[]), "gemini-tool-default-approval.txt");
+    let steps = play(&Gemini, &deny(&[]), "gemini-tool-default-approval.txt");
     // The operator has denied it, and the model went on to an end.
     assert!(answer(&steps).is_some());
     assert_eq!(last_usage(&steps).input_tokens, 22);
     // The tool is allowed, but not with a redirection.
-    let steps = play(&Gemini::new(), &deny(&["run_shell_command"]), "gemini-allowed-redirect.txt");
+    let steps = play(&Gemini, &deny(&["run_shell_command"]), "gemini-allowed-redirect.txt");
     let (kind, message) = failure(&steps);
     assert_eq!(kind, FailureKind::Refused);
     assert!(message.starts_with("gemini refused to use run_shell_command without asking: "), "{message}");
     assert!(message.ends_with("; look at gemini's own settings and at permissions of this agent"), "{message}");
     // With everything allowed, a tool that is not there is a mistake of the model's, and it may go on from it.
-    let steps = play(&Gemini::new(), &order("Run it."), "gemini-tool-default-approval.txt");
+    let steps = play(&Gemini, &order("Run it."), "gemini-tool-default-approval.txt");
     assert!(answer(&steps).is_some());
     for (kind, failed) in [("policy_violation", true), ("file_not_found", false), ("permission_denied", false)] {
         let result = format!(
             r#"{{"type":"tool_result","tool_id":"x","status":"error","output":"no","error":{{"type":"{kind}","message":"no"}}}}"#
         );
         let lines = [&*result, r#"{"type":"result","status":"success"}"#];
-        let steps = feed(&Gemini::new(), &order("Go."), &lines, &exited(0, ""));
+        let steps = feed(&Gemini, &order("Go."), &lines, &exited(0, ""));
         assert_eq!(matches!(ending(&steps), switchboard_cli_agents::adapters::Ending::Failed(_)), failed, "{kind}");
     }
 }
 
 #[test]
 fn a_result_of_status_error_is_a_failure_although_the_exit_code_is_0() {
-    let steps = play(&Gemini::new(), &order("Cut."), "gemini-stream-cut.txt");
+    let steps = play(&Gemini, &order("Cut."), "gemini-stream-cut.txt");
     assert_eq!(failure(&steps), (FailureKind::Reported, "Model stream ended without a finish reason."));
     // Its retries say the same piece again; it cannot be taken back.
     assert_eq!(said(&steps), "Half a sentenceHalf a sentenceHalf a sentenceHalf a sentence|");
-    let steps = play(&Gemini::new(), &order("Bad."), "gemini-400.txt");
+    let steps = play(&Gemini, &order("Bad."), "gemini-400.txt");
     let (kind, message) = failure(&steps);
     assert_eq!(kind, FailureKind::Reported);
     assert!(message.contains("fake 400"), "{message}");
@@ -205,7 +205,7 @@ fn a_result_of_status_error_is_a_failure_although_the_exit_code_is_0() {
         (r#"{"type":"Error"}"#, FailureKind::Reported),
     ] {
         let result = format!(r#"{{"type":"result","status":"error","error":{error}}}"#);
-        assert_eq!(failure(&feed(&Gemini::new(), &order("Go."), &[&result], &exited(0, ""))).0, kind, "{error}");
+        assert_eq!(failure(&feed(&Gemini, &order("Go."), &[&result], &exited(0, ""))).0, kind, "{error}");
     }
 }
 
@@ -218,19 +218,19 @@ fn troubles_after_which_it_stops_and_says_success_are_failures() {
     ] {
         let error = format!(r#"{{"type":"error","severity":"{severity}","message":"{message}"}}"#);
         let lines = [&*error, r#"{"type":"result","status":"success"}"#];
-        let steps = feed(&Gemini::new(), &order("Go."), &lines, &exited(0, ""));
+        let steps = feed(&Gemini, &order("Go."), &lines, &exited(0, ""));
         assert_eq!(failure(&steps), (kind, message));
         assert_eq!(events(&steps)[0], &Event::Notice { text: message.to_owned() });
     }
     let lines = [r#"{"type":"error","severity":"warning","message":"hm"}"#, r#"{"type":"result","status":"success"}"#];
-    assert_eq!(answer(&feed(&Gemini::new(), &order("Go."), &lines, &exited(0, ""))), None);
+    assert_eq!(answer(&feed(&Gemini, &order("Go."), &lines, &exited(0, ""))), None);
 }
 
 #[test]
 fn without_a_result_the_exit_code_and_standard_error_say_why() {
     let mut resumed = order("Again.");
     resumed.session = Session::Resume("11111111-2222-3333-4444-555555555555".to_owned());
-    let gemini = Gemini::new();
+    let gemini = Gemini;
     let steps = play(&gemini, &resumed, "gemini-resume-unknown.txt");
     let (kind, message) = failure(&steps);
     assert_eq!(kind, FailureKind::UnknownSession);
@@ -240,7 +240,7 @@ fn without_a_result_the_exit_code_and_standard_error_say_why() {
     assert_eq!(kind, FailureKind::NotLoggedIn);
     assert!(message.contains("Please set an Auth method"), "{message}");
     let steps = play(&gemini, &order("Hi."), "gemini-untrusted.txt");
-    let text = "gemini does not work in a folder that nobody has trusted: run `gemini` there once and trust it";
+    let text = "gemini does not work in a folder that its user has not trusted: run `gemini` there once and trust it";
     assert_eq!(failure(&steps), (FailureKind::Reported, text));
     let steps = feed(&gemini, &order("Hi."), &[], &exited(53, "Reached max session turns"));
     assert_eq!(failure(&steps).0, FailureKind::Limit);
@@ -256,10 +256,10 @@ fn without_a_result_the_exit_code_and_standard_error_say_why() {
 #[test]
 fn a_signal_leaves_exit_0_and_no_result() {
     for recording in ["gemini-norelaunch-sigint-stream.txt", "gemini-norelaunch-sigterm-tool.txt"] {
-        let steps = play(&Gemini::new(), &order("Slow."), recording);
+        let steps = play(&Gemini, &order("Slow."), recording);
         assert_eq!(failure(&steps).0, FailureKind::NoResult, "{recording}");
     }
-    let (_, mut dialogue) = Gemini::new().start(&order("Slow.")).unwrap();
+    let (_, mut dialogue) = Gemini.start(&order("Slow.")).unwrap();
     let mut steps = Steps::default();
     dialogue.line(r#"{"type":"message","role":"assistant","content":"tick","delta":true}"#, &mut steps);
     dialogue.interrupt(&mut steps);
@@ -269,15 +269,15 @@ fn a_signal_leaves_exit_0_and_no_result() {
     assert_eq!(failure(&steps), (FailureKind::Interrupted, "gemini was stopped"));
     // A turn that went on to its end is done, whatever was sent on the way.
     for recording in ["gemini-sigint-stream.txt", "gemini-sigint-during-startup.txt"] {
-        assert!(answer(&play(&Gemini::new(), &order("Slow."), recording)).unwrap().ends_with("end"));
+        assert!(answer(&play(&Gemini, &order("Slow."), recording)).unwrap().ends_with("end"));
     }
-    let steps = play(&Gemini::new(), &order("Long."), "gemini-sigterm-tool.txt");
+    let steps = play(&Gemini, &order("Long."), "gemini-sigterm-tool.txt");
     assert_eq!(failure(&steps).0, FailureKind::NoResult);
 }
 
 #[test]
 fn an_answer_without_end_is_told_in_pieces_and_not_held() {
-    let (_, mut dialogue) = Gemini::new().start(&order("Write.")).unwrap();
+    let (_, mut dialogue) = Gemini.start(&order("Write.")).unwrap();
     let piece = "x".repeat(400 << 10);
     let line = format!(r#"{{"type":"message","role":"assistant","content":"{piece}","delta":true}}"#);
     let mut steps = Steps::default();
@@ -293,7 +293,7 @@ fn an_answer_without_end_is_told_in_pieces_and_not_held() {
 #[test]
 fn hostile_lines_are_survived() {
     survive(
-        &Gemini::new(),
+        &Gemini,
         &[
             r#"{"type":"init","session_id":"s","model":"m"}"#,
             r#"{"type":"tool_use","tool_name":"glob","tool_id":"x","parameters":{}}"#,

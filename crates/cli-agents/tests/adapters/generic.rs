@@ -3,8 +3,8 @@
 use serde_json::json;
 use switchboard_cli_agents::adapters::{
     Adapter, Approval, ApprovalPattern, Choice, ChoiceKind, Decision, Declared, Dialogue, Ending, Event, Exit,
-    FailureKind, GenericOptions, Input, Launch, Order, OrderError, Output, Permission, Permissions, Scope, Separator,
-    Session, Step, Steps, Usage,
+    FailureKind, GenericOptions, Input, Launch, Order, OrderError, Output, Permission, Permissions, Scope, Session,
+    Step, Steps, Usage,
 };
 
 use crate::replay::Recording;
@@ -101,7 +101,7 @@ fn a_prompt_is_written_and_input_closed_or_it_is_the_last_argument() {
     dashes.command.push("--".to_owned());
     assert_eq!(started(dashes, "-rf").0.args, ["--json", "--", "-rf"]);
 
-    let bare = GenericOptions { separator: Separator::Nothing, ..argument.clone() };
+    let bare = GenericOptions { input: Input::BareArgument, ..lint() };
     assert_eq!(started(bare.clone(), "go").0.args, ["--json", "go"]);
     let error = refused(bare, |order| order.prompt = "--output=/etc/passwd".to_owned());
     assert!(error.to_string().contains("begins with a dash"), "{error}");

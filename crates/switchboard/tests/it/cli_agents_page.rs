@@ -158,13 +158,13 @@ fn variables_are_those_that_are_let_through() {
 /// The programs in each of their forms, with their pages.
 fn forms() -> [(&'static str, Box<dyn Adapter>); 7] {
     [
-        (CLAUDE_CODE, Box::new(ClaudeCode::new())),
-        (CODEX, Box::new(Codex::new())),
+        (CLAUDE_CODE, Box::new(ClaudeCode)),
+        (CODEX, Box::new(Codex)),
         (GEMINI, Box::new(Acp::gemini())),
-        (GEMINI, Box::new(Gemini::new())),
+        (GEMINI, Box::new(Gemini)),
         (OPENCODE, Box::new(Acp::opencode())),
-        (OPENCODE, Box::new(Opencode::new())),
-        (CURSOR, Box::new(Cursor::new())),
+        (OPENCODE, Box::new(Opencode)),
+        (CURSOR, Box::new(Cursor)),
     ]
 }
 

@@ -20,16 +20,15 @@ use super::updates::Updates;
 use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
 use crate::adapters::event::{Decision, Event};
 use crate::adapters::json_lines::HOW_TO_GO_ON;
-use crate::adapters::order::{Order, Session};
+use crate::adapters::order::Order;
 
 /// The description of a call made without approval is truncated to this many characters.
 const LONGEST_NAME: usize = 500;
 
-/// The state of one run.
+#[derive(Default)]
 pub(super) struct AcpDialogue {
     prompt: String,
     cwd: String,
-    /// The session to resume.
     resume: Option<String>,
     /// Settings that are still to be made before the prompt.
     pending_settings: Vec<SessionSetting>,
@@ -39,7 +38,6 @@ pub(super) struct AcpDialogue {
     /// The login methods that the agent offers, for people.
     logins: Vec<String>,
     last_id: i64,
-    /// The open request.
     waiting: Waiting,
     /// Another request was answered since the session was resumed, so the agent has replayed all of its history.
     replay_is_over: bool,
@@ -49,6 +47,7 @@ pub(super) struct AcpDialogue {
 }
 
 /// The request that the agent is to answer next.
+#[derive(Default)]
 enum Waiting {
     Initialize,
     NewSession,
@@ -58,31 +57,21 @@ enum Waiting {
     ReplayBarrier,
     Prompt,
     /// The turn is over.
+    #[default]
     Nothing,
 }
 
 impl AcpDialogue {
     pub(super) fn new(order: &Order, cwd: &str, denied: Vec<&'static str>) -> Self {
-        let resume = match &order.session {
-            Session::New(_) => None,
-            Session::Resume(session) => Some(session.clone()),
-        };
-        let model = order.model.clone().map(SessionSetting::Model);
-        let effort = order.effort.clone().map(SessionSetting::Effort);
+        let resume = order.session.resumed().cloned();
         Self {
             prompt: as_message(&order.prompt),
             cwd: cwd.to_owned(),
-            pending_settings: model.into_iter().chain(effort).collect(),
-            session: String::new(),
-            settings: SessionSettings::default(),
-            logins: Vec::new(),
-            last_id: 0,
-            waiting: Waiting::Nothing,
+            pending_settings: SessionSetting::of(order),
             replay_is_over: resume.is_none(),
-            interrupted: false,
             updates: Updates::new(resume.is_some(), denied),
-            permission_requests: PermissionRequests::default(),
             resume,
+            ..Self::default()
         }
     }
 
@@ -111,8 +100,8 @@ impl AcpDialogue {
                 self.refused(errors::kind_on_resume(&error), text, steps);
             }
             (Waiting::Setting(setting), Err(error)) => {
-                let (name, value, offered) = (setting.name(), setting.value(), self.settings.offered(&setting));
-                let why = errors::describe(&error);
+                let (why, offered) = (errors::describe(&error), self.settings.offered(&setting));
+                let SessionSetting { name, value, .. } = setting;
                 let text = format!("the {name} {value} was not taken: {why}; the agent offers: {offered}");
                 self.refused(errors::kind(&error), text, steps);
             }
@@ -123,7 +112,6 @@ impl AcpDialogue {
         }
     }
 
-    /// A request of ours was refused.
     fn refused(&mut self, kind: FailureKind, text: String, steps: &mut Steps) {
         if kind != FailureKind::NotLoggedIn {
             return self.fail(kind, text, steps);
@@ -173,7 +161,6 @@ impl AcpDialogue {
         }
     }
 
-    /// The session is open.
     fn session_opened(&mut self, result: &Value, steps: &mut Steps) {
         self.settings = SessionSettings::read(result);
         self.emit_init(steps);
@@ -186,9 +173,8 @@ impl AcpDialogue {
         if !settings.is_empty() {
             self.settings = settings;
         }
-        if let SessionSetting::Model(model) = setting {
-            let (session, model) = (Some(self.session.clone()), Some(model.clone()));
-            steps.event(Event::Init { session, model });
+        if setting.is_model() {
+            steps.event(Event::Init { session: Some(self.session.clone()), model: Some(setting.value.clone()) });
         }
         self.set_next(steps);
     }
@@ -201,18 +187,18 @@ impl AcpDialogue {
     fn set_next(&mut self, steps: &mut Steps) {
         while !self.pending_settings.is_empty() {
             let setting = self.pending_settings.remove(0);
-            if self.settings.has(&setting) {
+            let Some(current) = self.settings.current(&setting) else {
+                let SessionSetting { name, value, .. } = setting;
+                let text = format!("The agent does not let its {name} be set to {value}: it is left as it is.");
+                steps.event(Event::Notice { text });
                 continue;
-            }
-            if self.settings.can(&setting) {
+            };
+            if current != Some(&setting.value) {
                 self.last_id += 1;
                 self.settings.set(&setting, &self.session, self.last_id, steps);
                 self.waiting = Waiting::Setting(setting);
                 return;
             }
-            let (name, value) = (setting.name(), setting.value());
-            let text = format!("The agent does not let its {name} be set to {value}: it is left as it is.");
-            steps.event(Event::Notice { text });
         }
         // An agent that loads a session replays its history. The protocol wants that done before the response, but
         // gemini goes on after it. All of it is sent before the response to a next request; so one is made that changes
@@ -255,7 +241,6 @@ impl AcpDialogue {
         self.fail(kind, text, steps);
     }
 
-    /// A request of the agent.
     fn request_from_agent(&mut self, id: RequestId, method: &str, params: &Value, steps: &mut Steps) {
         if method != CLIENT_METHOD_NAMES.session_request_permission {
             // Neither files nor terminals were offered to it.

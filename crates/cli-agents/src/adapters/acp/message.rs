@@ -8,13 +8,9 @@ use serde_json::Value;
 use crate::adapters::dialogue::{FailureKind, Steps};
 use crate::adapters::json::text;
 
-/// One line of an agent.
 pub(super) enum Incoming {
-    /// It wants an answer.
     Request { id: RequestId, method: String, params: Value },
-    /// A notification.
     Notification { method: String, params: Value },
-    /// It answers a request of ours.
     Answer { id: RequestId, outcome: Result<Value, Error> },
 }
 
@@ -51,17 +47,14 @@ fn read_error(mut error: Value) -> Error {
     Error::new(code.unwrap_or_default(), message).data(data)
 }
 
-/// Asks the agent something.
 pub(super) fn request(steps: &mut Steps, id: i64, method: &str, params: impl Serialize) {
     send(steps, Request { id: RequestId::Number(id), method: method.into(), params: Some(params) });
 }
 
-/// Sends a notification to the agent.
 pub(super) fn notification(steps: &mut Steps, method: &str, params: impl Serialize) {
     send(steps, Notification { method: method.into(), params: Some(params) });
 }
 
-/// Answers the agent.
 pub(super) fn answer(steps: &mut Steps, id: RequestId, outcome: Result<impl Serialize, Error>) {
     send(steps, Response::new(id, outcome));
 }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use agent_client_protocol_schema::v1::{
-    Error, PermissionOptionKind, RequestId, RequestPermissionOutcome, RequestPermissionResponse,
-    SelectedPermissionOutcome, ToolCallUpdate,
+    Error, RequestId, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome, ToolCallUpdate,
 };
 use serde_json::Value;
 
@@ -70,7 +69,6 @@ impl PermissionRequests {
         steps.event(Event::ApprovalRequired(approval));
     }
 
-    /// Answers a request.
     pub(super) fn decide(&mut self, request: &str, decision: &Decision, tools: &mut Tools, steps: &mut Steps) {
         let Some(pending) = self.open.remove(request) else {
             return;
@@ -133,14 +131,7 @@ fn choice(option: &Value) -> Option<Choice> {
     let id = option.get("optionId")?.as_str()?.to_owned();
     let label = option.get("name").and_then(Value::as_str).unwrap_or(&id).to_owned();
     let kind = option.get("kind").cloned().unwrap_or_default();
-    let kind = match serde_json::from_value(kind) {
-        Ok(PermissionOptionKind::AllowOnce) => ChoiceKind::AllowOnce,
-        Ok(PermissionOptionKind::AllowAlways) => ChoiceKind::AllowAlways,
-        Ok(PermissionOptionKind::RejectOnce) => ChoiceKind::RejectOnce,
-        Ok(PermissionOptionKind::RejectAlways) => ChoiceKind::RejectAlways,
-        _ => ChoiceKind::Other,
-    };
-    Some(Choice { id, label, kind })
+    Some(Choice { id, label, kind: serde_json::from_value(kind).unwrap_or(ChoiceKind::Other) })
 }
 
 fn select(id: RequestId, option: &str, steps: &mut Steps) {

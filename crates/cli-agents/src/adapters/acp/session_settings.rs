@@ -7,11 +7,13 @@ use serde_json::Value;
 use super::message;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::json::list;
+use crate::adapters::order::Order;
 
 /// So many offered values are named when one is not taken.
 const MOST_NAMED: usize = 20;
 
-/// The settings of a session.
+const MODEL: &str = "model";
+
 #[derive(Default)]
 pub(super) struct SessionSettings {
     selects: Vec<SelectOption>,
@@ -19,7 +21,6 @@ pub(super) struct SessionSettings {
     pub(super) mode: Option<String>,
 }
 
-/// One setting with its values.
 struct SelectOption {
     /// The agent's id of it; none for the model in the older form, which has a method of its own.
     id: Option<String>,
@@ -30,9 +31,12 @@ struct SelectOption {
 
 /// A setting that the order asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum SessionSetting {
-    Model(String),
-    Effort(String),
+pub(super) struct SessionSetting {
+    /// For people.
+    pub(super) name: &'static str,
+    /// The protocol's word for what it is about.
+    category: &'static str,
+    pub(super) value: String,
 }
 
 /// The older form, which the published crate no longer has: gemini knows only this one.
@@ -44,26 +48,17 @@ struct SetModel<'a> {
 }
 
 impl SessionSetting {
-    /// The ordered value.
-    pub(super) fn value(&self) -> &str {
-        match self {
-            Self::Model(value) | Self::Effort(value) => value,
-        }
+    /// What the order asks for, in the order in which it is set.
+    pub(super) fn of(order: &Order) -> Vec<Self> {
+        let wanted = [("model", MODEL, &order.model), ("effort", "thought_level", &order.effort)];
+        let setting = |(name, category, value): (_, _, &Option<String>)| {
+            value.clone().map(|value| Self { name, category, value })
+        };
+        wanted.into_iter().filter_map(setting).collect()
     }
 
-    /// For people.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Model(_) => "model",
-            Self::Effort(_) => "effort",
-        }
-    }
-
-    fn category(&self) -> &'static str {
-        match self {
-            Self::Model(_) => "model",
-            Self::Effort(_) => "thought_level",
-        }
+    pub(super) fn is_model(&self) -> bool {
+        self.category == MODEL
     }
 }
 
@@ -75,42 +70,35 @@ impl SessionSettings {
         if let Some(models) = result.get("models").filter(|models| models.is_object()) {
             let offered = names(models.get("availableModels"), "modelId");
             let current = string(models, "currentModelId");
-            selects.push(SelectOption { id: None, category: "model".to_owned(), current, offered });
+            selects.push(SelectOption { id: None, category: MODEL.to_owned(), current, offered });
         }
         let mode = result.pointer("/modes/currentModeId").and_then(Value::as_str).map(str::to_owned);
         Self { selects, mode }
     }
 
-    /// Whether there is anything to choose.
     pub(super) fn is_empty(&self) -> bool {
         self.selects.is_empty()
     }
 
     /// The model in use, if the agent says.
     pub(super) fn model(&self) -> Option<String> {
-        self.selects.iter().find(|select| select.category == "model")?.current.clone()
+        self.selects.iter().find(|select| select.category == MODEL)?.current.clone()
     }
 
-    /// Whether the agent offers a setting.
-    pub(super) fn can(&self, setting: &SessionSetting) -> bool {
-        self.select(setting).is_some()
+    /// The value of a setting, if the agent offers the setting and says its value.
+    pub(super) fn current(&self, setting: &SessionSetting) -> Option<Option<&String>> {
+        self.select(setting).map(|select| select.current.as_ref())
     }
 
-    /// Whether a setting already has the ordered value.
-    pub(super) fn has(&self, setting: &SessionSetting) -> bool {
-        self.select(setting).is_some_and(|select| select.current.as_deref() == Some(setting.value()))
-    }
-
-    /// Sends the request for a setting.
     pub(super) fn set(&self, setting: &SessionSetting, session: &str, id: i64, steps: &mut Steps) {
         match self.select(setting).and_then(|select| select.id.clone()) {
             Some(option) => {
-                let value = SessionConfigValueId::new(setting.value().to_owned());
+                let value = SessionConfigValueId::new(setting.value.clone());
                 let params = SetSessionConfigOptionRequest::new(session.to_owned(), option, value);
                 message::request(steps, id, AGENT_METHOD_NAMES.session_set_config_option, params);
             }
             None => {
-                let params = SetModel { session_id: session, model_id: setting.value() };
+                let params = SetModel { session_id: session, model_id: setting.value.as_str() };
                 message::request(steps, id, "session/set_model", params);
             }
         }
@@ -125,7 +113,7 @@ impl SessionSettings {
     }
 
     fn select(&self, setting: &SessionSetting) -> Option<&SelectOption> {
-        self.selects.iter().find(|select| select.category == setting.category())
+        self.selects.iter().find(|select| select.category == setting.category)
     }
 }
 

@@ -15,7 +15,6 @@ use crate::adapters::event::Event;
 /// More calls than this are not kept apart, so that an agent that never stops cannot fill the memory.
 const MOST_CALLS: usize = 10_000;
 
-/// The calls of one turn.
 #[derive(Default)]
 pub(super) struct Tools {
     /// Kinds of which none may be used.
@@ -27,7 +26,6 @@ pub(super) struct Tools {
     pending: Vec<String>,
 }
 
-/// The state of one call.
 #[derive(Default)]
 pub(super) struct Call {
     kind: ToolKind,
@@ -46,7 +44,6 @@ pub(super) struct Call {
     announced: bool,
     ended: bool,
     refused: bool,
-    /// Whether the agent requested approval of it.
     asked: bool,
 }
 
@@ -60,7 +57,6 @@ impl Tools {
         self.breach.take()
     }
 
-    /// An update about a call.
     pub(super) fn update(&mut self, update: ToolCallUpdate, steps: &mut Steps) {
         let id = update.tool_call_id.to_string();
         self.announce_pending(Some(&id), steps);
@@ -94,7 +90,6 @@ impl Tools {
         Some(call)
     }
 
-    /// The permission for a call was refused.
     pub(super) fn refused(&mut self, id: &str) {
         if let Some(call) = self.calls.get_mut(id) {
             call.refused = true;
@@ -169,7 +164,6 @@ impl Call {
         shown
     }
 
-    /// What would be done, for people.
     pub(super) fn prompt(&self) -> String {
         match self.kind {
             ToolKind::Execute => match self.command() {

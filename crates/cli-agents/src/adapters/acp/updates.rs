@@ -12,7 +12,7 @@ use crate::adapters::event::Event;
 use crate::adapters::json::text;
 use crate::adapters::messages::Messages;
 
-/// The updates of one turn.
+#[derive(Default)]
 pub(super) struct Updates {
     pub(super) messages: Messages,
     pub(super) tools: Tools,

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::{Event, Scope, Usage};
 
-/// The usage of one run.
 #[derive(Default)]
 pub(super) struct UsageCounter {
     usage: Usage,

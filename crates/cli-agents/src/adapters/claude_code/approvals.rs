@@ -23,7 +23,7 @@ const REFUSED: &str = "This was refused. Do not try it again in another way.";
 const ASK_USER: &str = "AskUserQuestion";
 
 /// The open approval requests, and the refused calls.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Approvals {
     cwd: PathBuf,
     open: Vec<PendingApproval>,
@@ -47,7 +47,7 @@ struct RefusedCall {
 
 impl Approvals {
     pub(super) fn new(cwd: &Path) -> Self {
-        Self { cwd: cwd.to_owned(), open: Vec::new(), refused: Vec::new() }
+        Self { cwd: cwd.to_owned(), ..Self::default() }
     }
 
     /// A line of type `control_request`. All that we do not know is answered with an error, or the program would wait.
@@ -118,7 +118,6 @@ impl Approvals {
         steps.write(json!({"type": "control_response", "response": response}).to_string());
     }
 
-    /// A call was refused; a result will list it.
     pub(super) fn refused(&mut self, call: String, tool: String) {
         self.refused.push(RefusedCall { call, tool });
     }

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::adapters::json::{list, text};
 
-/// The state of background tasks.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     /// Whether any task runs in the background.
@@ -39,7 +38,6 @@ impl Background {
         }
     }
 
-    /// There is a result.
     pub(super) fn result_received(&mut self) {
         self.due = false;
     }

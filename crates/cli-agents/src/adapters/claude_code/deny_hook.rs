@@ -24,17 +24,7 @@ pub(super) struct DenyHook {
     permissions: Permissions,
 }
 
-/// The program's response to the hook's registration.
-pub(super) enum HookReply {
-    /// It accepts the hook.
-    Taken,
-    /// It rejects the hook, for this reason.
-    Refused(String),
-}
-
-/// The answer to a callback.
 pub(super) struct HookAnswer {
-    /// What to write.
     pub(super) line: String,
     /// The call and the tool, if it was refused.
     pub(super) refused: Option<(String, String)>,
@@ -54,12 +44,13 @@ impl DenyHook {
         json!({"type": "control_request", "request_id": NAME, "request": request}).to_string()
     }
 
-    /// The response to that request in a line of type `control_response`; none if it answers another.
-    pub(super) fn reply(&self, line: &Value) -> Option<HookReply> {
+    /// The response to that request in a line of type `control_response`: accepted, or why not. None if it answers
+    /// another.
+    pub(super) fn reply(&self, line: &Value) -> Option<Result<(), String>> {
         let response = line.get("response").filter(|response| text(response, "request_id") == NAME)?;
         Some(match text(response, "subtype") {
-            "success" => HookReply::Taken,
-            _ => HookReply::Refused(text(response, "error").to_owned()),
+            "success" => Ok(()),
+            _ => Err(text(response, "error").to_owned()),
         })
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::approvals::Approvals;
 use super::background::Background;
-use super::deny_hook::{DenyHook, HookReply};
+use super::deny_hook::DenyHook;
 use super::message_stream::MessageStream;
 use super::outcome::{self, ResultContext};
 use super::tools::Calls;
@@ -17,11 +17,9 @@ use crate::adapters::order::Order;
 use crate::adapters::permissions::Permissions;
 use crate::adapters::truncate::cut;
 
-/// The longest notice.
 const LONGEST_NOTICE: usize = 500;
 
-/// The state of one run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ClaudeDialogue {
     /// Until it is written.
     prompt: Option<String>,
@@ -51,20 +49,11 @@ impl ClaudeDialogue {
             prompt: Some(prompt),
             deny_hook: DenyHook::new(&order.permissions),
             permissions: order.permissions.clone(),
-            messages: MessageStream::default(),
-            calls: Calls::default(),
             approvals: Approvals::new(&order.cwd),
-            background: Background::default(),
-            usage: Usage::default(),
-            error: String::new(),
-            auth_failures: AuthFailures::default(),
-            result: None,
-            interrupted: false,
-            finished: false,
+            ..Self::default()
         }
     }
 
-    /// Writes the prompt, once.
     fn write_prompt(&mut self, steps: &mut Steps) {
         let Some(prompt) = self.prompt.take() else {
             return;
@@ -75,8 +64,8 @@ impl ClaudeDialogue {
 
     fn reply(&mut self, line: &Value, steps: &mut Steps) {
         match self.deny_hook.as_ref().and_then(|hook| hook.reply(line)) {
-            Some(HookReply::Taken) => self.write_prompt(steps),
-            Some(HookReply::Refused(why)) => self.finish(Ending::Failed(outcome::unruled(&why)), steps),
+            Some(Ok(())) => self.write_prompt(steps),
+            Some(Err(why)) => self.finish(Ending::Failed(outcome::unruled(&why)), steps),
             None => {}
         }
     }
@@ -225,10 +214,7 @@ impl ClaudeDialogue {
 
     fn finish(&mut self, ending: Ending, steps: &mut Steps) {
         self.finished = true;
-        match ending {
-            Ending::Done { answer } => steps.done(answer),
-            Ending::Failed(failure) => steps.fail(failure.kind, failure.message),
-        }
+        steps.finish(ending);
     }
 }
 

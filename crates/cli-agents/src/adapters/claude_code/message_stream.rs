@@ -9,7 +9,6 @@ use crate::adapters::event::Event;
 /// The longest text that is compared with a second attempt at it.
 const LONGEST_COMPARED: usize = 1 << 20;
 
-/// The state of the current message.
 #[derive(Debug, Default)]
 pub(super) struct MessageStream {
     /// The message that was begun last.
@@ -29,7 +28,6 @@ pub(super) struct MessageStream {
 }
 
 impl MessageStream {
-    /// A streamed message begins.
     pub(super) fn begin(&mut self, message: &str, steps: &mut Steps) {
         if self.abandoned.is_none() {
             self.end(steps);
@@ -37,19 +35,16 @@ impl MessageStream {
         self.enter(message);
     }
 
-    /// A delta of text.
     pub(super) fn text_delta(&mut self, text: &str, steps: &mut Steps) {
         self.text_in_pieces = true;
         self.push(text, steps);
     }
 
-    /// A delta of reasoning.
     pub(super) fn reasoning_delta(&mut self, text: &str, steps: &mut Steps) {
         self.thoughts_in_pieces = true;
         emit_reasoning(text, steps);
     }
 
-    /// A whole text.
     pub(super) fn whole_text(&mut self, message: &str, text: &str, steps: &mut Steps) {
         self.turn_to(message, steps);
         if !self.text_in_pieces {
@@ -57,7 +52,6 @@ impl MessageStream {
         }
     }
 
-    /// A whole block of reasoning.
     pub(super) fn whole_reasoning(&mut self, message: &str, text: &str, steps: &mut Steps) {
         self.turn_to(message, steps);
         if !self.thoughts_in_pieces {
@@ -73,7 +67,6 @@ impl MessageStream {
         }
     }
 
-    /// The message is complete.
     pub(super) fn end(&mut self, steps: &mut Steps) {
         let repeated = std::mem::take(&mut self.repeated);
         if let Some(abandoned) = self.abandoned.take()

@@ -18,22 +18,17 @@ use crate::adapters::truncate::cut;
 /// Begins what it says of a conversation that it does not have.
 const UNKNOWN_SESSION: &str = "No conversation found with session ID";
 
-/// The longest reason that is passed on.
 const LONGEST_REASON: usize = 2000;
 
 /// The state of the run that a result is judged by.
 pub(super) struct ResultContext<'a> {
-    /// The decisions of the approver.
     pub(super) approvals: &'a Approvals,
-    /// The rules of the operator.
     pub(super) permissions: &'a Permissions,
     /// The program's name for its last error.
     pub(super) error: &'a str,
-    /// Whether the turn was cancelled.
     pub(super) interrupted: bool,
 }
 
-/// The ending of a turn with a result.
 pub(super) fn of_result(result: &Value, context: &ResultContext<'_>) -> Ending {
     let is_error = result.get("is_error").and_then(Value::as_bool).unwrap_or_default();
     if is_error || text(result, "subtype") != "success" {
@@ -50,7 +45,7 @@ pub(super) fn of_result(result: &Value, context: &ResultContext<'_>) -> Ending {
         .collect();
     if !undecided.is_empty() {
         let message = format!(
-            "refused without anybody being asked: {}; look at claude's own settings and at permissions of this agent",
+            "refused without a question to the caller: {}; look at claude's own settings and at permissions of this agent",
             undecided.join("; ")
         );
         return Ending::Failed(failed(FailureKind::Refused, &message));
@@ -95,7 +90,6 @@ pub(super) fn rejected(why: &str) -> Failure {
     failed(FailureKind::NotLoggedIn, &format!("the model's service rejected the credentials twice: {why}: {LOGIN}"))
 }
 
-/// The failure of a cancelled turn.
 pub(super) fn stopped() -> Failure {
     failed(FailureKind::Interrupted, "stopped, as it was told to")
 }

@@ -34,7 +34,6 @@ const STARTS_AGENTS: [&str; 2] = ["Task", "Agent"];
 /// The tool that runs commands.
 pub(super) const SHELL: &str = "Bash";
 
-/// What to do about a call.
 pub(super) fn permission(permissions: &Permissions, tool: &str, input: &Value) -> Permission {
     if STARTS_AGENTS.contains(&tool) {
         return permissions.of_any(&STARTS_AGENTS);
@@ -45,7 +44,6 @@ pub(super) fn permission(permissions: &Permissions, tool: &str, input: &Value) -
     permissions.of_call(&[tool], command.filter(|_| tool == SHELL && in_sandbox))
 }
 
-/// Calls that were not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: HashMap<String, Call>,
@@ -105,7 +103,6 @@ fn output(content: &Value) -> String {
     }
 }
 
-/// A call, for people.
 pub(super) fn describe(tool: &str, input: &Value, cwd: &Path) -> String {
     let subject = SUBJECTS.iter().find_map(|(member, place)| {
         let subject = text(input, member);

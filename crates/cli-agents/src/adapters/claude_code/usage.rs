@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::adapters::event::{Scope, Usage};
 use crate::adapters::json::number;
 
-/// Adds the usage of a result to that of the run.
 pub(super) fn add(usage: &mut Usage, result: &Value) {
     let models = |member| result.get(member).and_then(Value::as_object);
     if let Some(models) = models("model_usage_since_last_result") {

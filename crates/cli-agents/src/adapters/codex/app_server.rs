@@ -35,6 +35,7 @@ const MOST_PENDING_APPROVALS: usize = 100;
 /// Notifications that may be large and are not needed: other ones carry the same, or the whole later.
 const UNWANTED: [&str; 3] = ["turn/diff/updated", "item/commandExecution/outputDelta", "item/fileChange/outputDelta"];
 
+#[derive(Default)]
 pub(super) struct AppServer {
     prompt: String,
     effort: Option<String>,
@@ -43,9 +44,7 @@ pub(super) struct AppServer {
     read_only: bool,
     thread_request: ThreadRequest,
     stage: Stage,
-    /// The thread's id, once it is known.
     thread: String,
-    /// The turn's id, once it is known.
     turn: Option<String>,
     items: Items,
     auth_failures: AuthFailures,
@@ -54,15 +53,12 @@ pub(super) struct AppServer {
     interrupted: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Stage {
-    /// `initialize` was sent.
+    #[default]
     Initializing,
-    /// `config/read` was sent.
     ReadingConfig,
-    /// The thread request was sent.
     OpeningThread,
-    /// The turn was started.
     Running,
     Finished,
 }
@@ -75,13 +71,7 @@ impl AppServer {
             permissions: order.permissions.clone(),
             read_only: super::read_only(&order.permissions),
             thread_request: ThreadRequest::new(order),
-            stage: Stage::Initializing,
-            thread: String::new(),
-            turn: None,
-            items: Items::default(),
-            auth_failures: AuthFailures::default(),
-            pending_approvals: BTreeMap::new(),
-            interrupted: false,
+            ..Self::default()
         }
     }
 

@@ -8,12 +8,12 @@ use crate::adapters::auth_failures::AuthFailures;
 use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::Event;
 use crate::adapters::json::text;
-use crate::adapters::order::{Order, Session};
+use crate::adapters::order::Order;
 
+#[derive(Default)]
 pub(super) struct Exec {
     prompt: String,
     model: Option<String>,
-    /// The session to resume.
     resumed: Option<String>,
     items: Items,
     auth_failures: AuthFailures,
@@ -27,15 +27,8 @@ impl Exec {
         Self {
             prompt: order.prompt.clone(),
             model: order.model.clone(),
-            resumed: match &order.session {
-                Session::New(_) => None,
-                Session::Resume(id) => Some(id.clone()),
-            },
-            items: Items::default(),
-            auth_failures: AuthFailures::default(),
-            has_begun: false,
-            interrupted: false,
-            finished: false,
+            resumed: order.session.resumed().cloned(),
+            ..Self::default()
         }
     }
 

@@ -68,7 +68,6 @@ pub(super) fn at_exit(exit: &Exit, has_begun: bool) -> Failure {
     }
 }
 
-/// A turn that was stopped.
 pub(super) fn interrupted() -> Failure {
     Failure { kind: FailureKind::Interrupted, message: "the turn was stopped".to_owned() }
 }

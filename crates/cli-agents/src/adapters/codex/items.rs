@@ -13,22 +13,19 @@ use super::failure;
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::{Event, Scope, Usage};
 use crate::adapters::json::text;
+use crate::adapters::messages::Messages;
 
 /// So many items are remembered at once. No honest turn comes near it.
 const MOST: usize = 1000;
 
-/// The items of a turn.
 #[derive(Default)]
 pub(super) struct Items {
     /// Calls that have begun and not ended, by item.
     calls: BTreeMap<String, Call>,
     /// Messages and reasoning that were streamed and must not be repeated as a whole.
     streamed: BTreeSet<String>,
-    /// The message that was streamed in part and has not ended.
-    open_message: Option<String>,
-    /// The last whole message.
+    messages: Messages,
     answer: Option<String>,
-    /// The last plan.
     plan: String,
 }
 
@@ -56,7 +53,6 @@ impl Items {
         Some(call)
     }
 
-    /// Approval of these calls was requested.
     pub(super) fn mark_asked(&mut self, ids: &[String]) {
         for id in ids {
             if let Some(call) = self.calls.get_mut(id) {
@@ -100,19 +96,12 @@ impl Items {
         Some(call)
     }
 
-    /// A chunk of a message.
     pub(super) fn message_delta(&mut self, id: &str, piece: &str, steps: &mut Steps) {
-        if piece.is_empty() || !self.streams(id) {
-            return;
+        if !piece.is_empty() && self.streams(id) {
+            self.messages.push_of(Some(id), piece.to_owned(), steps);
         }
-        if self.open_message.as_deref() != Some(id) {
-            self.end_message(steps);
-            self.open_message = Some(id.to_owned());
-        }
-        steps.event(Event::Text { text: piece.to_owned() });
     }
 
-    /// A chunk of reasoning.
     pub(super) fn reasoning_delta(&mut self, id: &str, piece: &str, steps: &mut Steps) {
         if !piece.is_empty() && self.streams(id) {
             steps.event(Event::Reasoning { text: piece.to_owned() });
@@ -137,29 +126,26 @@ impl Items {
         }
     }
 
-    /// A call that has begun.
     pub(super) fn call(&self, id: &str) -> Option<&Call> {
         self.calls.get(id)
     }
 
-    /// All calls that have begun and not ended, with their ids.
     pub(super) fn calls(&self) -> impl Iterator<Item = (&String, &Call)> {
         self.calls.iter()
     }
 
     /// The turn has ended: the last message is its answer.
     pub(super) fn end(&mut self, steps: &mut Steps) -> Option<String> {
-        self.end_message(steps);
+        self.messages.end(steps);
         self.answer.take()
     }
 
     fn message(&mut self, id: &str, whole: &str, steps: &mut Steps) {
-        if !self.streamed.remove(id) && !whole.is_empty() {
-            self.end_message(steps);
-            self.open_message = Some(id.to_owned());
-            steps.event(Event::Text { text: whole.to_owned() });
+        if !self.streamed.remove(id) {
+            self.messages.end(steps);
+            self.messages.push(whole.to_owned(), steps);
         }
-        self.end_message(steps);
+        self.messages.end(steps);
         self.answer = Some(whole.to_owned());
     }
 
@@ -175,12 +161,6 @@ impl Items {
         let whole = ["text", "summary", "content"].into_iter().map(parts).find(|text| !text.is_empty());
         if let Some(text) = whole {
             steps.event(Event::Reasoning { text });
-        }
-    }
-
-    fn end_message(&mut self, steps: &mut Steps) {
-        if self.open_message.take().is_some() {
-            steps.event(Event::TextEnd);
         }
     }
 

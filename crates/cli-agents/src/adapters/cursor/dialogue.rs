@@ -14,6 +14,7 @@ use crate::adapters::permissions::Permission;
 const NOT_LOGGED_IN: [&str; 5] =
     ["not logged in", "not authenticated", "authentication required", "agent login", "cursor_api_key"];
 
+#[derive(Default)]
 pub(super) struct CursorDialogue {
     /// Whether it was started read-only, so that its refusals are the operator's.
     only_reads: bool,
@@ -24,8 +25,7 @@ pub(super) struct CursorDialogue {
 
 impl CursorDialogue {
     pub(super) fn new(order: &Order) -> Self {
-        let only_reads = order.permissions.default == Permission::Deny;
-        Self { only_reads, refusal: None, interrupted: false, finished: false }
+        Self { only_reads: order.permissions.default == Permission::Deny, ..Self::default() }
     }
 
     fn tool_call(&mut self, event: &Value, steps: &mut Steps) {

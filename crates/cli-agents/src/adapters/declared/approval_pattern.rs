@@ -11,8 +11,8 @@ const MOST_PATTERN_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct ApprovalPattern {
     pattern: Regex,
-    yes: String,
-    no: String,
+    pub(crate) yes: String,
+    pub(crate) no: String,
 }
 
 impl ApprovalPattern {
@@ -46,13 +46,5 @@ impl ApprovalPattern {
 
     pub(crate) fn fits(&self, line: &str) -> bool {
         self.pattern.is_match(line)
-    }
-
-    pub(crate) fn yes(&self) -> &str {
-        &self.yes
-    }
-
-    pub(crate) fn no(&self) -> &str {
-        &self.no
     }
 }

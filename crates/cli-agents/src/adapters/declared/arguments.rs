@@ -8,7 +8,6 @@ use crate::adapters::declared::run_flags::run_prompt;
 use crate::adapters::declared::section::Section;
 use crate::adapters::order::{Order, OrderError};
 
-/// Arguments with placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arguments {
     groups: Vec<Group>,
@@ -32,12 +31,8 @@ impl Arguments {
     pub(crate) fn read(section: &mut Section<'_, '_>, programs: &[String]) -> Self {
         const RIGHT: &str =
             r#"write a list of texts; a flag and its value that go together as a list: [--model, "{model}"]"#;
-        let Some(value) = section.value("args") else {
-            if section.is_mapping() {
-                section.refuse("args", "is missing", RIGHT);
-            }
-            return Self::default();
-        };
+        section.require("args", RIGHT);
+        let Some(value) = section.value("args") else { return Self::default() };
         let Some(list) = value.as_array() else {
             section.refuse("args", "is not a list", RIGHT);
             return Self::default();
@@ -61,12 +56,10 @@ impl Arguments {
         arguments
     }
 
-    /// How often a value is used.
     pub(crate) fn uses(&self, placeholder: Placeholder) -> usize {
         self.all().filter(|argument| argument.holds(placeholder)).count()
     }
 
-    /// The arguments of a turn.
     pub(crate) fn fill(&self, order: &Order, added: &[String]) -> Result<Vec<String>, OrderError> {
         let mut filled = Vec::new();
         for (index, group) in self.groups.iter().enumerate() {

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::adapters::declared::path::Path;
 use crate::adapters::declared::section::Section;
 
-/// A test of the value at one path of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Condition {
     path: Path,

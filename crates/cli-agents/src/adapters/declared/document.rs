@@ -36,15 +36,11 @@ fn declared(section: &mut Section<'_, '_>) -> Declared {
     let binary = binary(section, &title);
     let variables = section.variable_names("variables");
     let env = section.variables("env");
-    if !section.has("start") && section.is_mapping() {
-        section.refuse("start", "is missing", r#"write how it is started, such as { args: ["--message={prompt}"] }"#);
-    }
+    section.require("start", r#"write how it is started, such as { args: ["--message={prompt}"] }"#);
     let start = section.section("start", |section| turn(section, &binary.names)).unwrap_or_default();
     let resume = section.section("resume", |section| turn(section, &binary.names));
     // It has no default: a file that was cut off must not be taken for one about a program that speaks text.
-    if !section.has("output") && section.is_mapping() {
-        section.refuse("output", "is missing", "write text or jsonl");
-    }
+    section.require("output", "write text or jsonl");
     let is_text = section.choice("output", &[("text", true), ("jsonl", false)]).unwrap_or(true);
     let output = if is_text { text_output(section) } else { jsonl_output(section) };
     let rules = rules(section, is_text);
@@ -73,9 +69,7 @@ fn name(section: &mut Section<'_, '_>) -> String {
 
 fn binary(section: &mut Section<'_, '_>, title: &str) -> Binary {
     const RIGHT: &str = "write the names of the program, such as { names: [aider] }";
-    if !section.has("binary") && section.is_mapping() {
-        section.refuse("binary", "is missing", RIGHT);
-    }
+    section.require("binary", RIGHT);
     let install = format!("install {title} and put it on the path");
     let login = format!("log in as {title} asks you to");
     let read = |section: &mut Section<'_, '_>| {
@@ -93,15 +87,7 @@ fn binary(section: &mut Section<'_, '_>, title: &str) -> Binary {
             refuses_root: section.flag("refusesRoot").unwrap_or_default(),
         }
     };
-    section.section("binary", read).unwrap_or_else(|| Binary {
-        names: Vec::new(),
-        version_args: Vec::new(),
-        tested: Vec::new(),
-        install: String::new(),
-        login: String::new(),
-        login_signs: Vec::new(),
-        refuses_root: false,
-    })
+    section.section("binary", read).unwrap_or_default()
 }
 
 fn turn(section: &mut Section<'_, '_>, programs: &[String]) -> Turn {
@@ -163,7 +149,7 @@ fn success(section: &mut Section<'_, '_>, is_text: bool, rules: &[Rule]) -> Succ
     let chosen = section.choice("success", &[("result", Success::Result), ("exit", Success::Exit)]);
     let default = if is_text { Success::Exit } else { Success::Result };
     let success = chosen.unwrap_or(default);
-    let told = rules.iter().any(|rule| rule.has_event(|template| matches!(template, EventTemplate::Done { .. })));
+    let told = rules.iter().any(|rule| rule.has_event(|template| matches!(template, EventTemplate::Done(_))));
     match (is_text, success) {
         (true, Success::Result) => {
             section.refuse("success", "is result, and plain text has none", "write exit, or set output: jsonl");
@@ -188,7 +174,7 @@ fn check_resume(section: &mut Section<'_, '_>, start: &Turn, resume: Option<&Tur
         let right = r#"write where its name goes, such as ["--resume={session}"]"#;
         section.refuse("resume.args", "do not say which conversation", right);
     }
-    let names = |template: &EventTemplate| matches!(template, EventTemplate::Init { session: Some(_), .. });
+    let names = |template: &EventTemplate| matches!(template, EventTemplate::Init(fields) if fields.has("session"));
     let named = rules.iter().any(|rule| rule.has_event(names));
     if !named && start.arguments.uses(Placeholder::Session) == 0 {
         let right =

@@ -14,10 +14,7 @@ pub struct DeclaredError {
 
 impl DeclaredError {
     fn lines(&self) -> String {
-        let line = |problem: &FieldError| match problem.field.is_empty() {
-            true => format!("{}: {}: {}", self.file, problem.wrong, problem.right),
-            false => format!("{}: {problem}", self.file),
-        };
-        self.problems.iter().map(line).collect::<Vec<_>>().join("\n")
+        let lines: Vec<String> = self.problems.iter().map(|problem| format!("{}: {problem}", self.file)).collect();
+        lines.join("\n")
     }
 }

@@ -23,8 +23,6 @@ pub struct GenericOptions {
     pub command: Vec<String>,
     /// How it gets the prompt.
     pub input: Input,
-    /// What stands before a prompt that is an argument.
-    pub separator: Separator,
     /// What it writes, and how it asks.
     pub output: Output,
 }
@@ -36,18 +34,11 @@ pub enum Input {
     /// one line, or one JSON line of a program that asks with events.
     #[default]
     Stdin,
-    /// As its last argument.
+    /// As its last argument, behind `--`, so that no prompt can be taken for an option. It is not doubled if the command
+    /// ends in it.
     Argument,
-}
-
-/// What stands before a prompt that is an argument.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Separator {
-    /// `--`, so that no prompt can be taken for an option. It is not doubled if the command ends in it.
-    #[default]
-    Dashes,
-    /// Nothing, for programs that do not know `--`. Prompts that begin with a dash are refused.
-    Nothing,
+    /// As its last argument, for programs that do not know `--`. Prompts that begin with a dash are refused.
+    BareArgument,
 }
 
 impl Declared {
@@ -81,7 +72,8 @@ impl Declared {
         declared.start = Turn {
             arguments: match options.input {
                 Input::Stdin => Arguments::fixed(arguments),
-                Input::Argument => Arguments::before_prompt(arguments, options.separator == Separator::Dashes),
+                Input::Argument => Arguments::before_prompt(arguments, true),
+                Input::BareArgument => Arguments::before_prompt(arguments, false),
             },
             prompt_is_input: options.input == Input::Stdin,
         };
@@ -96,7 +88,7 @@ impl Declared {
 /// What is wrong with `command`.
 pub fn check_command(command: &[String], input: Input) -> Result<(), FieldError> {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
-    if input == Input::Argument && run_prompt(&words, "") {
+    if input != Input::Stdin && run_prompt(&words, "") {
         let wrong = "would let the program run what a caller writes";
         return Err(FieldError::new("command", wrong, "name the script that is run, which gets the prompt"));
     }

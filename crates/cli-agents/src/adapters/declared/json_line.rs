@@ -32,6 +32,12 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     }
 }
 
+/// Values as text, each on a line of its own.
+pub(crate) fn joined_text(values: &[&Value]) -> Option<String> {
+    let texts: Vec<String> = values.iter().filter_map(|value| text(value)).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
 /// A count, which some programs write as a fraction or a text.
 pub(crate) fn count(value: &Value) -> Option<u64> {
     match value {

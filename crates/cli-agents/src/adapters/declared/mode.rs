@@ -52,7 +52,6 @@ impl Modes {
         Self { allow: Some(Mode::default()), ask: Some(Mode::default()), deny: None, lists: false }
     }
 
-    /// What is added for these permissions.
     pub(crate) fn of(&self, permissions: &Permissions, title: &str) -> Result<&Mode, FieldError> {
         let lists = permissions.lists();
         if let Some((key, _)) = lists.into_iter().find(|(_, rules)| !self.lists && !rules.is_empty()) {

@@ -9,7 +9,6 @@ const MOST: usize = 1_000;
 /// The name of a tool that the program leaves out.
 const UNNAMED: &str = "tool";
 
-/// The calls of one run that have no result yet.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCalls {
     calls: VecDeque<Call>,

@@ -13,7 +13,6 @@ pub(crate) struct Path(Vec<Vec<Step>>);
 enum Step {
     /// A member, or an index of a list.
     Into(String),
-    /// All items of a list.
     All,
 }
 
@@ -47,15 +46,9 @@ impl Path {
         all.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
     }
 
-    /// The first value there.
-    pub(crate) fn first<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        self.find(value).into_iter().next()
-    }
-
-    /// The values there as text, each on a line of its own.
+    /// The values there as text.
     pub(crate) fn text(&self, value: &Value) -> Option<String> {
-        let texts: Vec<String> = self.find(value).into_iter().filter_map(json_line::text).collect();
-        (!texts.is_empty()).then(|| texts.join("\n"))
+        json_line::joined_text(&self.find(value))
     }
 }
 

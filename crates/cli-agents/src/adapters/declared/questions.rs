@@ -3,25 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::adapters::declared::json_line;
-use crate::adapters::declared::path::Path;
-use crate::adapters::declared::section::Section;
+use crate::adapters::declared::rule::Fields;
 use crate::adapters::declared::text_lines::PROMPT_TOOL;
 use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision};
 
 /// The most open questions; a program with more has lost count.
-pub(crate) const MOST_QUESTIONS: usize = 100;
+const MOST_QUESTIONS: usize = 100;
 
-/// The paths of a question's fields.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ApprovalPaths {
-    request: Option<Path>,
-    tool: Option<Path>,
-    input: Option<Path>,
-    prompt: Option<Path>,
-    choices: Option<Path>,
-}
-
-/// The questions without an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: Vec<PendingQuestion>,
@@ -36,35 +24,21 @@ struct PendingQuestion {
     choices: Vec<String>,
 }
 
-impl ApprovalPaths {
-    pub(crate) fn read(section: &mut Section<'_, '_>) -> Self {
-        Self {
-            request: section.path("request"),
-            tool: section.path("tool"),
-            input: section.path("input"),
-            prompt: section.path("prompt"),
-            choices: section.path("choices"),
-        }
-    }
-
-    /// The question in a line, and its id as the program spelled it; `number` identifies one without an id.
-    pub(crate) fn of(&self, line: &Value, number: u64) -> (Approval, Value) {
-        let at = |path: &Option<Path>| path.as_ref().and_then(|path| path.first(line)).cloned();
-        let text = |path: &Option<Path>| at(path).as_ref().and_then(json_line::text);
-        let tool = text(&self.tool).unwrap_or_else(|| PROMPT_TOOL.to_owned());
-        let spelled = at(&self.request).unwrap_or_else(|| json!(number.to_string()));
-        let choices = at(&self.choices).unwrap_or_default();
-        let approval = Approval {
-            request: json_line::text(&spelled).unwrap_or_default(),
-            prompt: text(&self.prompt).unwrap_or_else(|| format!("Use {tool}")),
-            tool,
-            input: at(&self.input).unwrap_or_else(|| json!({})),
-            choices: choices.as_array().into_iter().flatten().filter_map(choice).collect(),
-            no_plain_yes: false,
-            takes_reason: true,
-        };
-        (approval, spelled)
-    }
+/// The question in a line, and its id as the program spelled it; `number` identifies one without an id.
+fn question(fields: &Fields, line: &Value, number: u64) -> (Approval, Value) {
+    let tool = fields.text("tool", line).unwrap_or_else(|| PROMPT_TOOL.to_owned());
+    let spelled = fields.first("request", line).unwrap_or_else(|| json!(number.to_string()));
+    let choices = fields.first("choices", line).unwrap_or_default();
+    let approval = Approval {
+        request: json_line::text(&spelled).unwrap_or_default(),
+        prompt: fields.text("prompt", line).unwrap_or_else(|| format!("Use {tool}")),
+        tool,
+        input: fields.first("input", line).unwrap_or_else(|| json!({})),
+        choices: choices.as_array().into_iter().flatten().filter_map(choice).collect(),
+        no_plain_yes: false,
+        takes_reason: true,
+    };
+    (approval, spelled)
 }
 
 fn choice(offered: &Value) -> Option<Choice> {
@@ -76,23 +50,19 @@ fn choice(offered: &Value) -> Option<Choice> {
 }
 
 impl Questions {
-    /// The number of the next question.
-    pub(crate) fn next(&self) -> u64 {
-        self.asked + 1
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.open.len() == MOST_QUESTIONS
-    }
-
-    pub(crate) fn has(&self, request: &str) -> bool {
-        self.open.iter().any(|question| question.request == request)
-    }
-
-    pub(crate) fn open(&mut self, approval: &Approval, spelled: Value) {
+    /// Reads a question. None if it is open already; else the error says that there are too many.
+    pub(crate) fn open(&mut self, fields: &Fields, line: &Value) -> Option<Result<Approval, String>> {
+        let (approval, spelled) = question(fields, line, self.asked + 1);
+        if self.open.iter().any(|question| question.request == approval.request) {
+            return None;
+        }
+        if self.open.len() == MOST_QUESTIONS {
+            return Some(Err(format!("has more than {MOST_QUESTIONS} questions open")));
+        }
         self.asked += 1;
         let choices = approval.choices.iter().map(|choice| choice.id.clone()).collect();
         self.open.push(PendingQuestion { request: approval.request.clone(), spelled, choices });
+        Some(Ok(approval))
     }
 
     /// Closes a question; returns whether it was open.

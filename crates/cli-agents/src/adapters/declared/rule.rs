@@ -1,8 +1,10 @@
 //! The mapping of a declared program's lines to events.
 
+use serde_json::Value;
+
 use crate::adapters::declared::condition::Condition;
+use crate::adapters::declared::json_line;
 use crate::adapters::declared::path::Path;
-use crate::adapters::declared::questions::ApprovalPaths;
 use crate::adapters::declared::section::Section;
 use crate::adapters::dialogue::FailureKind;
 use crate::adapters::event::Scope;
@@ -17,44 +19,28 @@ pub(crate) struct Rule {
 /// An event, with the paths of its fields in the line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EventTemplate {
-    Init {
-        session: Option<Path>,
-        model: Option<Path>,
-    },
+    Init(Fields),
     Reasoning(Path),
     /// A part of a message.
     Text(Path),
-    /// A whole message.
     Message(Path),
-    /// The message is complete.
     TextEnd,
-    ToolUse {
-        id: Option<Path>,
-        tool: Option<Path>,
-        input: Option<Path>,
-    },
-    ToolResult {
-        id: Option<Path>,
-        tool: Option<Path>,
-        output: Option<Path>,
-        is_error: IsError,
-    },
-    Approval(ApprovalPaths),
-    /// A request is withdrawn.
+    ToolUse(Fields),
+    ToolResult(Fields, IsError),
+    Approval(Fields),
     ApprovalWithdrawn(Path),
     FilesChanged(Path),
     Notice(Path),
     /// Rules for each item of a list.
     Each(Path, Vec<Rule>),
-    Usage(UsagePaths),
-    Done {
-        answer: Option<Path>,
-    },
-    Error {
-        kind: FailureKind,
-        message: Option<Path>,
-    },
+    Usage(Fields, Scope),
+    Done(Fields),
+    Error(Fields, FailureKind),
 }
+
+/// The paths of an event's fields, by their names in declarations.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fields(Vec<(&'static str, Path)>);
 
 /// How a rule decides whether a tool has failed.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,19 +50,30 @@ pub(crate) enum IsError {
     At(Path),
 }
 
-/// The paths of the fields of a usage.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct UsagePaths {
-    pub(crate) scope: Scope,
-    pub(crate) input_tokens: Option<Path>,
-    pub(crate) cached_tokens: Option<Path>,
-    pub(crate) output_tokens: Option<Path>,
-    pub(crate) reasoning_tokens: Option<Path>,
-    pub(crate) cost_usd: Option<Path>,
+impl Fields {
+    fn read(section: &mut Section<'_, '_>, names: &[&'static str]) -> Self {
+        Self(names.iter().filter_map(|name| Some((*name, section.path(name)?))).collect())
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| *known == name)
+    }
+
+    /// All values of a field.
+    pub(crate) fn find<'v>(&self, name: &str, line: &'v Value) -> Vec<&'v Value> {
+        self.0.iter().filter(|(known, _)| *known == name).flat_map(|(_, path)| path.find(line)).collect()
+    }
+
+    pub(crate) fn first(&self, name: &str, line: &Value) -> Option<Value> {
+        self.find(name, line).first().map(|value| (*value).clone())
+    }
+
+    pub(crate) fn text(&self, name: &str, line: &Value) -> Option<String> {
+        json_line::joined_text(&self.find(name, line))
+    }
 }
 
 impl Rule {
-    /// Reads one rule.
     pub(crate) fn read(section: &mut Section<'_, '_>) -> Self {
         let mut rule = Self::read_flat(section);
         let items = section.path("each");
@@ -103,31 +100,32 @@ impl Rule {
     fn read_flat(section: &mut Section<'_, '_>) -> Self {
         let when = Condition::read_all(section);
         let mut events = Vec::new();
-        events.extend(section.section("init", |init| {
-            let (session, model) = (init.path("session"), init.path("model"));
-            EventTemplate::Init { session, model }
-        }));
+        let init = |init: &mut Section<'_, '_>| EventTemplate::Init(Fields::read(init, &["session", "model"]));
+        events.extend(section.section("init", init));
         events.extend(section.path("reasoning").map(EventTemplate::Reasoning));
         events.extend(section.path("text").map(EventTemplate::Text));
         events.extend(section.path("message").map(EventTemplate::Message));
         events.extend(section.flag("textEnd").filter(|ends| *ends).map(|_| EventTemplate::TextEnd));
-        events.extend(section.section("toolUse", |call| {
-            let (id, tool, input) = (call.path("id"), call.path("tool"), call.path("input"));
-            EventTemplate::ToolUse { id, tool, input }
-        }));
+        let tool_use =
+            |call: &mut Section<'_, '_>| EventTemplate::ToolUse(Fields::read(call, &["id", "tool", "input"]));
+        events.extend(section.section("toolUse", tool_use));
         events.extend(section.section("toolResult", |result| {
-            let (id, tool, output) = (result.path("id"), result.path("tool"), result.path("output"));
-            EventTemplate::ToolResult { id, tool, output, is_error: is_error(result) }
+            EventTemplate::ToolResult(Fields::read(result, &["id", "tool", "output"]), is_error(result))
         }));
-        events.extend(section.section("approval", ApprovalPaths::read).map(EventTemplate::Approval));
+        events.extend(section.section("approval", |approval| {
+            EventTemplate::Approval(Fields::read(approval, &["request", "tool", "input", "prompt", "choices"]))
+        }));
         events.extend(section.path("approvalWithdrawn").map(EventTemplate::ApprovalWithdrawn));
         events.extend(section.path("filesChanged").map(EventTemplate::FilesChanged));
         events.extend(section.path("notice").map(EventTemplate::Notice));
-        events.extend(section.section("usage", usage).map(EventTemplate::Usage));
-        events.extend(section.section("done", |done| EventTemplate::Done { answer: done.path("answer") }));
+        events.extend(section.section("usage", |usage| {
+            let scope = usage.choice("scope", &[("run", Scope::Run), ("session", Scope::Session)]);
+            EventTemplate::Usage(Fields::read(usage, &USAGE), scope.unwrap_or_default())
+        }));
+        events.extend(section.section("done", |done| EventTemplate::Done(Fields::read(done, &["answer"]))));
         events.extend(section.section("error", |error| {
             let kind = error.choice("kind", KINDS).unwrap_or(FailureKind::Reported);
-            EventTemplate::Error { kind, message: error.path("message") }
+            EventTemplate::Error(Fields::read(error, &["message"]), kind)
         }));
         Self { when, events }
     }
@@ -135,7 +133,7 @@ impl Rule {
     /// Inserts the items of a list before usage and result, so that events keep their order in time.
     fn insert_each(&mut self, items: Path, rules: Vec<Self>) {
         let ends = |template: &EventTemplate| {
-            matches!(template, EventTemplate::Usage(_) | EventTemplate::Done { .. } | EventTemplate::Error { .. })
+            matches!(template, EventTemplate::Usage(..) | EventTemplate::Done(_) | EventTemplate::Error(..))
         };
         let at = self.events.iter().position(ends).unwrap_or(self.events.len());
         self.events.insert(at, EventTemplate::Each(items, rules));
@@ -165,6 +163,9 @@ impl Rule {
     }
 }
 
+/// The fields of a usage.
+const USAGE: [&str; 5] = ["inputTokens", "cachedTokens", "outputTokens", "reasoningTokens", "costUsd"];
+
 /// What failures are called in declarations.
 pub(crate) const KINDS: &[(&str, FailureKind)] = &[
     ("reported", FailureKind::Reported),
@@ -176,20 +177,9 @@ pub(crate) const KINDS: &[(&str, FailureKind)] = &[
 ];
 
 fn is_error(section: &mut Section<'_, '_>) -> IsError {
-    let constant = section.value("isError").and_then(serde_json::Value::as_bool);
+    let constant = section.value("isError").and_then(Value::as_bool);
     match constant {
         Some(constant) => IsError::Always(constant),
         None => section.path("isError").map_or(IsError::Always(false), IsError::At),
-    }
-}
-
-fn usage(section: &mut Section<'_, '_>) -> UsagePaths {
-    UsagePaths {
-        scope: section.choice("scope", &[("run", Scope::Run), ("session", Scope::Session)]).unwrap_or_default(),
-        input_tokens: section.path("inputTokens"),
-        cached_tokens: section.path("cachedTokens"),
-        output_tokens: section.path("outputTokens"),
-        reasoning_tokens: section.path("reasoningTokens"),
-        cost_usd: section.path("costUsd"),
     }
 }

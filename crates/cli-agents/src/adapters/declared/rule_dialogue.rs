@@ -6,14 +6,12 @@ use serde_json::{Value, json};
 
 use crate::adapters::declared::json_line;
 use crate::adapters::declared::open_calls::OpenCalls;
-use crate::adapters::declared::path::Path;
-use crate::adapters::declared::questions::{MOST_QUESTIONS, Questions};
-use crate::adapters::declared::rule::{EventTemplate, IsError, Rule, UsagePaths};
+use crate::adapters::declared::questions::Questions;
+use crate::adapters::declared::rule::{EventTemplate, Fields, IsError, Rule};
 use crate::adapters::declared::run_state::RunState;
 use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
-use crate::adapters::event::{Approval, Decision, Event, Usage};
+use crate::adapters::event::{Decision, Event, Scope, Usage};
 
-/// One run of a declared program.
 #[derive(Debug)]
 pub(crate) struct RuleDialogue {
     pub(crate) run: RunState,
@@ -45,10 +43,9 @@ impl RuleDialogue {
     }
 
     fn emit(&mut self, template: &EventTemplate, value: &Value, steps: &mut Steps) {
-        let text = |path: &Option<Path>| path.as_ref().and_then(|path| path.text(value));
         match template {
-            EventTemplate::Init { session, model } => {
-                steps.event(Event::Init { session: text(session), model: text(model) });
+            EventTemplate::Init(fields) => {
+                steps.event(Event::Init { session: fields.text("session", value), model: fields.text("model", value) });
             }
             EventTemplate::Reasoning(path) => {
                 if let Some(text) = path.text(value) {
@@ -62,23 +59,22 @@ impl RuleDialogue {
                 self.run.messages.end(steps);
             }
             EventTemplate::TextEnd => self.run.messages.end(steps),
-            EventTemplate::Approval(places) => self.ask(places.of(value, self.questions.next()), steps),
+            EventTemplate::Approval(fields) => self.ask(fields, value, steps),
             EventTemplate::ApprovalWithdrawn(path) => {
                 if let Some(request) = path.text(value).filter(|request| self.questions.close(request)) {
                     steps.event(Event::ApprovalWithdrawn { request });
                 }
             }
-            EventTemplate::ToolUse { id, tool, input } => {
+            EventTemplate::ToolUse(fields) => {
                 // Text after a call is another message, whether the program marks that or not.
                 self.run.messages.end(steps);
-                let call = self.calls.open(text(id), text(tool));
-                let input = input.as_ref().and_then(|path| path.first(value));
-                let input = input.cloned().unwrap_or_else(|| json!({}));
+                let call = self.calls.open(fields.text("id", value), fields.text("tool", value));
+                let input = fields.first("input", value).unwrap_or_else(|| json!({}));
                 steps.event(Event::ToolUse { id: call.id, tool: call.tool, input });
             }
-            EventTemplate::ToolResult { id, tool, output, is_error } => {
-                let call = self.calls.close(text(id), text(tool));
-                let output = text(output).unwrap_or_default();
+            EventTemplate::ToolResult(fields, is_error) => {
+                let call = self.calls.close(fields.text("id", value), fields.text("tool", value));
+                let output = fields.text("output", value).unwrap_or_default();
                 let is_error = is_error.of(value);
                 steps.event(Event::ToolResult { id: call.id, tool: call.tool, output, is_error });
             }
@@ -94,34 +90,31 @@ impl RuleDialogue {
                     steps.event(Event::Notice { text });
                 }
             }
-            EventTemplate::Usage(places) => steps.event(Event::Usage(places.of(value))),
-            EventTemplate::Done { answer } => self.run.done(text(answer), steps),
-            EventTemplate::Error { kind, message } => {
-                let message = text(message).unwrap_or_else(|| format!("{} did not say why", self.run.title));
+            EventTemplate::Usage(fields, scope) => steps.event(Event::Usage(usage(fields, *scope, value))),
+            EventTemplate::Done(fields) => self.run.done(fields.text("answer", value), steps),
+            EventTemplate::Error(fields, kind) => {
+                let message = fields.text("message", value);
+                let message = message.unwrap_or_else(|| format!("{} did not say why", self.run.title));
                 self.run.fail(*kind, message, steps);
             }
             EventTemplate::Each(..) => {}
         }
     }
 
-    fn ask(&mut self, (approval, spelled): (Approval, Value), steps: &mut Steps) {
+    fn ask(&mut self, fields: &Fields, value: &Value, steps: &mut Steps) {
         let title = &self.run.title;
-        if !self.asks {
-            let asked = crate::adapters::cut(&approval.prompt, 200);
-            let message = format!(
-                "{title} asked \"{asked}\", and answers to it are switched off: set approval: {{ events: true }}"
-            );
-            return self.run.fail(FailureKind::Refused, message, steps);
+        match self.questions.open(fields, value) {
+            None => {}
+            Some(Ok(approval)) if self.asks => steps.event(Event::ApprovalRequired(approval)),
+            Some(Ok(approval)) => {
+                let asked = crate::adapters::cut(&approval.prompt, 200);
+                let message = format!(
+                    "{title} asked \"{asked}\", and answers to it are switched off: set approval: {{ events: true }}"
+                );
+                self.run.fail(FailureKind::Refused, message, steps);
+            }
+            Some(Err(problem)) => self.run.fail(FailureKind::Reported, format!("{title} {problem}"), steps),
         }
-        if self.questions.has(&approval.request) {
-            return;
-        }
-        if self.questions.is_full() {
-            let message = format!("{title} has more than {MOST_QUESTIONS} questions open");
-            return self.run.fail(FailureKind::Reported, message, steps);
-        }
-        self.questions.open(&approval, spelled);
-        steps.event(Event::ApprovalRequired(approval));
     }
 }
 
@@ -165,21 +158,16 @@ impl IsError {
     }
 }
 
-impl UsagePaths {
-    fn of(&self, value: &Value) -> Usage {
-        let count = |path: &Option<Path>| {
-            let found = path.iter().flat_map(|path| path.find(value));
-            found.filter_map(json_line::count).fold(0, u64::saturating_add)
-        };
-        let cost = self.cost_usd.as_ref().and_then(|path| path.first(value)?.as_f64());
-        Usage {
-            scope: self.scope,
-            input_tokens: count(&self.input_tokens),
-            cached_tokens: count(&self.cached_tokens),
-            output_tokens: count(&self.output_tokens),
-            reasoning_tokens: count(&self.reasoning_tokens),
-            cost_usd: cost,
-        }
+fn usage(fields: &Fields, scope: Scope, value: &Value) -> Usage {
+    let count =
+        |name: &str| fields.find(name, value).into_iter().filter_map(json_line::count).fold(0, u64::saturating_add);
+    Usage {
+        scope,
+        input_tokens: count("inputTokens"),
+        cached_tokens: count("cachedTokens"),
+        output_tokens: count("outputTokens"),
+        reasoning_tokens: count("reasoningTokens"),
+        cost_usd: fields.first("costUsd", value).and_then(|cost| cost.as_f64()),
     }
 }
 

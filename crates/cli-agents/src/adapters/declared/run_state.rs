@@ -27,7 +27,6 @@ pub(crate) struct ExitRule {
     kind: FailureKind,
 }
 
-/// The state of one run.
 #[derive(Debug)]
 pub(crate) struct RunState {
     pub(crate) title: String,
@@ -82,9 +81,7 @@ impl ExitRule {
         if section.is_mapping() && !section.has("code") && !section.has("stderr") {
             section.refuse_whole("fits every end", "write code, stderr (a part of it) or both");
         }
-        if section.is_mapping() && !section.has("kind") {
-            section.refuse("kind", "is missing", "write what it means, such as notLoggedIn");
-        }
+        section.require("kind", "write what it means, such as notLoggedIn");
         Self { code, stderr, kind: kind.unwrap_or(FailureKind::Reported) }
     }
 

@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use crate::adapters::declared::path::Path;
 use crate::adapters::field_error::FieldError;
 
-/// A mapping that is being read.
 pub(crate) struct Section<'a, 'p> {
     problems: &'p mut Vec<FieldError>,
     /// The full name of the mapping; empty for the whole file.
@@ -15,7 +14,6 @@ pub(crate) struct Section<'a, 'p> {
     known_keys: Vec<&'static str>,
 }
 
-/// Reads a whole mapping.
 pub(crate) fn read<'a, T>(
     problems: &mut Vec<FieldError>,
     name: String,
@@ -42,7 +40,6 @@ impl<'a> Section<'a, '_> {
         self.members.is_some_and(|members| members.contains_key(key))
     }
 
-    /// The value of a key, if it is there.
     pub(crate) fn value(&mut self, key: &'static str) -> Option<&'a Value> {
         self.known_keys.push(key);
         self.members?.get(key)
@@ -57,7 +54,6 @@ impl<'a> Section<'a, '_> {
         text.map(str::to_owned)
     }
 
-    /// A path into a line.
     pub(crate) fn path(&mut self, key: &'static str) -> Option<Path> {
         let text = self.text(key)?;
         let path = Path::parse(&text);
@@ -67,10 +63,15 @@ impl<'a> Section<'a, '_> {
         path
     }
 
-    pub(crate) fn needed_text(&mut self, key: &'static str, right: &str) -> String {
+    /// Refuses that a key is missing.
+    pub(crate) fn require(&mut self, key: &'static str, right: &str) {
         if !self.has(key) && self.is_mapping() {
             self.refuse(key, "is missing", right);
         }
+    }
+
+    pub(crate) fn needed_text(&mut self, key: &'static str, right: &str) -> String {
+        self.require(key, right);
         self.text(key).unwrap_or_default()
     }
 
@@ -84,7 +85,6 @@ impl<'a> Section<'a, '_> {
         texts
     }
 
-    /// Variables and their values.
     pub(crate) fn variables(&mut self, key: &'static str) -> Vec<(String, String)> {
         const RIGHT: &str = "write names with a text each, in quotes where it looks like something else";
         let Some(value) = self.value(key) else { return Vec::new() };
@@ -103,7 +103,6 @@ impl<'a> Section<'a, '_> {
         variables
     }
 
-    /// The names of variables.
     pub(crate) fn variable_names(&mut self, key: &'static str) -> Vec<String> {
         let names = self.texts(key).unwrap_or_default();
         for name in &names {
@@ -137,7 +136,6 @@ impl<'a> Section<'a, '_> {
         number
     }
 
-    /// One of a fixed set of values.
     pub(crate) fn choice<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
         let value = self.value(key)?;
         let found = words.iter().find(|(word, _)| value.as_str() == Some(word)).map(|(_, meaning)| *meaning);
@@ -148,13 +146,11 @@ impl<'a> Section<'a, '_> {
         found
     }
 
-    /// A mapping inside this one.
     pub(crate) fn section<T>(&mut self, key: &'static str, inner: impl FnOnce(&mut Section<'a, '_>) -> T) -> Option<T> {
         let value = self.value(key)?;
         Some(read(self.problems, name_of(&self.name, key), value, inner))
     }
 
-    /// The mappings of a list inside this one.
     pub(crate) fn each<T>(
         &mut self,
         key: &'static str,
@@ -170,12 +166,10 @@ impl<'a> Section<'a, '_> {
         Some(items.map(|(index, item)| read(self.problems, format!("{name}[{index}]"), item, &mut inner)).collect())
     }
 
-    /// Reports a problem of one of its keys.
     pub(crate) fn refuse(&mut self, key: &str, wrong: impl Into<String>, right: impl Into<String>) {
         self.problems.push(FieldError::new(name_of(&self.name, key), wrong, right));
     }
 
-    /// Reports a problem of the mapping itself.
     pub(crate) fn refuse_whole(&mut self, wrong: impl Into<String>, right: impl Into<String>) {
         self.problems.push(FieldError::new(self.name.clone(), wrong, right));
     }

@@ -113,11 +113,11 @@ impl Dialogue for TextLines {
             return;
         }
         let answer = match decision {
-            Decision::Allow => approval.yes(),
-            Decision::Deny { .. } => approval.no(),
+            Decision::Allow => &approval.yes,
+            Decision::Deny { .. } => &approval.no,
             Decision::Choose(_) => return,
         };
-        steps.write(answer);
+        steps.write(answer.as_str());
         self.questions.pop_front();
         self.ask(steps);
     }

@@ -13,14 +13,14 @@ use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
 use crate::adapters::json_lines::{ended_without_result, message, object, refused_by_itself, text};
 use crate::adapters::messages::Messages;
-use crate::adapters::order::{Order, Session};
+use crate::adapters::order::Order;
 use crate::adapters::permissions::{Permission, Permissions};
 
 /// A model calls a handful of tools at once; names of more are not remembered.
 const MOST_OPEN_TOOLS: usize = 1000;
 
+#[derive(Default)]
 pub(super) struct GeminiDialogue {
-    /// The prompt, if it is to be written.
     input: Option<String>,
     permissions: Permissions,
     resumed: bool,
@@ -39,13 +39,8 @@ impl GeminiDialogue {
         Self {
             input,
             permissions: order.permissions.clone(),
-            resumed: matches!(order.session, Session::Resume(_)),
-            messages: Messages::default(),
-            open: HashMap::new(),
-            failure: None,
-            auth_failures: AuthFailures::default(),
-            interrupted: false,
-            finished: false,
+            resumed: order.session.resumed().is_some(),
+            ..Self::default()
         }
     }
 
@@ -189,8 +184,7 @@ impl Dialogue for GeminiDialogue {
             (Some(42), Some(line)) if self.resumed => steps.fail(FailureKind::UnknownSession, message(line)),
             (Some(53), _) => steps.fail(FailureKind::Limit, format!("gemini {}", exit.describe())),
             (Some(55), _) => {
-                let text =
-                    "gemini does not work in a folder that nobody has trusted: run `gemini` there once and trust it";
+                let text = "gemini does not work in a folder that its user has not trusted: run `gemini` there once and trust it";
                 steps.fail(FailureKind::Reported, text);
             }
             // Wrong input, sandbox, settings, a tool that cannot go on.
@@ -202,7 +196,6 @@ impl Dialogue for GeminiDialogue {
     }
 }
 
-/// The failure of a turn that reports one.
 fn failure_of(error: &Value) -> Option<Failure> {
     let text = text(&error["message"])?;
     let kind = match error["type"].as_str() {

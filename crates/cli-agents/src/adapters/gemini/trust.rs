@@ -17,7 +17,6 @@ use crate::adapters::repository;
 /// The program's own flag. An operator who trusts the folder adds it.
 pub(super) const FLAG: &str = "--skip-trust";
 
-/// Whether the operator trusts the folder.
 pub(super) fn is_trusted(order: &Order) -> bool {
     order.args.iter().any(|arg| arg == FLAG)
 }
@@ -35,7 +34,7 @@ pub(super) fn refuse_variables(order: &Order) -> Result<(), OrderError> {
     match variables(&order.cwd) {
         None => Ok(()),
         Some(file) => Err(OrderError::Unsupported(format!(
-            "gemini would take the variables in {} for its own, whoever has written them: remove the file, set the \
+            "gemini would take the variables in {} for its own, which an untrusted author may have written: remove the file, set the \
              default permission to ask, or add {FLAG} to `args` if you trust this folder",
             file.display()
         ))),

@@ -11,21 +11,20 @@ use crate::adapters::auth_failures::{AuthFailures, is_auth_failure};
 use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
 use crate::adapters::json_lines::{ended_without_result, message, object, refused_by_itself, text};
-use crate::adapters::order::{Order, Session};
+use crate::adapters::order::Order;
 use crate::adapters::permissions::{Permission, Permissions};
 
 /// When the model's stream breaks without a reason, opencode calls the model again, without end. So many broken steps
 /// in a row are enough.
 const MOST_BROKEN_STEPS: u32 = 3;
 
+#[derive(Default)]
 pub(super) struct OpencodeDialogue {
-    /// The prompt, until it was written.
     prompt: Option<String>,
     permissions: Permissions,
     resumed: bool,
     /// Whether the session's id was reported.
     named: bool,
-    /// The last message.
     said: Option<String>,
     /// Why the last step finished, if none has begun since.
     reason: Option<String>,
@@ -44,17 +43,8 @@ impl OpencodeDialogue {
         Self {
             prompt: Some(order.prompt.clone()),
             permissions: order.permissions.clone(),
-            resumed: matches!(order.session, Session::Resume(_)),
-            named: false,
-            said: None,
-            reason: None,
-            broken_steps: 0,
-            usage: Usage { scope: Scope::Run, ..Usage::default() },
-            refusal: None,
-            error: None,
-            auth_failures: AuthFailures::default(),
-            interrupted: false,
-            finished: false,
+            resumed: order.session.resumed().is_some(),
+            ..Self::default()
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn refuse(order: &Order) -> Result<(), OrderError> {
     match repository::folders(&order.cwd).find_map(of) {
         None => Ok(()),
         Some(found) => Err(OrderError::Unsupported(format!(
-            "opencode would run the plugins of {}, whoever has written them: remove them, or use `acp` as `cli`, with \
+            "opencode would run the plugins of {}, which an untrusted author may have written: remove them, or use `acp` as `cli`, with \
              `opencode acp` as its command, if you trust this folder",
             found.display()
         ))),

@@ -462,11 +462,11 @@ fn usage(order: &Order, update: &Value, result: Value) -> Option<Usage> {
     let mut steps = run.say(update);
     run.answer(3, result);
     steps.extend(run.take());
-    let usages = events(&steps).into_iter().filter_map(|event| match event {
+    let mut usages = events(&steps).into_iter().filter_map(|event| match event {
         Event::Usage(usage) => Some(*usage),
         _ => None,
     });
-    usages.last()
+    usages.next_back()
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn each_use_of_a_tool_is_held_against_the_rules() {
 fn a_command_is_held_against_the_patterns_that_allow_it() {
     let rule = CommandRule { tool: "Bash".to_owned(), pattern: "git *".to_owned() };
     let only_git = Permissions { default: Permission::Deny, allow_commands: vec![rule], ..Permissions::default() };
-    let claude = ClaudeCode::new();
+    let claude = ClaudeCode;
     for (tool, input, permission) in [
         ("Bash", json!({"command": "git status", "description": "Look"}), Permission::Allow),
         ("Bash", json!({"command": "git status", "dangerouslyDisableSandbox": false}), Permission::Allow),

@@ -9,7 +9,7 @@ use super::*;
 fn a_tool_that_nobody_was_asked_about_fails_the_turn_although_all_else_says_success() {
     let name = "claude-tool-denied-no-prompt-tool.txt";
     let played = play(name, &[]);
-    let message = "refused without anybody being asked: Bash: touch noprompt && echo tool ran; look at claude's own \
+    let message = "refused without a question to the caller: Bash: touch noprompt && echo tool ran; look at claude's own \
                    settings and at permissions of this agent";
     assert_eq!(played.failure(), (FailureKind::Refused, message));
     assert!(played.notices()[0].starts_with("Bash: touch in '/home/agent/project/noprompt' needs approval."));
@@ -38,7 +38,7 @@ fn a_refusal_of_another_call_does_not_excuse_one_that_nobody_decided() {
     match hear(dialogue.as_mut(), &[result(&["asked", "unasked"])]).as_slice() {
         [Step::Finish(Ending::Failed(failure))] => {
             assert_eq!(failure.kind, FailureKind::Refused);
-            assert!(failure.message.starts_with("refused without anybody being asked: Bash: unasked; look at"));
+            assert!(failure.message.starts_with("refused without a question to the caller: Bash: unasked; look at"));
         }
         other => panic!("{other:?}"),
     }

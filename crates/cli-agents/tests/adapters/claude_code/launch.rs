@@ -104,7 +104,7 @@ fn first_line(prompt: &str) -> Value {
 
 #[test]
 fn what_is_fixed_about_it() {
-    let adapter = ClaudeCode::new();
+    let adapter = ClaudeCode;
     let about = adapter.about();
     assert_eq!((about.name.as_str(), about.binary.names.as_slice()), ("claude-code", &["claude".to_owned()][..]));
     assert_eq!(about.binary.install, "npm install -g @anthropic-ai/claude-code");

@@ -79,7 +79,7 @@ fn a_conversation_is_taken_up_by_its_uuid_and_never_by_a_name_that_may_begin_a_n
     let taken_up = args(&resuming(id, order(Permission::Allow)));
     assert!(taken_up.ends_with(&format!(" resume {id} -")), "{taken_up}");
     for permission in [Permission::Allow, Permission::Ask] {
-        let error = Codex::new().start(&resuming("--last", order(permission))).err().unwrap();
+        let error = Codex.start(&resuming("--last", order(permission))).err().unwrap();
         assert_eq!(
             error.to_string(),
             "the conversation \"--last\" cannot be taken up again: Codex names its conversations with UUIDs"
@@ -104,12 +104,12 @@ fn a_prompt_is_never_an_argument_and_must_say_something() {
     order.prompt = "--yolo\0".repeat(100_000);
     assert!(args(&order).ends_with(" -"));
     order.prompt = " \n".to_owned();
-    assert_eq!(Codex::new().start(&order).err(), Some(OrderError::NoPrompt));
+    assert_eq!(Codex.start(&order).err(), Some(OrderError::NoPrompt));
 }
 
 #[test]
 fn what_is_fixed_about_it() {
-    let codex = Codex::default();
+    let codex = Codex;
     let about = codex.about();
     assert_eq!((about.name.as_str(), about.binary.names[0].as_str()), ("codex", "codex"));
     assert!(about.capabilities.approvals && about.capabilities.resume && !about.capabilities.chosen_session);

@@ -121,7 +121,7 @@ fn a_command_that_a_rule_of_the_user_lets_pass_is_told_or_ends_the_turn_at_once(
 fn a_pattern_allows_a_command_and_nothing_that_is_typed_into_one() {
     let rule = CommandRule { tool: "shell".to_owned(), pattern: "git *".to_owned() };
     let permissions = Permissions { default: Permission::Deny, allow_commands: vec![rule], ..Permissions::default() };
-    let codex = Codex::new();
+    let codex = Codex;
     for (input, permission) in [
         (json!({ "command": "/bin/bash -lc 'git status'", "cwd": "/src" }), Permission::Allow),
         (json!({ "command": "/bin/bash -lc 'git status; ls'" }), Permission::Deny),

@@ -28,13 +28,7 @@ pub(super) struct ProgramReport {
 }
 
 pub(super) fn all() -> [Worker; 5] {
-    [
-        Worker::new(ClaudeCode::new()),
-        Worker::new(Codex::new()),
-        Worker::new(Gemini::new()),
-        Worker::new(Opencode::new()),
-        Worker::new(Cursor::new()),
-    ]
+    [Worker::new(ClaudeCode), Worker::new(Codex), Worker::new(Gemini), Worker::new(Opencode), Worker::new(Cursor)]
 }
 
 /// Checks one with the default settings of an agent.

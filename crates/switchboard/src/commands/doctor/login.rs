@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_cli_agents::adapters::{Binary, LoginFile, LoginSign};
+use switchboard_cli_agents::adapters::{Binary, LoginSign};
 
 use super::finding::{Finding, Level};
 
@@ -38,9 +38,9 @@ impl Login {
             match sign {
                 LoginSign::Variable(name) if value(name).is_some() => return Self::Found { sign: name.clone() },
                 LoginSign::Variable(_) => {}
-                LoginSign::File(file) => {
-                    let Some(path) = place(file, value) else { continue };
-                    match look(&path, file.holds.as_deref()) {
+                LoginSign::File { places, holds } => {
+                    let Some(path) = place(places, value) else { continue };
+                    match look(&path, holds.as_deref()) {
                         Some(true) => return Self::Found { sign: path.display().to_string() },
                         Some(false) => {}
                         None => hidden = Some(path),
@@ -68,8 +68,8 @@ impl Login {
     }
 }
 
-fn place<'a>(file: &LoginFile, value: impl Fn(&str) -> Option<&'a OsStr>) -> Option<PathBuf> {
-    file.places.iter().find_map(|(variable, path)| value(variable).map(|folder| Path::new(folder).join(path)))
+fn place<'a>(places: &[(String, String)], value: impl Fn(&str) -> Option<&'a OsStr>) -> Option<PathBuf> {
+    places.iter().find_map(|(variable, path)| value(variable).map(|folder| Path::new(folder).join(path)))
 }
 
 /// Whether a file shows a login; nothing if it is there and this account may not read it.

@@ -58,13 +58,13 @@ impl Cli {
     /// more and start sooner.
     pub fn adapter(self, asks: bool) -> Option<Arc<dyn Adapter>> {
         Some(match self {
-            Self::ClaudeCode => Arc::new(ClaudeCode::new()),
-            Self::Codex => Arc::new(Codex::new()),
-            Self::Cursor => Arc::new(Cursor::new()),
+            Self::ClaudeCode => Arc::new(ClaudeCode),
+            Self::Codex => Arc::new(Codex),
+            Self::Cursor => Arc::new(Cursor),
             Self::Gemini if asks => Arc::new(Acp::gemini()),
-            Self::Gemini => Arc::new(Gemini::new()),
+            Self::Gemini => Arc::new(Gemini),
             Self::Opencode if asks => Arc::new(Acp::opencode()),
-            Self::Opencode => Arc::new(Opencode::new()),
+            Self::Opencode => Arc::new(Opencode),
             Self::Acp | Self::Generic => return None,
         })
     }

@@ -7,7 +7,6 @@ use crate::adapters::cut;
 use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision};
 use crate::adapters::json::text;
 
-/// An approval request without an answer.
 pub(super) struct PendingApproval {
     /// Echoed exactly: it may be 0, and it may be a text.
     id: Value,
@@ -18,7 +17,6 @@ pub(super) struct PendingApproval {
     pub(super) is_named: bool,
 }
 
-/// The form of its answer.
 enum AnswerForm {
     /// With `accept`, `decline` or `cancel`.
     Decision,

@@ -8,13 +8,12 @@ use serde_json::{Map, Value, json};
 use crate::adapters::codex::{chooses_sandbox, read_only};
 use crate::adapters::order::{Order, Session};
 
-/// A `thread/start` or `thread/resume` request.
+#[derive(Default)]
 pub(super) struct ThreadRequest {
     method: &'static str,
     params: Value,
     /// Where the configuration is read for.
     cwd: Option<String>,
-    /// Whether it runs in a read-only sandbox.
     read_only: bool,
 }
 
@@ -50,7 +49,6 @@ impl ThreadRequest {
         Self { method, params, cwd, read_only }
     }
 
-    /// The parameters of `config/read`.
     pub(super) fn config_params(&self) -> Value {
         json!({ "cwd": self.cwd })
     }

@@ -7,11 +7,9 @@ use crate::adapters::codex::items::{Call, TYPED_SOURCE, either_text, failed, per
 use crate::adapters::json::text;
 use crate::adapters::permissions::{Permission, Permissions};
 
-/// The reaction to such a call.
 pub(super) enum UnapprovedCall {
     /// A notice to the caller, since this call needed approval.
     Warn(String),
-    /// The turn fails.
     Refuse(String),
 }
 

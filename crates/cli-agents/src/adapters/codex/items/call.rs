@@ -14,15 +14,12 @@ pub(in crate::adapters::codex) const TYPED: &str = "writeStdin";
 /// The source of an item that is input to a running command.
 pub(in crate::adapters::codex) const TYPED_SOURCE: &str = "unifiedExecInteraction";
 
-/// One use of a tool.
 pub(in crate::adapters::codex) struct Call {
     /// As permissions name it.
     pub(in crate::adapters::codex) tool: String,
-    /// What it is called with.
     pub(in crate::adapters::codex) input: Value,
     /// The MCP server whose tool it is.
     pub(in crate::adapters::codex) server: Option<String>,
-    /// Whether Codex requested approval of it.
     pub(in crate::adapters::codex) asked: bool,
 }
 
@@ -89,7 +86,6 @@ pub(in crate::adapters::codex) fn mcp_tool(server: &str, tool: &str) -> String {
     format!("mcp__{server}__{tool}")
 }
 
-/// What the shell is called with.
 pub(in crate::adapters::codex) fn shell_input(command: &str, cwd: &str) -> Value {
     if cwd.is_empty() { json!({ "command": command }) } else { json!({ "command": command, "cwd": cwd }) }
 }
