@@ -41,7 +41,6 @@ pub(super) struct PendingApproval {
 /// A message read as the answer to an approval.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// A decision.
     Decided(Decision),
     /// Allow it, and every use of this tool for the rest of the task.
     Always,
@@ -52,12 +51,10 @@ pub(super) enum Answer {
 }
 
 impl PendingApproval {
-    /// An approval under a new id.
     pub(super) fn new(approval: Approval, expires_at: Timestamp) -> Self {
         Self { id: uuid::Uuid::new_v4().to_string(), approval, expires_at }
     }
 
-    /// Reads a message as the answer to this approval.
     pub(super) fn read(&self, message: &Message) -> Answer {
         let Some(statements) = answer::statements(message) else { return Answer::Unclear(MORE) };
         if let Some(id) = statements.iter().filter_map(Statement::approval_id).find(|id| *id != self.id) {
@@ -166,8 +163,8 @@ pub(super) fn unexpected_answer(message: &Message) -> Option<String> {
 }
 
 /// Why an answer that names no task starts none. None if it may be a prompt: a plain yes may answer what a program said
-/// at the end of an earlier task, unless another one `is_at_work` in the conversation.
-pub(super) fn refuse_as_first_message(message: &Message, is_at_work: bool) -> Option<String> {
+/// at the end of an earlier task, unless another one `is_running` in the conversation.
+pub(super) fn refuse_as_first_message(message: &Message, is_running: bool) -> Option<String> {
     match answer::certain_answer(message)? {
         CertainAnswer::Named(id) => Some(format!(
             "the approval {id} is not open here: it has expired, was answered already or is another conversation's"
@@ -176,9 +173,9 @@ pub(super) fn refuse_as_first_message(message: &Message, is_at_work: bool) -> Op
             "an answer as data has to say what it answers: add the approvalId of the question, or the taskId of its task"
                 .to_owned(),
         ),
-        CertainAnswer::Word(word) => is_at_work.then(|| {
+        CertainAnswer::Word(word) => is_running.then(|| {
             format!(
-                "{word:?} answers no question that is open in this conversation, and another task of it is at work: \
+                "{word:?} answers no question that is open in this conversation, and another task of it is running: \
                  say what to do"
             )
         }),

@@ -30,7 +30,7 @@ pub struct CliAgent {
     pub(super) shared: Arc<SharedResources>,
     /// One turn at a time per conversation.
     pub(super) sessions: Arc<ExclusiveQueue<(CallerId, ContextId)>>,
-    pub(super) copies: Arc<AgentWorktrees>,
+    pub(super) worktrees: Arc<AgentWorktrees>,
 }
 
 /// Shared by all command-line agents of a server.
@@ -59,10 +59,10 @@ impl SharedResources {
     }
 
     /// Commits and removes the worktrees of an agent that is not served any more, once its tasks have ended.
-    pub async fn sweep_removed_agent(&self, copies: PathBuf, engine: &Engine) {
-        let git = Git::new(self.children.clone(), None, self.worktree_lists.clone(), copies.clone());
-        let copies = AgentWorktrees::new(copies.clone(), copies);
-        while copies.sweep(&git, engine).await > 0 {
+    pub async fn sweep_removed_agent(&self, worktrees: PathBuf, engine: &Engine) {
+        let git = Git::new(self.children.clone(), None, self.worktree_lists.clone(), worktrees.clone());
+        let worktrees = AgentWorktrees::new(worktrees.clone(), worktrees);
+        while worktrees.sweep(&git, engine).await > 0 {
             self.clock.sleep(SWEEP_SOON).await;
         }
     }
@@ -77,24 +77,24 @@ impl SharedResources {
 impl CliAgent {
     /// An agent with these settings and the folder of its worktrees.
     #[must_use]
-    pub fn new(settings: Settings, shared: Arc<SharedResources>, copies: PathBuf) -> Self {
+    pub fn new(settings: Settings, shared: Arc<SharedResources>, worktrees: PathBuf) -> Self {
         // Another account cannot reach what the server keeps for itself. Two servers may use the same account.
-        let folder_name = || super::worktree::short_name(copies.as_os_str().as_encoded_bytes());
+        let folder_name = || super::worktree::short_name(worktrees.as_os_str().as_encoded_bytes());
         let own = settings.user.as_ref().map(|user| user.home.join(".switchboard/worktrees").join(folder_name()));
-        let copies = AgentWorktrees::new(own.unwrap_or_else(|| copies.clone()), copies);
-        Self { settings, shared, sessions: ExclusiveQueue::per_key(), copies }
+        let worktrees = AgentWorktrees::new(own.unwrap_or_else(|| worktrees.clone()), worktrees);
+        Self { settings, shared, sessions: ExclusiveQueue::per_key(), worktrees }
     }
 
     pub(super) fn git(&self) -> Git {
         let shared = &self.shared;
-        let copies = self.copies.home.clone();
-        Git::new(shared.children.clone(), self.settings.user.clone(), shared.worktree_lists.clone(), copies)
+        let worktrees = self.worktrees.home.clone();
+        Git::new(shared.children.clone(), self.settings.user.clone(), shared.worktree_lists.clone(), worktrees)
     }
 
     /// Commits and removes worktrees of ended tasks that an earlier server left, or that could not be removed before.
     /// Returns how many belong to tasks that may still be recovered.
     pub async fn sweep_worktrees(&self, engine: &Engine) -> usize {
-        self.copies.sweep(&self.git(), engine).await
+        self.worktrees.sweep(&self.git(), engine).await
     }
 
     /// Sweeps often until the worktrees of an earlier server are decided, and then now and again.
@@ -177,7 +177,7 @@ impl Agent for CliAgent {
             return Recovery::Resume;
         }
         Recovery::Fail(
-            "the server stopped while the program was at work, and this program cannot be taken up again: look at what \
+            "the server stopped while the program was running, and this program cannot be taken up again: look at what \
              it has done, then send the message again in the same context"
                 .to_owned(),
         )

@@ -13,7 +13,6 @@ use switchboard_engine::clock::later;
 /// and short enough that the task does not look dead.
 pub(super) const QUIET_NOTICE: Duration = Duration::from_secs(10);
 
-/// The deadlines of one turn.
 pub(super) struct Deadlines {
     timeout: Option<Duration>,
     idle: Option<Duration>,
@@ -27,12 +26,9 @@ pub(super) struct Deadlines {
     open_tools: HashSet<String>,
 }
 
-/// Which limit was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExceededLimit {
-    /// It took too long in all.
     Timeout,
-    /// It was silent for too long.
     Idle,
 }
 
@@ -78,7 +74,6 @@ impl Deadlines {
         self.waits_for_human = waits;
     }
 
-    /// The next deadline.
     pub(super) fn next(&self) -> Option<Timestamp> {
         if self.waits_for_human {
             return None;

@@ -32,7 +32,6 @@ const NO_PARENT: u8 = 125;
 /// Exit code: wrong arguments.
 const USAGE: u8 = 2;
 
-/// The parsed arguments.
 struct Invocation {
     parent: i32,
     user: Option<Credentials>,
@@ -40,7 +39,6 @@ struct Invocation {
     arguments: Vec<OsString>,
 }
 
-/// The user to switch to.
 struct Credentials {
     uid: Uid,
     gid: Gid,

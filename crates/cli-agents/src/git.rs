@@ -42,7 +42,6 @@ const SAFE_ENVIRONMENT: [(&str, &str); 5] = [
     ("LC_ALL", "C.UTF-8"),
 ];
 
-/// Runs git for an agent.
 #[derive(Clone)]
 pub(super) struct Git {
     children: Children,
@@ -52,7 +51,7 @@ pub(super) struct Git {
     /// One command at a time on each repository's list of worktrees: git does not lock it.
     worktree_lists: Arc<ExclusiveQueue<PathBuf>>,
     /// Folder of the worktrees. A broken worktree must not be taken for a folder of the repository around them.
-    copies: PathBuf,
+    worktrees: PathBuf,
 }
 
 /// The repository or files that a command works on.
@@ -62,16 +61,8 @@ pub(super) enum GitTarget<'a> {
     Folder(&'a Path),
     /// A repository, by its own folder: `.git`.
     Repository(&'a Path),
-    /// The files of a copy, apart from all settings.
+    /// The files of a worktree, apart from all settings.
     Isolated(&'a IsolatedGitDir),
-}
-
-/// What a command printed.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct CommandOutput {
-    pub(super) bytes: Vec<u8>,
-    /// There was more than the limit.
-    pub(super) is_cut: bool,
 }
 
 /// A command that failed, for people.
@@ -82,25 +73,14 @@ pub(super) struct GitError {
     pub(super) problem: String,
 }
 
-impl CommandOutput {
-    /// As text, whole lines only.
-    pub(super) fn text(&self) -> String {
-        let whole = match self.is_cut {
-            true => self.bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or_default(),
-            false => self.bytes.len(),
-        };
-        String::from_utf8_lossy(self.bytes.get(..whole).unwrap_or_default()).into_owned()
-    }
-}
-
 impl Git {
     pub(super) fn new(
         children: Children,
         user: Option<User>,
         worktree_lists: Arc<ExclusiveQueue<PathBuf>>,
-        copies: PathBuf,
+        worktrees: PathBuf,
     ) -> Self {
-        Self { children, user, limit: 1 << 20, worktree_lists, copies }
+        Self { children, user, limit: 1 << 20, worktree_lists, worktrees }
     }
 
     /// Locks a repository's list of worktrees until this is dropped.
@@ -110,22 +90,25 @@ impl Git {
         position
     }
 
-    /// Runs a command.
-    pub(super) async fn run<A: AsRef<OsStr>>(&self, at: GitTarget<'_>, args: &[A]) -> Result<CommandOutput, GitError> {
-        let mut printed = CommandOutput::default();
+    /// Runs a command. Of what it prints, whole lines are returned up to the limit.
+    pub(super) async fn run<A: AsRef<OsStr>>(&self, at: GitTarget<'_>, args: &[A]) -> Result<String, GitError> {
+        let (mut printed, mut is_cut) = (Vec::new(), false);
         let limit = self.limit;
         self.read(at, args, |bytes| {
-            let room = limit.saturating_sub(printed.bytes.len());
-            printed.is_cut |= bytes.len() > room;
-            printed.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+            let room = limit.saturating_sub(printed.len());
+            is_cut |= bytes.len() > room;
+            printed.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         })
         .await?;
-        Ok(printed)
+        if is_cut {
+            printed.truncate(printed.iter().rposition(|byte| *byte == b'\n').unwrap_or_default());
+        }
+        Ok(String::from_utf8_lossy(&printed).into_owned())
     }
 
     /// Runs a command that prints one word, such as the name of a commit.
     pub(super) async fn word<A: AsRef<OsStr>>(&self, at: GitTarget<'_>, args: &[A]) -> Result<String, GitError> {
-        Ok(self.run(at, args).await?.text().trim().to_owned())
+        Ok(self.run(at, args).await?.trim().to_owned())
     }
 
     /// Runs a command and takes what it prints as it comes.
@@ -137,15 +120,15 @@ impl Git {
     ) -> Result<(), GitError> {
         let name = args.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
         let failed = |problem: String| GitError { command: name.clone(), problem };
-        let path = std::env::var_os("PATH").unwrap_or_default();
         let program = files::find_tool("git").map_err(failed)?;
-        let settings = SAFE_SETTINGS.iter().map(OsString::from).chain(at.settings());
+        let (folder, own, variables) = at.parts();
+        let settings = SAFE_SETTINGS.iter().map(OsString::from).chain(own.iter().cloned());
         let settings = settings.flat_map(|setting| [OsString::from("-c"), setting]);
         let command = ChildCommand {
             program,
             args: settings.chain(args.iter().map(|arg| arg.as_ref().to_owned())).collect(),
-            env: self.environment(at, path),
-            cwd: at.folder().to_owned(),
+            env: self.environment(variables),
+            cwd: folder.to_owned(),
             user: self.user.clone(),
             input: false,
             label: "git".to_owned(),
@@ -159,17 +142,17 @@ impl Git {
         }
     }
 
-    fn environment(&self, at: GitTarget<'_>, path: OsString) -> Vec<(OsString, OsString)> {
+    fn environment(&self, variables: Vec<(&'static str, OsString)>) -> Vec<(OsString, OsString)> {
         let home = match &self.user {
             Some(user) => Some(user.home.clone().into_os_string()),
             None => std::env::var_os("HOME"),
         };
-        let mut all: Vec<(OsString, OsString)> = vec![("PATH".into(), path)];
-        all.extend(home.map(|home| ("HOME".into(), home)));
-        all.extend(SAFE_ENVIRONMENT.map(|(name, value)| (name.into(), value.into())));
-        all.push(("GIT_CEILING_DIRECTORIES".into(), self.copies.clone().into_os_string()));
-        all.extend(at.environment().into_iter().map(|(name, value)| (name.into(), value)));
-        all
+        let mut all = vec![("PATH", std::env::var_os("PATH").unwrap_or_default())];
+        all.extend(home.map(|home| ("HOME", home)));
+        all.extend(SAFE_ENVIRONMENT.map(|(name, value)| (name, value.into())));
+        all.push(("GIT_CEILING_DIRECTORIES", self.worktrees.clone().into_os_string()));
+        all.extend(variables);
+        all.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
 
     /// The commit that a name stands for in a repository; nothing if it has none.
@@ -186,25 +169,12 @@ impl Git {
 }
 
 impl<'a> GitTarget<'a> {
-    fn folder(self) -> &'a Path {
+    /// The folder to run in, settings, and variables.
+    fn parts(self) -> (&'a Path, &'a [OsString], Vec<(&'static str, OsString)>) {
         match self {
-            GitTarget::Folder(folder) | GitTarget::Repository(folder) => folder,
-            GitTarget::Isolated(isolated) => &isolated.files,
-        }
-    }
-
-    fn settings(self) -> Vec<OsString> {
-        match self {
-            GitTarget::Folder(_) | GitTarget::Repository(_) => Vec::new(),
-            GitTarget::Isolated(isolated) => isolated.settings.clone(),
-        }
-    }
-
-    fn environment(self) -> Vec<(&'static str, OsString)> {
-        match self {
-            GitTarget::Folder(_) => Vec::new(),
-            GitTarget::Repository(folder) => vec![("GIT_DIR", folder.into())],
-            GitTarget::Isolated(isolated) => isolated.environment(),
+            GitTarget::Folder(folder) => (folder, &[], Vec::new()),
+            GitTarget::Repository(folder) => (folder, &[], vec![("GIT_DIR", folder.into())]),
+            GitTarget::Isolated(isolated) => (&isolated.files, &isolated.settings, isolated.environment()),
         }
     }
 }

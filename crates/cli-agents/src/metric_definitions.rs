@@ -11,7 +11,7 @@ pub(super) const APPROVALS: &str = "switchboard_cli_approvals_total";
 
 /// Tells the exporter what each metric means.
 pub fn describe_metrics() {
-    metrics::describe_gauge!(RUNNING, "Command-line programs at work or waiting for an answer");
+    metrics::describe_gauge!(RUNNING, "Command-line programs that run or wait for an answer");
     metrics::describe_counter!(TURNS, "Turns of command-line programs, by how they ended");
     metrics::describe_histogram!(TURN_DURATION, "Seconds from the start of a command-line program to its end");
     metrics::describe_counter!(APPROVALS, "Questions of command-line programs, by how they were answered");

@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_a2a::TaskId;
 use switchboard_admission::ExclusiveQueue;
 use switchboard_engine::clock::Clock;
-use switchboard_engine::{AgentName, BlockingTask, BlockingTaskView, CallerId, TaskHandle};
+use switchboard_engine::{BlockingTask, BlockingTaskView, TaskHandle};
 
 use super::process_bound_position::ProcessBoundPosition;
 
@@ -21,26 +21,9 @@ pub(super) struct RepositoryLocks {
 /// A task in the queue.
 pub(super) struct LockRequest {
     folder: PathBuf,
-    owner: LockOwner,
-    queued_at: Timestamp,
-    /// Since when it has the repository, if it does.
-    holds_since: Option<Timestamp>,
-    /// Since when its program waits for an answer, if it does.
-    asks_since: Option<Timestamp>,
-}
-
-/// Which task wants the lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LockOwner {
-    pub(super) task: TaskId,
-    pub(super) agent: AgentName,
-    pub(super) owner: CallerId,
-}
-
-impl LockOwner {
-    pub(super) fn of(task: &TaskHandle) -> Self {
-        Self { task: task.id().clone(), agent: task.agent().clone(), owner: task.caller().clone() }
-    }
+    /// The task as those behind it see it: since when it holds the lock, or waits for it.
+    blocker: BlockingTask,
+    holds: bool,
 }
 
 /// A lock on a repository, held or waited for; dropping it leaves the queue.
@@ -82,14 +65,23 @@ impl RepositoryLocks {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         let lock_clock = clock.clone();
         let conflict = |one: &LockRequest, other: &LockRequest| overlap(&one.folder, &other.folder);
-        let queue = ExclusiveQueue::new(conflict, move |request| request.holds_since = Some(lock_clock.now()));
+        let queue = ExclusiveQueue::new(conflict, move |request: &mut LockRequest| {
+            request.holds = true;
+            request.blocker.since = lock_clock.now();
+        });
         Self { queue, clock }
     }
 
     /// Queues a task for a repository, by its top folder.
-    pub(super) fn enqueue(&self, folder: &Path, owner: LockOwner) -> RepositoryLock {
-        let (folder, queued_at) = (folder.to_owned(), self.clock.now());
-        let request = LockRequest { folder, owner, queued_at, holds_since: None, asks_since: None };
+    pub(super) fn enqueue(&self, folder: &Path, task: &TaskHandle) -> RepositoryLock {
+        let blocker = BlockingTask {
+            task: task.id().clone(),
+            agent: task.agent().clone(),
+            owner: task.caller().clone(),
+            since: self.clock.now(),
+            asks_since: None,
+        };
+        let request = LockRequest { folder: folder.to_owned(), blocker, holds: false };
         ProcessBoundPosition::new(self.queue.enqueue(request))
     }
 
@@ -97,9 +89,9 @@ impl RepositoryLocks {
     pub(super) fn set_waits_for_answer(&self, task: &TaskId, waits: bool) {
         let asks_since = waits.then(|| self.clock.now());
         self.queue.update(|request| {
-            let changes = request.owner.task == *task && request.asks_since.is_some() != waits;
+            let changes = request.blocker.task == *task && request.blocker.asks_since.is_some() != waits;
             if changes {
-                request.asks_since = asks_since;
+                request.blocker.asks_since = asks_since;
             }
             changes
         });
@@ -110,13 +102,10 @@ impl RepositoryLock {
     /// The tasks ahead; none if the lock is held.
     pub(super) fn ahead(&self) -> Option<TasksAhead> {
         self.read(|_, ahead| {
-            let asking = ahead.iter().find(|request| request.asks_since.is_some());
-            let holding = || ahead.iter().find(|request| request.holds_since.is_some());
+            let asking = ahead.iter().find(|request| request.blocker.asks_since.is_some());
+            let holding = || ahead.iter().find(|request| request.holds);
             let first = asking.or_else(holding).or(ahead.first())?;
-            let LockOwner { task, agent, owner } = first.owner.clone();
-            let since = first.holds_since.unwrap_or(first.queued_at);
-            let blocker = BlockingTask { task, agent, owner, since, asks_since: first.asks_since };
-            Some(TasksAhead { count: ahead.len(), blocker, holds: first.holds_since.is_some() })
+            Some(TasksAhead { count: ahead.len(), blocker: first.blocker.clone(), holds: first.holds })
         })?
     }
 

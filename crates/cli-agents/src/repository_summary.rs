@@ -49,7 +49,7 @@ impl SummaryCache {
             return Some(summary.clone());
         }
         let listed = git.run(GitTarget::Folder(folder), &["ls-files"]).await.ok()?;
-        let files: Vec<String> = listed.text().lines().map(str::to_owned).collect();
+        let files: Vec<String> = listed.lines().map(str::to_owned).collect();
         let read_in = folder.to_owned();
         let summary: Arc<str> = tokio::task::spawn_blocking(move || write(&read_in, &files)).await.ok()??.into();
         let mut kept = self.kept.lock();

@@ -7,7 +7,6 @@ use super::routing::{Difficulty, Workers};
 use super::sessions::ConversationRecord;
 use super::settings::{Settings, Worker};
 
-/// The options of one request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RequestOptions {
     pub(super) repo: Option<String>,
@@ -62,7 +61,7 @@ impl RequestOptions {
     }
 
     /// The model of the turn, as far as it is known before the program starts.
-    pub(super) fn model_at_work(&self, worker: &Worker, past: Option<&ConversationRecord>) -> Option<String> {
+    pub(super) fn model_in_use(&self, worker: &Worker, past: Option<&ConversationRecord>) -> Option<String> {
         let kept = past.filter(|past| self.goes_on(worker, past) && !worker.adapter.retold().model);
         match kept {
             Some(past) => past.metadata.model.clone(),

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, OptionFuture};
 use switchboard_a2a::Message;
 use switchboard_engine::clock::later;
 use switchboard_engine::{Stopped, TaskHandle};
@@ -20,7 +20,7 @@ use super::program;
 use super::sessions::TurnCheckpoint;
 use super::settings::Worker;
 use super::task_reporter::TaskReporter;
-use crate::adapters::{Approval, Decision, Dialogue, Event, Order, Permission, Permissions, Session, Step, Steps};
+use crate::adapters::{Approval, Decision, Dialogue, Event, Order, Permission, Permissions, Step, Steps};
 
 pub(super) use outcome::{RunOutcome, count};
 
@@ -54,14 +54,10 @@ pub(super) async fn run(
         Err(error) => return Ok(RunOutcome::NotStarted(error.to_string())),
     };
     let about = worker.adapter.about();
-    let session = match &order.session {
-        Session::Resume(id) => Some(id.clone()),
-        Session::New(id) => about.capabilities.chosen_session.then(|| id.clone()),
-    };
     // Committed before the start: after a crash the next server must know that the program may have done something, or
     // it would start it a second time.
     about.name.clone_into(&mut saved.cli);
-    saved.session = session;
+    saved.session = order.session.known(about.capabilities.chosen_session);
     saved.started = true;
     task.save_committed(saved).await?;
     let child = match agent.shared.children.spawn(command, agent.settings.output).await {
@@ -123,7 +119,6 @@ struct Run<'a> {
     outcome: Option<RunOutcome>,
 }
 
-/// What wakes the run.
 enum Wakeup {
     Output(Output),
     Answer(Result<Message, Stopped>),
@@ -154,25 +149,15 @@ impl<'a> Run<'a> {
         let clock = &self.agent.shared.clock;
         let expiry = self.open.as_ref().map(|open| open.pending.expires_at);
         let at = self.deadlines.next().into_iter().chain(expiry).min();
-        let alarm = async {
-            match at {
-                Some(at) => clock.sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+        let alarm = OptionFuture::from(at.map(|at| clock.sleep_until(at)));
         let reads = self.held_events.len() < HELD_EVENTS_LIMIT;
-        let answer = async {
-            match &mut self.open {
-                Some(open) => (&mut open.answer).await,
-                None => std::future::pending().await,
-            }
-        };
+        let answer = OptionFuture::from(self.open.as_mut().map(|open| &mut open.answer));
         tokio::select! {
             biased;
             () = self.task.canceled() => Err(Stopped::Canceled),
-            answer = answer => Ok(Wakeup::Answer(answer)),
+            Some(answer) = answer => Ok(Wakeup::Answer(answer)),
             output = self.child.next(), if reads => Ok(Wakeup::Output(output)),
-            () = alarm => Ok(Wakeup::Alarm),
+            Some(()) = alarm => Ok(Wakeup::Alarm),
         }
     }
 
@@ -198,7 +183,6 @@ impl<'a> Run<'a> {
         self.perform(&mut steps).await
     }
 
-    /// Performs the steps of the dialogue.
     async fn perform(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
         loop {
             let taken = steps.take();
@@ -287,7 +271,6 @@ impl<'a> Run<'a> {
         self.open = Some(OpenQuestion { pending, answer: async move { task.ask_message(message).await }.boxed() });
     }
 
-    /// The caller has answered.
     async fn answer(&mut self, message: Message) -> Result<(), Stopped> {
         let Some(OpenQuestion { pending, .. }) = self.open.take() else { return Ok(()) };
         let decision = match pending.read(&message) {
@@ -324,7 +307,6 @@ impl<'a> Run<'a> {
         metrics::counter!(metric::APPROVALS, "cli" => self.saved.cli.clone(), "answer" => answer).increment(1);
     }
 
-    /// The program has withdrawn its question.
     async fn withdraw(&mut self, request: &str) -> Result<(), Stopped> {
         self.waiting.retain(|approval| approval.request != request);
         if self.open.as_ref().is_none_or(|open| open.pending.approval.request != request) {

@@ -15,7 +15,6 @@ pub(super) const METADATA_ARTIFACT: &str = "agent-metadata";
 /// The artifact with the summary and the usage.
 pub(super) const RESULT_ARTIFACT: &str = "result";
 
-/// What the artifact `agent-metadata` holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct AgentMetadata {
@@ -104,7 +103,6 @@ pub(super) fn cost(task: &Task) -> TokenTotals {
 }
 
 impl TokenTotals {
-    /// A program's report.
     pub(super) fn of(usage: &Usage) -> Self {
         Self {
             input_tokens: usage.input_tokens,

@@ -7,7 +7,7 @@
 //! | reasoning | artifact `reasoning`, appended |
 //! | tool use, tool result | WORKING with a message, which is also a frame of the tool-call extension |
 //! | notice | WORKING with a message |
-//! | changes in a copy | artifact `diff` |
+//! | changes in a worktree | artifact `diff` |
 //! | done | artifact `result`, then COMPLETED with the answer as its message |
 
 use std::borrow::Cow;
@@ -29,14 +29,12 @@ const DIFF_ARTIFACT: &str = "diff";
 const OUTPUT_CHARACTERS: usize = 200;
 /// Text is appended in chunks of at most this: a line of a program may be longer than the largest event.
 const PIECE_BYTES: usize = 1 << 20;
-/// The longest notice.
 const NOTICE_CHARACTERS: usize = 1_000;
 /// So much of the answer is repeated in the final message and in the result.
 const ANSWER_BYTES: usize = 30 << 10;
 /// The most changed files that are named.
 const MOST_FILES: usize = 1_000;
 
-/// Reports one turn to its task.
 pub(super) struct TaskReporter {
     task: TaskHandle,
     /// The CLI, the model and the session.

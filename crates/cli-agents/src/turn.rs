@@ -43,7 +43,6 @@ const LOST_TOO_OFTEN: &str = "the server was lost again and again soon after thi
 const GO_ON: &str = "You were interrupted while you worked on the message below. Look at what is already done, do not \
                      do it twice, and go on from there.";
 
-/// Works on one turn.
 pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
     // Before anything is waited for: turns begin in the order in which their messages came.
     let conversation = agent.sessions.enqueue((turn.caller.clone(), task.context_id().clone()));
@@ -98,7 +97,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         if begins_task && let Some(refusal) = approvals::refuse_as_first_message(&turn.message, true) {
             return Ok(task.reject(refusal).await?);
         }
-        task.status("Waiting: another task of this conversation is at work.").await?;
+        task.status("Waiting: another task of this conversation is running.").await?;
         task.release_permit_while(conversation.wait()).await?;
     }
     let past: Option<ConversationRecord> = task.noted().await?.and_then(|noted| noted.read().ok());
@@ -134,8 +133,8 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
                 base: saved.base.as_deref(),
                 tip: saved.tip.as_deref(),
             };
-            match Worktree::open(&agent.git(), &agent.copies, wanted, &task).await {
-                Ok(worktree) => Workspace::copied(worktree, chosen),
+            match Worktree::open(&agent.git(), &agent.worktrees, wanted, &task).await {
+                Ok(worktree) => Workspace::in_worktree(worktree, chosen),
                 Err(problem) => return Ok(task.fail(problem).await?),
             }
         }
@@ -151,7 +150,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     let past = past.filter(|past| workspace.chosen.is_where(past));
     let metadata = AgentMetadata {
         cli: worker.name().to_owned(),
-        model: options.model_at_work(worker, past.as_ref().filter(|past| past.is_of(worker.name()))),
+        model: options.model_in_use(worker, past.as_ref().filter(|past| past.is_of(worker.name()))),
         session_id: None,
         profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
         repo: workspace.chosen.repo.clone(),
@@ -198,7 +197,7 @@ async fn ignore_answer(task: &TaskHandle, note: String) -> Result<(), Stopped> {
 /// Why a lost turn does not go on with a program that knows nothing of its session.
 fn another_program(before: &str, now: &str) -> String {
     format!(
-        "the server stopped while {before} was at work, and this agent works with {now} now: look at what was done, then \
+        "the server stopped while {before} was running, and this agent works with {now} now: look at what was done, then \
          send the message again in the same context"
     )
 }
@@ -223,7 +222,6 @@ struct PreparedTurn<'a> {
     /// Branches of the conversation's earlier tasks, the newest first.
     earlier: Vec<String>,
     metadata: AgentMetadata,
-    /// The text of the message.
     text: String,
 }
 
@@ -343,11 +341,7 @@ impl PreparedTurn<'_> {
             Session::Resume(_) => self.own_past().map(|past| past.total).unwrap_or_default(),
             Session::New(_) => TokenTotals::default(),
         };
-        let is_chosen = self.worker.adapter.about().capabilities.chosen_session;
-        let session_id = match session {
-            Session::Resume(id) => Some(id.clone()),
-            Session::New(id) => is_chosen.then(|| id.clone()),
-        };
+        let session_id = session.known(self.worker.adapter.about().capabilities.chosen_session);
         let metadata = AgentMetadata { session_id, ..self.metadata.clone() };
         let earlier = self.earlier.iter().filter(|branch| metadata.branch.as_ref() != Some(branch));
         let branches = metadata.branch.iter().chain(earlier).take(MOST_BRANCHES).cloned().collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use switchboard_engine::{BlockingTask, Stopped, TaskHandle};
 
 use super::process::TreeExit;
-use super::repository_locks::{LockOwner, RepositoryLock, RepositoryLocks};
+use super::repository_locks::{RepositoryLock, RepositoryLocks};
 use super::sessions::ConversationRecord;
 use super::settings::Settings;
 use super::task_reporter::TaskReporter;
@@ -161,7 +161,7 @@ impl Workspace {
         folder: &Path,
         task: &TaskHandle,
     ) -> Option<RepositoryLock> {
-        settings.repo_lock.then(|| repositories.enqueue(repository::top(folder).unwrap_or(folder), LockOwner::of(task)))
+        settings.repo_lock.then(|| repositories.enqueue(repository::top(folder).unwrap_or(folder), task))
     }
 
     /// Waits for the repository lock of the folder, from the position that was `kept` for it if there is one, and
@@ -179,7 +179,7 @@ impl Workspace {
         }
         let top = repository::top(&folder).unwrap_or(&folder);
         let kept = kept.filter(|lock| lock.is_for(top));
-        let lock = kept.unwrap_or_else(|| repositories.enqueue(top, LockOwner::of(task)));
+        let lock = kept.unwrap_or_else(|| repositories.enqueue(top, task));
         if lock.ahead().is_some() {
             task.release_permit_while(wait(&lock, task)).await??;
             // What it waited for must not stand there as if it still did.
@@ -189,7 +189,7 @@ impl Workspace {
     }
 
     /// A worktree needs no repository lock.
-    pub(super) fn copied(worktree: Worktree, chosen: ChosenFolder) -> Self {
+    pub(super) fn in_worktree(worktree: Worktree, chosen: ChosenFolder) -> Self {
         Self { chosen, folder: worktree.folder.clone(), worktree: Some(worktree), lock: None }
     }
 

@@ -1,4 +1,4 @@
-//! Worktrees: a git worktree for each task. (Messages to callers call it a copy of the repository.)
+//! Worktrees: a git worktree for each task.
 //!
 //! The worktree of a conversation is always at the same path, because programs find their sessions by the folder they
 //! were started in. What a task changed is committed and published as a diff, and the worktree is removed; where the
@@ -33,9 +33,9 @@ pub enum WorktreePolicy {
     /// No worktrees.
     #[default]
     Off,
-    /// A copy for each task; what was changed is kept as a branch.
+    /// A worktree for each task; what was changed is kept as a branch.
     Keep,
-    /// A copy for each task; nothing of it is kept.
+    /// A worktree for each task; nothing of it is kept.
     Remove,
 }
 
@@ -59,7 +59,6 @@ pub(super) struct WorktreeRequest<'a> {
     pub(super) tip: Option<&'a str>,
 }
 
-/// The worktree of a task.
 pub(super) struct Worktree {
     checkout: Checkout,
     task: TaskHandle,
@@ -74,7 +73,6 @@ pub(super) struct Worktree {
     is_closed: bool,
 }
 
-/// What was changed in a worktree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) patch: Patch,
@@ -88,15 +86,15 @@ impl Worktree {
     /// What is in the way, for the caller.
     pub(super) async fn open(
         git: &Git,
-        copies: &Arc<AgentWorktrees>,
+        worktrees: &Arc<AgentWorktrees>,
         wanted: WorktreeRequest<'_>,
         task: &TaskHandle,
     ) -> Result<Self, String> {
         let Repository { top, own, object_format, head } = Repository::of(git, wanted.folder).await?;
-        let name = copies.name(wanted.context);
-        let position = ProcessBoundPosition::new(copies.queue.enqueue(name.clone()));
+        let name = worktrees.name(wanted.context);
+        let position = ProcessBoundPosition::new(worktrees.queue.enqueue(name.clone()));
         position.wait().await;
-        let (home, records) = (copies.home.clone(), copies.records.clone());
+        let (home, records) = (worktrees.home.clone(), worktrees.records.clone());
         let inside = wanted.folder.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
         let with = |record: WorktreeRecord| Checkout {
             git: git.clone(),
@@ -105,7 +103,7 @@ impl Worktree {
             name: name.clone(),
             record,
         };
-        let failed = |error: &dyn std::fmt::Display| format!("a copy of the repository could not be made: {error}");
+        let failed = |error: &dyn std::fmt::Display| format!("a worktree of the repository could not be made: {error}");
         let left = records.read(&name).map_err(|error| failed(&error))?.map(with);
         let checkout = match left {
             Some(left) if left.record.task == *task.id() && left.record.repository == own && left.is_usable() => left,
@@ -180,9 +178,7 @@ impl Worktree {
     }
 }
 
-/// A repository.
 struct Repository {
-    /// Its files.
     top: PathBuf,
     /// Its own folder, which all its worktrees share.
     own: PathBuf,
@@ -195,17 +191,16 @@ impl Repository {
     /// The repository that a folder is in.
     ///
     /// # Errors
-    /// Why no copy can be made of it, for the caller.
+    /// Why no worktree can be made of it, for the caller.
     async fn of(git: &Git, folder: &Path) -> Result<Self, &'static str> {
-        let none = "this agent works in copies (worktree), and its folder is in no git repository";
+        let none = "this agent works in worktrees, and its folder is in no git repository";
         let facts = ["--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-object-format"];
         let all = [&["rev-parse"], &facts[..], &["HEAD^{commit}"]].concat();
         let Ok(printed) = git.run(GitTarget::Folder(folder), &all).await else {
             let is_one = git.run(GitTarget::Folder(folder), &["rev-parse", "--show-toplevel"]).await.is_ok();
-            let empty = "this agent works in copies (worktree), and its repository has no commit";
+            let empty = "this agent works in worktrees, and its repository has no commit";
             return Err(if is_one { empty } else { none });
         };
-        let printed = printed.text();
         let mut lines = printed.lines().map(str::to_owned);
         let mut next = || lines.next().ok_or(none);
         let (top, own) = (PathBuf::from(next()?), PathBuf::from(next()?));
@@ -226,7 +221,7 @@ async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>) -> Op
     let names: Vec<String> = wanted.earlier.iter().map(|branch| format!("refs/heads/{branch}")).collect();
     let mut args = vec!["for-each-ref", "--format=%(refname) %(objectname)"];
     args.extend(names.iter().map(String::as_str));
-    let printed = git.run(at, &args).await.ok()?.text();
+    let printed = git.run(at, &args).await.ok()?;
     let there: HashMap<&str, &str> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
     names.iter().find_map(|name| there.get(name.as_str())).map(|commit| (*commit).to_owned())
 }

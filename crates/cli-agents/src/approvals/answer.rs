@@ -16,11 +16,9 @@ const ANSWERS: [&str; 4] = ["approvalId", "decision", "option", "optionId"];
 /// The word that a yes to a command shown in part must end with, so that it is not given unknowingly.
 pub(super) const INCOMPLETE: &str = "incomplete";
 
-/// One part of an answer.
 pub(super) enum Statement {
     /// All its text, which may be anything.
     Text(String),
-    /// A data part.
     Data(AnswerData),
 }
 
@@ -53,7 +51,6 @@ pub(super) enum Verdict {
 }
 
 impl Statement {
-    /// The approval it names.
     pub(super) fn approval_id(&self) -> Option<&str> {
         match self {
             Self::Text(_) => None,

@@ -19,7 +19,6 @@ const INPUT_CHARACTERS: usize = 4_000;
 /// The longest label of an answer, and the longest name of a tool, that is shown whole.
 const LABEL_CHARACTERS: usize = 1_000;
 
-/// The data part of a question.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ApprovalData<'a> {
@@ -43,7 +42,6 @@ struct OfferedOption<'a> {
     label: &'a str,
 }
 
-/// One of the program's own answers.
 pub(super) struct OwnChoice<'a> {
     /// What it is offered under.
     pub(super) id: Cow<'a, str>,

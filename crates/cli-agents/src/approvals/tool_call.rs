@@ -18,12 +18,10 @@ const MEMBERS: usize = 1_000;
 /// What has a longer name than this is shown as one JSON value.
 const NAME_BYTES: usize = 200;
 
-/// A sanitized tool call.
 pub(super) struct ToolCallText {
     pub(super) prompt: String,
     /// `name: value` of each member of the input that the prompt does not have.
     pub(super) members: Vec<String>,
-    /// Characters that are left out.
     pub(super) omitted: usize,
 }
 
@@ -125,7 +123,6 @@ impl Members<'_> {
         !text.trim().is_empty() && self.prompt.match_indices(text).any(|(at, _)| is_named(at))
     }
 
-    /// Whether the prompt has a word.
     fn says(&self, word: &str) -> bool {
         self.prompt.split_whitespace().any(|said| said == word)
     }

@@ -49,7 +49,7 @@ impl IsolatedGitDir {
 }
 
 impl Git {
-    /// Makes ready to work on the files of a copy, with a folder that is made for it.
+    /// Makes ready to work on the files of a worktree, with a folder that is made for it.
     pub(crate) async fn isolated(
         &self,
         dir: &Path,
@@ -82,7 +82,7 @@ impl Git {
     pub(crate) async fn harmless_settings(&self, repository: &Path) -> Vec<String> {
         // It may have none of them, which git calls a failure.
         let found = self.run(GitTarget::Repository(repository), &["config", "--null", "--get-regexp", HARMLESS]).await;
-        found.map(|found| settings(&found.bytes)).unwrap_or_default()
+        found.map(|found| settings(&found)).unwrap_or_default()
     }
 }
 
@@ -94,8 +94,7 @@ fn init(dir: &Path, object_format: &str) -> io::Result<()> {
 }
 
 /// Settings as `git config --null` prints them: the name, a new line, the value.
-fn settings(printed: &[u8]) -> Vec<String> {
-    let printed = String::from_utf8_lossy(printed);
+fn settings(printed: &str) -> Vec<String> {
     let pairs = printed.split('\0').filter_map(|pair| pair.split_once('\n'));
     pairs.map(|(name, value)| format!("{name}={value}")).collect()
 }

@@ -7,19 +7,14 @@ use crate::deadlines::ExceededLimit;
 use crate::metric_definitions as metric;
 use crate::settings::Worker;
 
-/// How a run ended.
 pub(crate) enum RunOutcome {
     /// The dialogue has ended.
     Ended(Ending),
-    /// Stopped at a deadline.
     TimeLimit(ExceededLimit),
     /// The question about this tool timed out.
     Expired(String),
-    /// It exceeded an output limit.
     OutputLimit(String),
-    /// It could not be started.
     NotStarted(String),
-    /// The adapter refused the order.
     Refused(String),
 }
 

@@ -36,7 +36,7 @@ impl PreparedTurn<'_> {
                 Ok(changes) => report.changes(worktree, changes).await?,
                 Err(error) => {
                     let text = match worktree.branch() {
-                        Some(_) if worktree.tip().is_none() => "could not be committed yet and stays in the copy",
+                        Some(_) if worktree.tip().is_none() => "could not be committed yet and stays in the worktree",
                         _ => "cannot be told",
                     };
                     self.task.status(format!("What was changed {text}: {error}")).await?;
@@ -72,7 +72,7 @@ impl PreparedTurn<'_> {
             RunOutcome::Expired(tool) => {
                 let limit = format_limit(Some(settings.approval_expiry));
                 let text = format!(
-                    "nobody answered within {limit} whether {} may be used (permissions.expiry). {}",
+                    "no answer came within {limit} whether {} may be used (permissions.expiry). {}",
                     plain(&tool),
                     self.how_to_go_on(&report)
                 );

@@ -21,7 +21,7 @@ pub(crate) struct AgentWorktrees {
 
 impl AgentWorktrees {
     pub(crate) fn new(home: PathBuf, records: PathBuf) -> Arc<Self> {
-        Arc::new(Self { home, records: WorktreeRecords::new(records), queue: ExclusiveQueue::per_key() })
+        Arc::new(Self { home, records: WorktreeRecords { folder: records }, queue: ExclusiveQueue::per_key() })
     }
 
     /// The name of a conversation's worktree, unique among agents and servers, since git keeps its data about all
@@ -46,7 +46,7 @@ impl AgentWorktrees {
                 Ok(None) => continue,
                 Err(error) => {
                     let folder = self.home.join(&name);
-                    tracing::warn!(path = %folder.display(), %error, "whose copy this is cannot be read; it is kept");
+                    tracing::warn!(path = %folder.display(), %error, "whose worktree this is cannot be read; it is kept");
                     continue;
                 }
             };
@@ -54,7 +54,7 @@ impl AgentWorktrees {
             if record.home != home {
                 // Another account's, which the agent does not have any more.
                 let path = record.home.join(&name);
-                tracing::warn!(path = %path.display(), "a copy is left where this agent has none any more; remove it");
+                tracing::warn!(path = %path.display(), "a worktree is left where this agent has none any more; remove it");
                 continue;
             }
             match engine.has_ended(&record.task).await {

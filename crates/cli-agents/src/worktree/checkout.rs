@@ -14,7 +14,7 @@ use super::record::{WorktreeRecord, WorktreeRecords};
 use crate::adapters::cut;
 use crate::git::{Git, GitError, GitTarget, IsolatedGitDir};
 
-/// What a program can do to a repository within a copy is not looked at; git knows it as this.
+/// What a program can do to a repository within a worktree is not looked at; git knows it as this.
 const REPOSITORY_WITHIN: &[u8] = b"160000 ";
 /// So many names are passed to a command.
 const NAMES: usize = 256;
@@ -51,7 +51,6 @@ impl Checkout {
         self.record.is_ready && self.path().symlink_metadata().is_ok_and(|found| found.is_dir())
     }
 
-    /// Makes it.
     pub(super) async fn make(&mut self) -> Result<(), GitError> {
         self.remove_folders().await;
         self.record.is_ready = false;
@@ -119,7 +118,7 @@ impl Checkout {
         Ok(commit)
     }
 
-    /// The commit that the copy stands at, which may be the program's own, and its tree.
+    /// The commit that the worktree stands at, which may be the program's own, and its tree.
     async fn head(&self, at: GitTarget<'_>) -> Result<(String, String), GitError> {
         let tree =
             async |commit: &str| self.git.word(at, &["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).await;
@@ -233,7 +232,7 @@ impl Checkout {
             let path = self.path();
             tracing::warn!(
                 path = %path.display(), task = %self.record.task, %error,
-                "a copy holds work that cannot be committed; this is tried again"
+                "a worktree holds work that cannot be committed; this is tried again"
             );
             return;
         }
@@ -247,7 +246,7 @@ impl Checkout {
         if self.record.is_ready
             && let Err(error) = going.write()
         {
-            tracing::warn!(copy = %self.name, %error, "a copy cannot be removed now; this is tried again");
+            tracing::warn!(worktree = %self.name, %error, "a worktree cannot be removed now; this is tried again");
             return;
         }
         self.remove_folders().await;
@@ -256,7 +255,7 @@ impl Checkout {
             return;
         }
         if let Err(error) = self.records.remove(&self.name) {
-            tracing::warn!(copy = %self.name, %error, "the record of a copy could not be removed");
+            tracing::warn!(worktree = %self.name, %error, "the record of a worktree could not be removed");
         }
     }
 

@@ -119,25 +119,22 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_the_same_however_it_comes() {
+    fn files_without_room_are_left_out_whole_and_named_however_the_patch_comes() {
+        let one = b"diff --git a/one b/one\n+1\r\n\xff\n".len();
+        let without_two = [&PATCH[..one], &b"diff --git a/three b/three\nend"[..]].concat();
         for size in 1..=PATCH.len() {
-            let patch = collected(PATCH.len(), size);
-            assert_eq!((patch.bytes.as_slice(), patch.left_out_count), (PATCH, 0), "in pieces of {size}");
-        }
-    }
-
-    #[test]
-    fn files_without_room_are_left_out_whole_and_named() {
-        let one = PATCH.len() - b"diff --git a/two b/zwei\n+diff --git \n+22\ndiff --git a/three b/three\nend".len();
-        for size in 1..=PATCH.len() {
-            let patch = collected(one + 30, size);
-            let kept = [&PATCH[..one], &b"diff --git a/three b/three\nend"[..]].concat();
-            assert_eq!(patch.bytes, kept, "in pieces of {size}");
-            assert_eq!((patch.left_out, patch.left_out_count), (vec!["a/two b/zwei".to_owned()], 1));
-            for limit in [one - 1, 5] {
+            for (limit, kept, left_out) in [
+                (PATCH.len(), PATCH, &[][..]),
+                (one + 30, &without_two, &["a/two b/zwei"]),
+                (one - 1, b"", &["one", "a/two b/zwei", "three"]),
+                (5, b"", &["one", "a/two b/zwei", "three"]),
+            ] {
                 let patch = collected(limit, size);
-                assert_eq!(patch.left_out, ["one", "a/two b/zwei", "three"], "within {limit}, in pieces of {size}");
-                assert_eq!(patch.bytes, b"");
+                assert_eq!(patch.bytes, kept, "within {limit}, in pieces of {size}");
+                assert_eq!(
+                    (patch.left_out_count, patch.left_out),
+                    (left_out.len(), left_out.iter().map(|name| (*name).to_owned()).collect())
+                );
             }
         }
     }

@@ -8,10 +8,8 @@ use serde::{Deserialize, Serialize};
 use switchboard_a2a::TaskId;
 
 const RECORD: &str = "json";
-/// A record on its way.
 const PART: &str = "part";
 
-/// What is known about a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WorktreeRecord {
@@ -19,7 +17,7 @@ pub(super) struct WorktreeRecord {
     pub(super) task: TaskId,
     /// The folder that its own is in.
     pub(super) home: PathBuf,
-    /// What it is a copy of: the repository's own folder, `.git`.
+    /// What it is a worktree of: the repository's own folder, `.git`.
     pub(super) repository: PathBuf,
     /// How the repository names its objects.
     pub(super) object_format: String,
@@ -27,7 +25,7 @@ pub(super) struct WorktreeRecord {
     pub(super) settings: Vec<String>,
     /// The commit the task began with.
     pub(super) base: String,
-    /// The commit the copy was made of.
+    /// The commit the worktree was made of.
     pub(super) start: String,
     /// What its work is kept as; none if it is not kept.
     pub(super) branch: Option<String>,
@@ -38,14 +36,10 @@ pub(super) struct WorktreeRecord {
 /// The records of an agent's worktrees, by the names of their folders.
 #[derive(Clone)]
 pub(super) struct WorktreeRecords {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
 }
 
 impl WorktreeRecords {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder }
-    }
-
     /// The names of worktrees that have a record.
     pub(super) fn names(&self) -> Vec<String> {
         let files = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -56,7 +50,7 @@ impl WorktreeRecords {
         names
     }
 
-    /// The record of a copy; none if there is no copy, or it was never begun.
+    /// The record of a worktree; none if there is none, or it was never begun.
     pub(super) fn read(&self, name: &str) -> io::Result<Option<WorktreeRecord>> {
         match std::fs::read(self.file(name, RECORD)) {
             Ok(json) => Ok(Some(serde_json::from_slice(&json)?)),
@@ -68,7 +62,6 @@ impl WorktreeRecords {
         }
     }
 
-    /// Writes it down for good.
     pub(super) fn write(&self, name: &str, record: &WorktreeRecord) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
         let part = self.file(name, PART);

@@ -210,7 +210,7 @@ fn a_question_that_nobody_answers_expires() {
             ending(&failed),
             (
                 TaskState::Failed,
-                "nobody answered within 90 s whether Bash may be used (permissions.expiry). Send the message again to \
+                "no answer came within 90 s whether Bash may be used (permissions.expiry). Send the message again to \
                  begin anew."
                     .to_owned()
             )

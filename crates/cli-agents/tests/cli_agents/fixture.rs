@@ -77,7 +77,6 @@ impl Fixture {
             command: self.script(&format!("program-{}", self.programs.fetch_add(1, Ordering::Relaxed)), text),
             input: Input::Stdin,
             output: Output::Jsonl { asks: true },
-            ..GenericOptions::default()
         };
         change(&mut options);
         Declared::generic(options).unwrap()

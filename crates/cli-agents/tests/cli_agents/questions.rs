@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use switchboard_a2a::{Json, Message, Part, PartContent, Role, Task, TaskState};
 use switchboard_cli_agents::adapters::{
@@ -532,4 +534,78 @@ fn long_labels_are_shown_whole_or_take_no_plain_yes() {
     assert!(questions.is_incomplete());
     labels("later", &label.repeat(10));
     assert!(questions.is_incomplete());
+}
+
+/// Texts of what the notation is made of and what it escapes, so that collisions would be found.
+fn tricky() -> impl Strategy<Value = String> {
+    let pieces = concat!(
+        " |  |\n|\t|\r|·|⏎|«|»|«17 spaces»|«40 line breaks»\n|\\|\\u{9}",
+        "|u{9}|\\u{5c}|{|}|9|1|7|a|\u{200b}|\u{301}|\u{94d}|त|\u{387}|\u{22c5}|\u{ff11}|\u{5d0}|\u{1d159}",
+    );
+    let long = (0..3_usize, 14..20_usize).prop_map(|(which, times)| [" ", "\n", "\t"][which].repeat(times));
+    let piece = prop_oneof![
+        6 => prop::sample::select(pieces.split('|').collect::<Vec<_>>()).prop_map(str::to_owned),
+        1 => long,
+        1 => any::<char>().prop_map(String::from),
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+/// What a text was that is shown like this.
+fn read_back(shown: &str) -> String {
+    let mut text = String::new();
+    let mut rest = shown;
+    while let Some(first) = rest.chars().next() {
+        if let Some(escape) = rest.strip_prefix("\\u{") {
+            let (code, after) = escape.split_once('}').unwrap();
+            text.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
+            rest = after;
+        } else if first == '«' && rest.chars().nth(1).is_some_and(|next| next.is_ascii_digit()) {
+            let (run, after) = rest['«'.len_utf8()..].split_once('»').unwrap();
+            let (count, name) = run.split_once(' ').unwrap();
+            let character = match name {
+                "spaces" => " ",
+                "tabs" => "\t",
+                _ => "\n",
+            };
+            text.push_str(&character.repeat(count.parse().unwrap()));
+            rest = if character == "\n" { after.strip_prefix('\n').unwrap() } else { after };
+        } else {
+            rest = &rest[first.len_utf8()..];
+            match first {
+                '·' => text.push(' '),
+                '⏎' => {}
+                _ => text.push(first),
+            }
+        }
+    }
+    text
+}
+
+/// Whether a character is in a block of scripts that are written from right to left.
+fn is_right_to_left(character: char) -> bool {
+    matches!(character, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}')
+        || matches!(character, '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
+}
+
+#[test]
+fn what_is_shown_can_be_read_back_so_that_no_two_commands_look_the_same() {
+    let questions = Questions::new(&[]);
+    let mut runner = TestRunner::new(Config { cases: 100, failure_persistence: None, ..Config::default() });
+    let checked = runner.run(&tricky(), |text| {
+        questions.change(|question| (question.input, question.prompt) = (Value::Null, text.clone()));
+        let shown = questions.shown().replace("\n  | ", "\n");
+        let shown = shown.strip_suffix('?').unwrap();
+        prop_assert_eq!(read_back(shown), text);
+        let is_plain = ["  ", "\n\n", "\t", "\r", "\u{200b}"].iter().all(|hidden| !shown.contains(hidden));
+        prop_assert!(is_plain && !shown.contains(is_right_to_left), "{:?}", shown);
+        let is_mark = |character: char| !character.is_ascii() && character.escape_debug().next() == Some('\\');
+        let mut before = '\n';
+        for character in shown.chars() {
+            prop_assert!(!is_mark(character) || !before.is_ascii(), "{:?}", shown);
+            before = character;
+        }
+        Ok(())
+    });
+    checked.unwrap();
 }

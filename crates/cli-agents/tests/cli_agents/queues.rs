@@ -41,7 +41,7 @@ fn blocked_by(task: &Task) -> Option<Value> {
     task.metadata.as_ref()?.get(BLOCKED_BY_KEY)?.read().ok()
 }
 
-fn is_at_work(task: &Task) -> bool {
+fn is_running(task: &Task) -> bool {
     text(task, "assistant-response").is_some()
 }
 
@@ -78,7 +78,7 @@ fn one_task_at_a_time_works_in_a_repository_and_the_others_say_how_many_are_ahea
     let harness = Harness::open(&fixture, settings);
     harness.run(async {
         let first = harness.start("one").await;
-        harness.until(&first, is_at_work).await;
+        harness.until(&first, is_running).await;
         let second = harness.start(Said::from("two").with("repo", "src")).await;
         let second = harness.until(&second, |task| task.status.state == TaskState::Working).await;
         assert_eq!(status_text(&second), waiting(&first, 1));
@@ -120,7 +120,7 @@ fn who_waits_for_a_repository_says_whether_the_one_at_work_waits_for_an_answer()
         harness.until(&third, |task| status_text(task) == asks(&first, ASKED, 2)).await;
         let asked = harness.until(&first, |task| task.status.state == TaskState::InputRequired).await;
         harness.start(Said(switchboard_a2a::Message { task_id: Some(asked.id), ..Said::from("y").0 })).await;
-        harness.until(&first, is_at_work).await;
+        harness.until(&first, is_running).await;
         harness.until(&second, |task| status_text(task) == waiting(&first, 1)).await;
         harness.until(&third, |task| status_text(task) == waiting(&first, 2)).await;
         fixture.allow("end-1");
@@ -203,7 +203,7 @@ fn a_task_that_waits_does_not_repeat_every_question_of_another() {
             harness.until(&second, |task| !asks(task)).await;
             fixture.allow(&format!("go-{number}"));
         }
-        harness.until(&first.id, is_at_work).await;
+        harness.until(&first.id, is_running).await;
         harness.cancel(&second).await.unwrap();
         let told = harness.told(&second).await;
         assert_eq!(told.iter().filter(|told| told.contains("and waits for an answer since")).count(), 20, "{told:?}");
@@ -218,7 +218,7 @@ fn a_folder_and_a_repository_below_it_are_not_worked_in_at_once() {
     let harness = Harness::open(&fixture, settings);
     harness.run(async {
         let above = harness.start("one").await;
-        harness.until(&above, is_at_work).await;
+        harness.until(&above, is_running).await;
         let below = harness.start(Said::from("two").with("repo", "a")).await;
         harness.until(&below, |task| status_text(task).starts_with("Waiting: agent coder works in this")).await;
         let above_again = harness.start("three").await;
@@ -244,8 +244,8 @@ fn other_repositories_and_agents_without_the_lock_do_not_wait() {
             let second = if repo_lock { "b" } else { "a" };
             let first = harness.start(Said::from("one").with("repo", "a")).await;
             let other = harness.start(Said::from("two").with("repo", second)).await;
-            harness.until(&first, is_at_work).await;
-            let task = harness.until(&other, is_at_work).await;
+            harness.until(&first, is_running).await;
+            let task = harness.until(&other, is_running).await;
             assert_eq!(text(&task, "assistant-response").unwrap(), format!("in {second}"));
             assert_eq!(harness.children.running(), 2);
             fixture.allow("end");
@@ -261,12 +261,12 @@ fn the_tasks_of_one_conversation_work_one_after_the_other() {
     let harness = Harness::open(&fixture, Settings { repo_lock: false, ..fixture.settings(PATIENT) });
     harness.run(async {
         let first = harness.start(within("c", "one")).await;
-        harness.until(&first, is_at_work).await;
+        harness.until(&first, is_running).await;
         let second = harness.start(within("c", "two")).await;
         let waiting = harness.until(&second, |task| task.status.state == TaskState::Working).await;
-        assert_eq!(status_text(&waiting), "Waiting: another task of this conversation is at work.");
+        assert_eq!(status_text(&waiting), "Waiting: another task of this conversation is running.");
         let elsewhere = harness.start(within("d", "three")).await;
-        harness.until(&elsewhere, is_at_work).await;
+        harness.until(&elsewhere, is_running).await;
         fixture.allow("end");
         for id in [&first, &second, &elsewhere] {
             assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
@@ -282,7 +282,7 @@ fn a_message_to_a_task_at_work_is_its_next_turn() {
     let harness = Harness::open(&fixture, fixture.settings("hear; text on; await end; tell '{\"kind\":\"done\"}'"));
     harness.run(async {
         let id = harness.start("one").await;
-        let task = harness.until(&id, is_at_work).await;
+        let task = harness.until(&id, is_running).await;
         let more = switchboard_a2a::Message { task_id: Some(task.id.clone()), ..Said::from("two").0 };
         harness.start(Said(more)).await;
         fixture.allow("end");
@@ -308,7 +308,7 @@ fn nobody_is_let_in_while_anything_of_a_canceled_child_is_left() {
         harness.run(async {
             let second = if same_conversation { "c" } else { "d" };
             let first = harness.start(within("c", "one")).await;
-            harness.until(&first, is_at_work).await;
+            harness.until(&first, is_running).await;
             let second = harness.start(within(second, "two")).await;
             harness.until(&second, |task| status_text(task).starts_with("Waiting:")).await;
             // The kernel's grace is over before the child's is.
@@ -332,14 +332,14 @@ fn tasks_that_wait_for_others_leave_their_places_to_those_that_can_work() {
     let harness = Harness::serving(&fixture, settings, switches);
     harness.run(async {
         let first = harness.start(within("c", "one").with("repo", "a")).await;
-        harness.until(&first, is_at_work).await;
+        harness.until(&first, is_running).await;
         let waits = |task: &Task| status_text(task).starts_with("Waiting:");
         let same_repository = harness.start(Said::from("two").with("repo", "a")).await;
         harness.until(&same_repository, waits).await;
         let same_conversation = harness.start(within("c", "three").with("repo", "b")).await;
         harness.until(&same_conversation, waits).await;
         let other = harness.start(Said::from("four").with("repo", "b")).await;
-        harness.until(&other, is_at_work).await;
+        harness.until(&other, is_running).await;
         fixture.allow("end");
         for id in [&first, &same_repository, &same_conversation, &other] {
             assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
@@ -358,7 +358,7 @@ fn tasks_of_a_conversation_work_in_the_order_in_which_they_came() {
         for number in 0..12 {
             ids.push(harness.start(within("c", &number.to_string())).await);
         }
-        harness.until(&ids[0], is_at_work).await;
+        harness.until(&ids[0], is_running).await;
         fixture.allow("end");
         for id in &ids {
             assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
@@ -379,7 +379,7 @@ fn what_a_canceled_child_writes_at_its_end_is_in_its_branch() {
     let harness = Harness::patient(&fixture, settings);
     harness.run(async {
         let id = harness.start("go").await;
-        harness.until(&id, is_at_work).await;
+        harness.until(&id, is_running).await;
         harness.cancel_at_once(&id).await;
         let is_put_away = || std::fs::read_dir(fixture.data().join("worktrees")).map_or(0, Iterator::count) == 0;
         harness.wait_for(|| (harness.children.running() == 0 && is_put_away()).then_some(())).await;

@@ -155,7 +155,7 @@ fn work_that_cannot_be_committed_stays_until_it_can() {
         let task = harness.send("go").await;
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
         let told = harness.told(&task.id).await;
-        let note = "WORKING: What was changed could not be committed yet and stays in the copy: git update-ref: ";
+        let note = "WORKING: What was changed could not be committed yet and stays in the worktree: git update-ref: ";
         assert!(told.iter().any(|line| line.starts_with(note)), "{told:?}");
         assert_eq!(harness.agent.sweep_worktrees(&harness.engine).await, 0);
         assert_eq!(copies(&fixture), 1);

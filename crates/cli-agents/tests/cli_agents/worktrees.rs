@@ -243,10 +243,10 @@ fn a_folder_that_cannot_be_copied_is_said_to_be_one() {
     let fixture = Fixture::new();
     let open = |fixture: &Fixture| Harness::open(fixture, copying(fixture, WorktreePolicy::Keep, "finish ok"));
     let harness = open(&fixture);
-    let expected = "this agent works in copies (worktree), and its folder is in no git repository";
+    let expected = "this agent works in worktrees, and its folder is in no git repository";
     assert_eq!(ending(&harness.run(harness.send("go"))), (TaskState::Failed, expected.to_owned()));
     fixture.git(&["init", "--quiet"]);
-    let expected = "this agent works in copies (worktree), and its repository has no commit";
+    let expected = "this agent works in worktrees, and its repository has no commit";
     assert_eq!(ending(&harness.run(harness.send("go"))), (TaskState::Failed, expected.to_owned()));
 }
 
