@@ -50,12 +50,11 @@ impl<K: Key> KeyedCounter<K> {
         if held.total >= self.total {
             return Err(LimitReached::Total(held.total));
         }
-        match held.by_key.get_mut(key) {
-            Some(own) if *own >= self.per_key => return Err(LimitReached::Key(*own)),
-            None if self.per_key == 0 => return Err(LimitReached::Key(0)),
-            Some(own) => *own += 1,
-            None => drop(held.by_key.insert(key.clone(), 1)),
+        let own = held.by_key.get(key).copied().unwrap_or(0);
+        if own >= self.per_key {
+            return Err(LimitReached::Key(own));
         }
+        held.by_key.insert(key.clone(), own + 1);
         held.total += 1;
         Ok(KeyedPermit { key: key.clone(), held: Arc::clone(&self.held) })
     }
