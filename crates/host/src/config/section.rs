@@ -66,6 +66,7 @@ impl<'a> Reader<'a> {
 /// The keys of a section and their defaults: implements `Default`, and a function that reads each key into its field.
 /// A key is called like its field, in camel case. After the field may stand how it is read: `nonzero` for a time that
 /// must not be zero, `section` for a mapping of its own, `unread` for a key that is only known.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! section_keys {
     ($section:ident, $read:ident, { $($field:ident $(($how:ident))?: $default:expr,)+ }) => {

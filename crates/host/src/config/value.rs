@@ -85,6 +85,7 @@ pub(super) fn quantity(
 }
 
 /// Implements [`Scalar`] for a setting that is one of a few words.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! word_setting {
     ($setting:ident: $first:literal => $one:ident $(, $word:literal => $other:ident)* or $last:literal => $end:ident) => {

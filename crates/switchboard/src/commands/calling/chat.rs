@@ -111,10 +111,11 @@ impl Chat<'_> {
                     }
                     return Ok(());
                 }
-                Turn::Say(text) => match self.say(text).await {
-                    Err(failure) => self.refuse(failure)?,
-                    Ok(()) => {}
-                },
+                Turn::Say(text) => {
+                    if let Err(failure) = self.say(text).await {
+                        self.refuse(failure)?;
+                    }
+                }
             }
         }
         Ok(())
