@@ -8,7 +8,7 @@ use switchboard_a2a::{Error as AgentError, StreamResponse, decode};
 use switchboard_egress::{BodyError, ResponseBody};
 use tokio::time::Instant;
 
-use crate::exchange::{Exchange, Failure, PreparedRequest};
+use crate::exchange::{Answer, Exchange, Failure, PreparedRequest};
 use crate::trace;
 use crate::wire_format::WireFormat;
 
@@ -62,13 +62,9 @@ enum Source {
     Single(Option<Box<StreamResponse>>),
 }
 
-impl EventStream {
-    /// Sends the request and waits for the head of the response.
-    pub(crate) async fn open(
-        exchange: Exchange<'_>,
-        prepared: &PreparedRequest,
-        timeout: Duration,
-    ) -> Result<Self, Failure> {
+/// The events, as soon as the head of the response has come.
+impl Answer for EventStream {
+    async fn receive(exchange: Exchange<'_>, prepared: &PreparedRequest, timeout: Duration) -> Result<Self, Failure> {
         let began = Instant::now();
         let limits = &exchange.peer.limits;
         let response = exchange.open(prepared, timeout).await?;
@@ -88,7 +84,9 @@ impl EventStream {
         let frame = frame.map_err(|_| crate::not_a2a::error(&prepared.origin(), status.as_u16(), &headers, &result))?;
         Ok(Self { source: Source::Single(Some(Box::new(frame))), format, idle, silent_at: None })
     }
+}
 
+impl EventStream {
     /// The next item; cancel safe. After [`StreamItem::End`] and [`StreamItem::Broken`] there is none.
     pub(crate) async fn next(&mut self) -> StreamItem {
         let (body, reader, is_finished) = match &mut self.source {

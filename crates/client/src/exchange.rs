@@ -132,15 +132,27 @@ impl PreparedRequest {
     }
 }
 
-impl Exchange<'_> {
-    /// Sends the request and reads the JSON of the result.
-    pub(crate) async fn send(&self, prepared: &PreparedRequest, timeout: Duration) -> Result<Bytes, Failure> {
-        let began = Instant::now();
-        let response = self.open(prepared, timeout).await?;
-        let (status, headers, body) = self.read_body(response, prepared, timeout, began).await?;
-        self.parse_result(prepared, status, &headers, body)
-    }
+/// What an operation is answered with: one JSON value, or a stream of events.
+pub(crate) trait Answer: Sized {
+    /// Sends the request and reads the answer.
+    fn receive(
+        exchange: Exchange<'_>,
+        prepared: &PreparedRequest,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Self, Failure>> + Send;
+}
 
+/// The JSON of the result.
+impl Answer for Bytes {
+    async fn receive(exchange: Exchange<'_>, prepared: &PreparedRequest, timeout: Duration) -> Result<Self, Failure> {
+        let began = Instant::now();
+        let response = exchange.open(prepared, timeout).await?;
+        let (status, headers, body) = exchange.read_body(response, prepared, timeout, began).await?;
+        exchange.parse_result(prepared, status, &headers, body)
+    }
+}
+
+impl Exchange<'_> {
     /// Sends the request and returns the response when its head has arrived. HTTP errors are left to
     /// [`Self::parse_result`].
     pub(crate) async fn open(

@@ -75,23 +75,17 @@ impl Outcome {
     /// The text: the artifacts, else the status message, else the last message of the agent. For a task that failed or
     /// waits the status message comes first: it says why.
     pub fn text(&self) -> String {
-        let task = match self {
-            Self::Replied(message) => return or_nothing(parts(&message.parts)),
-            Self::Completed(task) | Self::Unfinished(task) => {
-                return or_nothing(artifact_text(task).or_else(|| status_text(task)));
-            }
+        let text = match self {
+            Self::Replied(message) => parts(&message.parts),
+            Self::Completed(task) | Self::Unfinished(task) => artifact_text(task).or_else(|| status_text(task)),
             Self::InputRequired(task)
             | Self::AuthRequired(task)
             | Self::Rejected(task)
             | Self::Failed(task)
-            | Self::Canceled(task) => task,
+            | Self::Canceled(task) => status_text(task).or_else(|| artifact_text(task)),
         };
-        or_nothing(status_text(task).or_else(|| artifact_text(task)))
+        text.unwrap_or_else(|| NOTHING.to_owned())
     }
-}
-
-fn or_nothing(text: Option<String>) -> String {
-    text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
 /// Whether an artifact is no part of the answer, unless there is nothing else: data, which is for programs, and

@@ -12,7 +12,7 @@ use switchboard_a2a::{Dialect, ErrorKind, Operation, PushRequest, Request, Versi
 
 use super::{Client, Inner};
 use crate::event_stream::EventStream;
-use crate::exchange::{Exchange, Failure, IDEMPOTENCY_KEY, LAST_EVENT_ID, PreparedRequest};
+use crate::exchange::{Answer, Exchange, Failure, IDEMPOTENCY_KEY, LAST_EVENT_ID, PreparedRequest};
 use crate::route::{Route, Routes};
 use crate::wire_format::WireFormat;
 use crate::{CallContext, ClientError, interface};
@@ -31,11 +31,6 @@ impl OperationCall<'_> {
     }
 }
 
-enum CallResponse {
-    Complete(Bytes),
-    Stream(Box<EventStream>),
-}
-
 impl Client {
     /// Calls a streaming operation.
     pub(crate) async fn connect(
@@ -43,12 +38,7 @@ impl Client {
         context: &CallContext,
         call: OperationCall<'_>,
     ) -> Result<EventStream, ClientError> {
-        match self.call_negotiated(context, &call).await?.1 {
-            CallResponse::Stream(stream) => Ok(*stream),
-            CallResponse::Complete(_) => {
-                Err(ClientError::Invalid { field: "operation", problem: "it has no events".to_owned() })
-            }
-        }
+        self.call_negotiated(context, &call).await.map(|(_, stream)| stream)
     }
 
     /// Whether the agent's card declares an extension.
@@ -64,7 +54,8 @@ impl Client {
         operation: Operation,
         request: Request,
     ) -> Result<Bytes, ClientError> {
-        Ok(self.call_complete(context, OperationCall::new(operation, request)).await?.1)
+        let call = OperationCall::new(operation, request);
+        self.call_negotiated(context, &call).await.map(|(_, json)| json)
     }
 
     /// The same, decoded.
@@ -74,21 +65,8 @@ impl Client {
         call: OperationCall<'_>,
         decode: impl FnOnce(Dialect, &[u8]) -> Result<T, serde_json::Error>,
     ) -> Result<T, ClientError> {
-        let (format, json) = self.call_complete(context, call).await?;
+        let (format, json) = self.call_negotiated::<Bytes>(context, &call).await?;
         self.read(&json, |json| format.read(decode, json))
-    }
-
-    async fn call_complete(
-        &self,
-        context: &CallContext,
-        call: OperationCall<'_>,
-    ) -> Result<(WireFormat, Bytes), ClientError> {
-        match self.call_negotiated(context, &call).await? {
-            (format, CallResponse::Complete(json)) => Ok((format, json)),
-            (_, CallResponse::Stream(_)) => {
-                Err(ClientError::Invalid { field: "operation", problem: "it is answered with events".to_owned() })
-            }
-        }
     }
 
     /// The routes to the agent: from its card or, if it has none, from the peer's settings.
@@ -111,11 +89,11 @@ impl Client {
 
     /// Negotiation: calls in the chosen version, and once in the other one if the agent does not know the first. The
     /// version that works stays chosen.
-    async fn call_negotiated(
+    async fn call_negotiated<A: Answer>(
         &self,
         context: &CallContext,
         call: &OperationCall<'_>,
-    ) -> Result<(WireFormat, CallResponse), ClientError> {
+    ) -> Result<(WireFormat, A), ClientError> {
         let routes = self.routes(context).await?;
         let is_open = self.inner.peer.version.is_none();
         let mut route = routes.chosen();
@@ -151,12 +129,12 @@ impl Client {
     }
 
     /// Retries with backoff where the request cannot take effect twice.
-    async fn call_with_retry(
+    async fn call_with_retry<A: Answer>(
         &self,
         context: &CallContext,
         route: &Route,
         call: &OperationCall<'_>,
-    ) -> Result<(WireFormat, CallResponse), ClientError> {
+    ) -> Result<(WireFormat, A), ClientError> {
         let format = self.wire_format_of(context, &route.interface).await;
         let mut request = route.interface.adapt(&call.request);
         if format.files_twice
@@ -186,13 +164,13 @@ impl Client {
     }
 
     /// Sends a request that has two REST forms in the one this agent takes.
-    async fn call_in_either_form(
+    async fn call_in_either_form<A: Answer>(
         &self,
         context: &CallContext,
         route: &Route,
         call: &OperationCall<'_>,
         mut prepared: PreparedRequest,
-    ) -> Result<CallResponse, Failure> {
+    ) -> Result<A, Failure> {
         if route.uses_alternate(call.operation) {
             prepared.switch_form();
         }
@@ -206,22 +184,15 @@ impl Client {
         }
     }
 
-    async fn call_once(
+    async fn call_once<A: Answer>(
         &self,
         context: &CallContext,
         operation: Operation,
         prepared: &PreparedRequest,
-    ) -> Result<CallResponse, Failure> {
-        let exchange = self.exchange(context);
+    ) -> Result<A, Failure> {
         let limits = &self.inner.peer.limits;
         let timeout = if is_sending(operation) { limits.answer } else { limits.head };
-        match operation.is_streaming() {
-            true => {
-                let stream = EventStream::open(exchange, prepared, timeout).await?;
-                Ok(CallResponse::Stream(Box::new(stream)))
-            }
-            false => exchange.send(prepared, timeout).await.map(CallResponse::Complete),
-        }
+        A::receive(self.exchange(context), prepared, timeout).await
     }
 
     fn prepare(
@@ -275,23 +246,17 @@ fn is_wrong_form(error: &ClientError) -> bool {
 
 /// The error is one that only an agent that knows the method returns, so it speaks this version.
 fn proves_version(error: &ClientError) -> bool {
-    use ErrorKind::{
-        ContentTypeNotSupported, ExtendedCardNotConfigured, ExtensionRequired, InvalidAgentResponse, PushNotSupported,
-        TaskNotCancelable, TaskNotFound, UnsupportedOperation,
-    };
-    matches!(
-        error.error_kind(),
-        Some(
-            ContentTypeNotSupported
-                | ExtendedCardNotConfigured
-                | ExtensionRequired
-                | InvalidAgentResponse
-                | PushNotSupported
-                | TaskNotCancelable
-                | TaskNotFound
-                | UnsupportedOperation
-        )
-    )
+    let kinds = [
+        ErrorKind::ContentTypeNotSupported,
+        ErrorKind::ExtendedCardNotConfigured,
+        ErrorKind::ExtensionRequired,
+        ErrorKind::InvalidAgentResponse,
+        ErrorKind::PushNotSupported,
+        ErrorKind::TaskNotCancelable,
+        ErrorKind::TaskNotFound,
+        ErrorKind::UnsupportedOperation,
+    ];
+    error.error_kind().is_some_and(|kind| kinds.contains(&kind))
 }
 
 /// Every agent has these operations, so an unknown method means another version.
