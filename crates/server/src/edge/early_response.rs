@@ -16,6 +16,9 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Connections that get a 503 at the same time; further ones are just closed.
 pub(super) const CONCURRENT_REJECTIONS: usize = 64;
 
+/// Every response of ours has it, and none of the library's.
+const OURS: &[u8] = b"x-request-id:";
+
 /// A whole response with a REST error as its body. `status` is the code and its phrase; each of the further `headers` has
 /// the end of its line.
 pub(super) fn render(status: &str, headers: &str, name: &str, message: &str) -> String {
@@ -46,9 +49,6 @@ pub(super) async fn shed(stream: TcpStream, message: String, _slot: OwnedSemapho
     let response = render("503 Service Unavailable", "retry-after: 1\r\n", "UNAVAILABLE", &message);
     send_and_close(stream, response).await;
 }
-
-/// Every response of ours has it, and none of the library's.
-const OURS: &[u8] = b"x-request-id:";
 
 /// Parse errors: where the HTTP library cannot read a request it answers by itself, with a bare status. That answer is
 /// replaced by one that says what was wrong and which setting it is.

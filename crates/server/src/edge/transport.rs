@@ -67,10 +67,10 @@ impl Transport {
         if self.replacement.is_some() {
             return true;
         }
-        let Some(parse_errors) = self.parse_errors.as_ref().filter(|_| self.activity.is_between_requests()) else {
+        let Some(answer) = self.parse_errors.as_ref().and_then(|errors| errors.instead_of(bytes)) else { return false };
+        if !self.activity.is_between_requests() {
             return false;
-        };
-        let Some(answer) = parse_errors.instead_of(bytes) else { return false };
+        }
         // What the client is still sending must not destroy the response on its way.
         self.activity.linger(LINGERING_BYTES);
         self.replacement = Some((answer, bytes.len()));
