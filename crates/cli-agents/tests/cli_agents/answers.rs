@@ -316,3 +316,19 @@ fn data_that_come_too_late_leave_the_ending_as_it_is() {
         assert_eq!(ending(&harness.ended(&id).await), (TaskState::Completed, "Done.".to_owned()));
     });
 }
+
+#[test]
+fn a_bare_yes_while_another_task_runs_is_no_work() {
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; note began yes; await end; finish Done."));
+    harness.run(async {
+        let id = harness.start(within("c", "go")).await;
+        harness.noted(&fixture, "began").await;
+        let refused = harness.send(within("c", "y")).await;
+        let expected = "\"y\" answers no question that is open in this conversation, and another task of it is running: \
+                        say what to do";
+        assert_eq!(ending(&refused), (TaskState::Rejected, expected.to_owned()));
+        fixture.allow("end");
+        assert_eq!(harness.ended(&id).await.status.state, TaskState::Completed);
+    });
+}

@@ -185,3 +185,17 @@ fn what_the_repository_says_about_names_and_ends_of_lines_counts() {
     let blob = fixture.git(&["show", &format!("{}:ends", branch(&task))]);
     assert_eq!(blob, "one");
 }
+
+#[test]
+fn settings_without_a_value_are_no_obstacle() {
+    let fixture = Fixture::new();
+    fixture.repository();
+    let config = fixture.work().join(".git/config");
+    let settings = std::fs::read_to_string(&config).unwrap() + "[core]\n\tsymlinks\n\teol = lf\n\tautocrlf = input\n";
+    std::fs::write(&config, settings).unwrap();
+    let program = "printf 'two\\r\\n' >> readme; finish ok";
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    let task = harness.run(harness.send("go"));
+    assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
+    assert_eq!(fixture.git(&["show", &format!("{}:readme", branch(&task))]), "one\ntwo", "the rest of them count");
+}
