@@ -18,13 +18,11 @@ use table::TABLE;
 pub struct Check {
     /// Its name, which stays the same from version to version.
     pub id: &'static str,
-    /// What it belongs to.
     pub group: Group,
     /// What is true where it passes.
     pub title: &'static str,
     /// Where that is demanded.
     pub rule: &'static str,
-    /// How strongly.
     pub severity: Severity,
     /// What to do where it fails.
     pub fix: &'static str,
@@ -72,21 +70,16 @@ impl Severity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Group {
-    /// The agent card.
     Card,
     /// Sending, reading and canceling.
     Operations,
     /// Refusals.
     Errors,
-    /// Lists of tasks.
     List,
-    /// Streams.
     Streaming,
-    /// Versions of the protocol.
     Version,
     /// What an agent insists on beyond the protocol.
     Extensions,
-    /// Webhooks.
     Push,
     /// Encryption and credentials.
     Security,

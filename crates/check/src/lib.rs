@@ -4,6 +4,8 @@
 //! The checks read replies as plain JSON, not with the client's lenient decoders: what the client tolerates is what is
 //! to be found here. They are safe: a few small messages, no load, and they cancel only their own tasks.
 
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
 mod agent;
 mod artifacts;
 mod caller;

@@ -10,9 +10,7 @@ use crate::verdict::CheckResult;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CheckOutcome {
-    /// The rule is kept.
     Pass,
-    /// The rule is broken.
     Fail,
     /// It cannot be determined, or is not demanded, of this agent.
     NotApplicable,
@@ -24,15 +22,12 @@ pub enum CheckOutcome {
 pub struct Finding {
     /// The check's name, such as `list-order`.
     pub id: &'static str,
-    /// What it belongs to.
     pub group: Group,
     /// What is true where it passes.
     pub title: &'static str,
     /// Where that is demanded.
     pub rule: &'static str,
-    /// How strongly.
     pub severity: Severity,
-    /// The outcome.
     pub outcome: CheckOutcome,
     /// The request, where it failed.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -63,7 +58,6 @@ impl Finding {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// Passed.
     pub pass: usize,
     /// Broken demands.
     pub fail_must: usize,
@@ -71,7 +65,6 @@ pub struct Counts {
     pub fail_should: usize,
     /// What could be better.
     pub fail_quality: usize,
-    /// What does not apply.
     pub not_applicable: usize,
 }
 
@@ -85,9 +78,7 @@ pub struct CheckReport {
     pub card_url: String,
     /// What was called: binding, version and address.
     pub interfaces: Vec<String>,
-    /// The checks, in order.
     pub findings: Vec<Finding>,
-    /// The sums.
     pub counts: Counts,
     /// False if checking was stopped before the last check.
     pub complete: bool,

@@ -9,7 +9,6 @@ use crate::agent::one_line;
 pub(crate) enum Caller {
     /// The configured ones.
     First,
-    /// None.
     Anonymous,
     /// Some that were never issued.
     WrongCredentials,

@@ -4,6 +4,8 @@
 //! whether the writer may still write, numbers the events, and makes them durable. Nothing is visible to any reader
 //! before its commit.
 
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
 pub mod callbacks;
 pub mod webhooks;
 
@@ -90,18 +92,15 @@ pub type Conversation = (CallerId, AgentName, ContextId);
 /// The lock that an append is made under.
 #[derive(Clone, Debug)]
 pub enum AppendGuard {
-    /// The task is new.
     Create(NewTask),
     /// The turn that holds the fence; refused with [`StoreError::Fenced`] once another one was claimed.
     Owner {
-        /// The task.
         key: TaskKey,
         /// The fence the turn was claimed with.
         fence: Fence,
     },
     /// Any other writer (an optimistic lock); refused with [`StoreError::Stale`] if the log has grown since.
     Inbox {
-        /// The task.
         key: TaskKey,
         /// The last event the writer knows.
         version: Seq,
@@ -111,13 +110,9 @@ pub enum AppendGuard {
 /// What never changes about a task.
 #[derive(Clone, Debug)]
 pub struct NewTask {
-    /// Its public name.
     pub id: TaskId,
-    /// Whose it is.
     pub owner: CallerId,
-    /// Who serves it.
     pub agent: AgentName,
-    /// Its conversation.
     pub context: ContextId,
 }
 
@@ -130,7 +125,6 @@ impl NewTask {
 /// One transaction on one task.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// Who may write.
     pub guard: AppendGuard,
     /// The events, each one line of JSON, joined by line feeds; empty if only the row changes.
     pub events: Bytes,
@@ -167,7 +161,6 @@ impl SideWrites {
 /// The part of a task's row that events change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowState {
-    /// The task's state.
     pub state: TaskState,
     /// When it was entered; strictly increasing per task.
     pub status_at: Timestamp,
@@ -211,7 +204,6 @@ impl Phase {
 /// What an append came to.
 #[derive(Clone, Copy, Debug)]
 pub struct Appended {
-    /// The task.
     pub key: TaskKey,
     /// The number of the first event written; the others follow it. The next number to come if there were none.
     pub first_seq: Seq,
@@ -224,9 +216,7 @@ pub struct Appended {
 pub struct TaskRow {
     /// The store's name of it.
     pub key: TaskKey,
-    /// What never changes.
     pub task: NewTask,
-    /// What does.
     pub state: RowState,
     /// The last event, which is also the row's version.
     pub last_seq: Seq,
@@ -239,7 +229,6 @@ pub struct TaskRow {
 /// A task as read back.
 #[derive(Clone, Debug)]
 pub struct LoadedTask {
-    /// Its row.
     pub row: TaskRow,
     /// The newest snapshot, the event it is as of, and the epoch of that event.
     pub snapshot: Option<(Seq, Epoch, Bytes)>,
@@ -267,7 +256,6 @@ pub enum LoadedTaskWithin {
 /// One commit's events of one task.
 #[derive(Clone, Debug)]
 pub struct EventRow {
-    /// The row's id.
     pub row: i64,
     /// The number of its first event.
     pub first_seq: Seq,
@@ -295,26 +283,21 @@ impl EventRow {
 /// Which tasks to list. The owner is never optional.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// Whose tasks.
     pub owner: CallerId,
     /// Of which agents; all if absent.
     pub agents: Option<Vec<AgentName>>,
-    /// Which of these.
     pub filter: ListFilter,
 }
 
 /// Which tasks a caller wants to see.
 #[derive(Clone, Debug, Default)]
 pub struct ListFilter {
-    /// Of which conversation.
     pub context: Option<ContextId>,
-    /// In which state.
     pub state: Option<TaskState>,
     /// With a status at or after a time.
     pub since: Option<Timestamp>,
     /// After the last task of the page before.
     pub after: Option<ListPosition>,
-    /// How many.
     pub page_size: usize,
     /// Whether with what they have produced; a store lists their places only.
     pub artifacts: bool,
@@ -328,7 +311,6 @@ pub type ListPosition = (Timestamp, TaskKey);
 /// One page.
 #[derive(Clone, Debug)]
 pub struct ListPage {
-    /// Its tasks' places.
     pub places: Vec<ListPosition>,
     /// The bytes of the events of each, in the same order.
     pub sizes: Vec<u64>,
@@ -341,18 +323,15 @@ pub struct ListPage {
 /// Where an idempotency key counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyScope {
-    /// Whose key.
     pub owner: CallerId,
     /// The address that was asked: an agent's name, or the root.
     pub address: String,
-    /// The key.
     pub key: String,
 }
 
 /// What was accepted under a key. Lives as long as its task.
 #[derive(Clone, Debug)]
 pub struct IdempotencyRecord {
-    /// Where the key counts.
     pub scope: IdempotencyScope,
     /// Digest of what was sent.
     pub digest: [u8; 32],
@@ -376,7 +355,6 @@ pub struct Retention {
 /// How many tasks there are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskCounts {
-    /// By state.
     pub by_state: Vec<(TaskState, u64)>,
     /// Parked ones by owner.
     pub parked: Vec<(CallerId, u64)>,

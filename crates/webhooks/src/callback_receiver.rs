@@ -46,9 +46,7 @@ pub struct CallbackReceiver {
 /// What became of an update of an admitted sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// It is stored.
     New,
-    /// Its id is known.
     Duplicate,
 }
 
@@ -102,7 +100,6 @@ pub struct AdmittedSender {
 pub struct RemoteUpdate {
     /// The sender's id, or a generated one.
     pub id: String,
-    /// The update.
     pub update: StreamResponse,
 }
 

@@ -5,6 +5,8 @@
 //! holds the configurations and the outbox, [`WebhookService`] is the operators' side, and [`CallbackReceiver`] receives the push
 //! notifications of other servers.
 
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
 mod body_budget;
 mod callback_receiver;
 mod config;

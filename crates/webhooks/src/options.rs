@@ -17,7 +17,6 @@ pub struct Options {
     pub retries: Vec<Duration>,
     /// Time an ended task is kept for webhooks that lag behind.
     pub hold_tasks: Duration,
-    /// Concurrent deliveries.
     pub parallel: usize,
     /// Concurrent deliveries to one endpoint.
     pub parallel_per_endpoint: usize,

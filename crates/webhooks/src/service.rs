@@ -39,15 +39,11 @@ pub struct WebhookService {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookView {
-    /// Its number.
     pub webhook: i64,
-    /// Its task.
     pub task_id: String,
     /// Its name within its task.
     pub id: String,
-    /// Whose task.
     pub caller: String,
-    /// Who serves the task.
     pub agent: String,
     /// The origin of its URL.
     pub endpoint: String,
@@ -62,7 +58,6 @@ pub struct WebhookView {
     pub cursor: u64,
     /// Whether its task has events after the cursor.
     pub lags: bool,
-    /// How many were delivered.
     pub delivered: u64,
     /// How many are dead letters.
     pub dead: u64,
@@ -77,9 +72,7 @@ pub struct WebhookView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView {
-    /// Its number.
     pub delivery: i64,
-    /// Its webhook's number.
     pub webhook: i64,
     /// Its task; absent below a webhook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +91,6 @@ pub struct DeliveryView {
     /// When it is tried next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// When it was tried last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,7 +110,6 @@ pub struct DeliveryView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretView {
-    /// The caller.
     pub caller: String,
     /// Those in use, the newest first.
     pub secrets: Vec<String>,

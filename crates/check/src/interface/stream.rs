@@ -39,7 +39,6 @@ pub(crate) enum StreamEnd {
     None,
     /// The agent closed it in order.
     Closed,
-    /// The connection broke.
     Broken,
     /// We stopped reading: it was enough, or the time was up.
     Abandoned,

@@ -32,13 +32,10 @@ pub enum UpdateAdded {
 /// An update that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallbackUpdate {
-    /// Its number.
     pub number: i64,
     /// What its sender called it.
     pub id: String,
-    /// What it says.
     pub body: Bytes,
-    /// When it came.
     pub at: Timestamp,
 }
 

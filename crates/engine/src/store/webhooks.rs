@@ -38,14 +38,12 @@ pub struct NewWebhook {
     /// How many webhooks a task may have; one too many is refused with
     /// [`StoreError::TooManyWebhooks`](super::StoreError::TooManyWebhooks).
     pub max: usize,
-    /// When it was set.
     pub at: Timestamp,
 }
 
 /// Whether a webhook is told of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WebhookState {
-    /// It is.
     Active,
     /// An operator holds it back.
     Paused,
@@ -62,11 +60,8 @@ pub struct WebhookRow {
     pub key: WebhookKey,
     /// The store's name of its task; the task itself may be gone if there are dead letters left.
     pub task_key: TaskKey,
-    /// Its task.
     pub task: TaskId,
-    /// Whose task.
     pub owner: CallerId,
-    /// Who serves the task.
     pub agent: AgentName,
     /// Its name within its task.
     pub id: String,
@@ -113,7 +108,6 @@ pub struct NewDelivery {
     pub form: u8,
     /// The body, unless it is large: then it is made again from the log as long as that is there.
     pub body: Option<Bytes>,
-    /// When it was made.
     pub at: Timestamp,
 }
 
@@ -122,13 +116,11 @@ pub struct NewDelivery {
 pub struct DeliveryRow {
     /// The store's name of it.
     pub key: DeliveryKey,
-    /// Its webhook.
     pub webhook: WebhookKey,
     /// The first event it tells of.
     pub first: Seq,
     /// The last event it tells of.
     pub last: Cursor,
-    /// What it tells.
     pub about: String,
     /// The form of the body.
     pub form: u8,
@@ -142,7 +134,6 @@ pub struct DeliveryRow {
     pub attempts: u32,
     /// When it is to be tried next; only for a pending one.
     pub due_at: Timestamp,
-    /// When it was made.
     pub created_at: Timestamp,
     /// When its webhook had begun, see [`WebhookRow::began_at`].
     pub began_at: Timestamp,
@@ -153,9 +144,7 @@ pub struct DeliveryRow {
 /// What one attempt came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// When it ended.
     pub at: Timestamp,
-    /// How long it took.
     pub duration_ms: u32,
     /// The HTTP status, if there was an answer.
     pub status: Option<u16>,
@@ -166,7 +155,6 @@ pub struct Attempt {
 /// A webhook and what it is to deliver now.
 #[derive(Clone, Debug)]
 pub struct OutboxHead {
-    /// The webhook.
     pub webhook: WebhookRow,
     /// Its next delivery in order.
     pub delivery: Option<DeliveryRow>,
@@ -174,7 +162,6 @@ pub struct OutboxHead {
     pub replay: Option<DeliveryRow>,
     /// The last event of its task.
     pub task_last: Seq,
-    /// When its task ended.
     pub task_ended_at: Option<Timestamp>,
 }
 
@@ -186,31 +173,22 @@ pub enum OutboxWrite {
     /// new one asks for. That a delivery was taken counts as long as the address and the form are the same: its receiver need not
     /// get it again because of another token.
     IfStill {
-        /// The webhook.
         webhook: WebhookKey,
         /// As the step knows it.
         revision: u64,
-        /// The step.
         write: Box<OutboxWrite>,
     },
     /// Events that are not asked for need not be looked at again.
     Skipped {
-        /// The webhook.
         webhook: WebhookKey,
         /// The last of them.
         cursor: Seq,
     },
     /// The next delivery in order was made; it is due at once. Does nothing if there is one already.
-    Prepare {
-        /// The webhook.
-        webhook: WebhookKey,
-        /// The delivery.
-        delivery: NewDelivery,
-    },
+    Prepare { webhook: WebhookKey, delivery: NewDelivery },
     /// The delivery in order or the replay was taken by its endpoint: its body goes, and the cursor of the webhook moves
     /// to its last event unless it was a replay.
     Delivered {
-        /// Which one.
         delivery: DeliveryKey,
         /// What the attempt came to.
         attempt: Attempt,
@@ -221,7 +199,6 @@ pub enum OutboxWrite {
     },
     /// It was not taken and is tried again.
     Failed {
-        /// Which one.
         delivery: DeliveryKey,
         /// What the attempt came to.
         attempt: Attempt,
@@ -232,7 +209,6 @@ pub enum OutboxWrite {
     },
     /// It was not taken and is given up; its body stays. The cursor moves as for a delivered one.
     Dead {
-        /// Which one.
         delivery: DeliveryKey,
         /// Its body, if that is not stored yet.
         body: Option<Bytes>,
@@ -243,16 +219,13 @@ pub enum OutboxWrite {
     },
     /// What was never tried is given up: made and dead in one.
     Abandon {
-        /// The webhook.
         webhook: WebhookKey,
         /// What it was not told.
         delivery: NewDelivery,
-        /// Why.
         problem: String,
     },
     /// The endpoint wants no more: the delivery is dead, the webhook disabled.
     Disabled {
-        /// Which delivery.
         delivery: DeliveryKey,
         /// Its body, if that is not stored yet.
         body: Option<Bytes>,
@@ -261,7 +234,6 @@ pub enum OutboxWrite {
     },
     /// Its task has ended and nothing more is asked for.
     Finished {
-        /// The webhook.
         webhook: WebhookKey,
         /// The last event of its task.
         cursor: Seq,
@@ -271,24 +243,18 @@ pub enum OutboxWrite {
 /// Which webhooks an operator wants to see.
 #[derive(Clone, Debug, Default)]
 pub struct WebhookFilter {
-    /// Of which task.
     pub task: Option<TaskId>,
-    /// In which state.
     pub state: Option<WebhookState>,
-    /// After which one.
     pub after: WebhookKey,
-    /// How many.
     pub max: usize,
 }
 
 /// A webhook as operators see it.
 #[derive(Clone, Debug)]
 pub struct WebhookSummary {
-    /// The webhook.
     pub webhook: WebhookRow,
     /// Its next delivery, without its body, if one is pending.
     pub pending: Option<DeliveryRow>,
-    /// How many were delivered.
     pub delivered: u64,
     /// How many were given up.
     pub dead: u64,
@@ -303,7 +269,6 @@ pub struct OutboxCounts {
     pub behind: u64,
     /// Since when at least the one that is furthest behind is: its delivery was made, or its task has ended.
     pub behind_since: Option<Timestamp>,
-    /// Deliveries given up.
     pub dead: u64,
 }
 
@@ -388,20 +353,15 @@ pub trait WebhookStore: Send + Sync + 'static {
 /// A webhook, whose it is and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookRoute {
-    /// The webhook.
     pub webhook: WebhookKey,
-    /// Whose task.
     pub owner: CallerId,
-    /// Its endpoint.
     pub endpoint: String,
 }
 
 /// A delivery that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueDelivery {
-    /// When.
     pub due_at: Timestamp,
-    /// Which one.
     pub delivery: DeliveryKey,
     /// Its webhook and where it goes.
     pub route: WebhookRoute,

@@ -15,12 +15,7 @@ use super::open::database_path;
 pub enum BackupError {
     /// The destination exists or cannot be created.
     #[error("cannot create the backup {}: {source}", path.display())]
-    Destination {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Destination { path: PathBuf, source: std::io::Error },
     /// The database could not be copied.
     #[error("cannot copy the database: {0}")]
     Database(#[from] rusqlite::Error),

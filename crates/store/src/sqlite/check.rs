@@ -47,9 +47,7 @@ impl From<rusqlite::Error> for CheckError {
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntegrityReport {
-    /// Tasks checked.
     pub tasks: u64,
-    /// Event rows checked.
     pub event_rows: u64,
     /// One line each, naming the task where there is one; empty if all is well.
     pub problems: Vec<String>,

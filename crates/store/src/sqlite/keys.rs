@@ -21,11 +21,9 @@ pub struct KeyRow {
     pub digest: [u8; 32],
     /// What it allows, as JSON.
     pub scopes: String,
-    /// When it was made.
     pub created_at: Timestamp,
     /// From when on it is refused.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 

@@ -16,20 +16,10 @@ use super::{Options, connection, migrate};
 pub enum OpenError {
     /// Another process has it.
     #[error("the data directory {} is in use by {holder}; stop it or choose another directory", directory.display())]
-    Held {
-        /// The directory.
-        directory: PathBuf,
-        /// Who has it.
-        holder: LockHolder,
-    },
+    Held { directory: PathBuf, holder: LockHolder },
     /// A file or directory could not be used.
     #[error("cannot use {}: {source}", path.display())]
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// A later version of the program has written the file.
     #[error("{}", migrate::newer_schema(*.0))]
     NewerSchema(i64),

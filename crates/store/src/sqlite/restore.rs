@@ -23,7 +23,6 @@ pub enum RestoreError {
     /// The backup is no database that this program can use.
     #[error("{} cannot be restored: {source}", file.display())]
     Unusable {
-        /// The backup.
         file: PathBuf,
         /// What is wrong with it.
         source: CheckError,
@@ -31,11 +30,9 @@ pub enum RestoreError {
     /// The integrity check found problems.
     #[error("{} cannot be restored: {} problems, the first: {first}", file.display(), count)]
     Damaged {
-        /// The backup.
         file: PathBuf,
         /// How many problems it has.
         count: usize,
-        /// The first of them.
         first: String,
     },
     /// The backup is the database itself.
@@ -43,12 +40,7 @@ pub enum RestoreError {
     Same(PathBuf),
     /// Files could not be copied or moved.
     #[error("cannot write {}: {source}", path.display())]
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// The backup is in use.
     #[error("another program keeps {} locked", .0.display())]
     Locked(PathBuf),
