@@ -79,6 +79,8 @@ async fn json_rpc_has_its_aliases_and_other_methods_and_paths_are_refused() {
     for (method, path, allow) in [
         ("GET", "/a2a", "POST"),
         ("POST", "/.well-known/agent.json", "GET, HEAD"),
+        ("POST", "/openapi.json", "GET, HEAD"),
+        ("GET", "/a2a/worker", "POST"),
         ("POST", "/tasks", "GET"),
         ("GET", "/message:send", "POST"),
         ("PUT", "/tasks/t:subscribe", "GET, POST"),

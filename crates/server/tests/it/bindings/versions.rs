@@ -132,3 +132,19 @@ async fn a_strict_server_wants_the_version_named() {
     let by_query = world.get("/a2a/tasks?A2A-Version=1.0").reply().await;
     assert_eq!(by_query.status, 200);
 }
+
+#[tokio::test]
+async fn a_version_in_the_query_is_found_in_any_spelling() {
+    let world = World::start().await;
+    for (query, code) in [
+        ("a2a-version=0.3", Some(-32009)),
+        ("x=%ff&A2A%2DVERSION=%30.3", Some(-32009)),
+        ("A2A-Version=%ff", Some(-32009)),
+        ("A2A-Version=%31.0", None),
+        ("A2A-Versions=0.3", None),
+    ] {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks"});
+        let reply = world.post(&format!("/a2a?{query}"), &body).reply().await.json();
+        assert_eq!(reply["error"]["code"].as_i64(), code, "{query}: {reply}");
+    }
+}

@@ -1,7 +1,13 @@
 //! Where requests come from: addresses that open too many connections, and reverse proxies in between.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use switchboard_server::{Options, Server};
+use tokio::net::TcpListener;
+
 use crate::edge::running::{Running, request, send_message};
-use crate::edge::wire::PATIENCE;
+use crate::edge::wire::{PATIENCE, Wire};
 
 const JSON: &str = "Content-Type: application/json";
 const ANN: &str = "X-API-Key: a2a_ann";
@@ -128,4 +134,31 @@ async fn an_open_server_refuses_what_comes_through_a_proxy() {
         keyed.ask("GET /a2a/tasks", &[ANN, "X-Forwarded-For: 192.0.2.1", "Via: 1.1 proxy"], "").await.status,
         200
     );
+}
+
+#[tokio::test]
+async fn an_ipv4_peer_of_an_ipv6_socket_is_known_by_its_ipv4_address() {
+    let running = Running::keyed().await;
+    // Where the system keeps the families apart there is no such peer.
+    let Ok(listener) = TcpListener::bind("[::ffff:127.0.0.1]:0").await else { return };
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port()));
+    let trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    let options = Options { open: false, connections_per_address: 0, trusted_proxies, ..Options::default() };
+    let server = Server::new(running.engine.clone(), options, Arc::clone(&running.keys) as _);
+    tokio::spawn(server.run(listener, std::future::pending()));
+    // Without a slot for any address, the refusal names the one that counts. The peer itself needs none.
+    for (forwarded, client) in [
+        (&b""[..], None),
+        (b"X-Forwarded-For: 192.0.2.9\r\n", Some("192.0.2.9")),
+        // What a client wrote before its proxy hides nothing, even if it is no UTF-8.
+        (b"X-Forwarded-For: \xe9, 203.0.113.5\r\n", Some("203.0.113.5")),
+    ] {
+        let mut wire = Wire::connect(address).await;
+        let head = [&b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"[..], forwarded, b"\r\n"].concat();
+        wire.try_send(&head).await.unwrap();
+        let reply = wire.reply().await;
+        assert_eq!(reply.status, if client.is_some() { 503 } else { 200 }, "{client:?}: {reply:?}");
+        let named = format!("{} has 0 requests under way", client.unwrap_or_default());
+        assert!(client.is_none() || reply.body.contains(&named), "{client:?}: {reply:?}");
+    }
 }

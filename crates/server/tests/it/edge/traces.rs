@@ -91,3 +91,17 @@ async fn the_log_says_who_asked_for_what_and_keeps_secrets() {
         assert!(!written.contains(secret), "{secret} is in {written}");
     }
 }
+
+#[tokio::test]
+async fn a_logged_path_is_cut_between_characters_and_a_sane_id_is_kept() {
+    let lines = Lines::of_this_process();
+    let running = Running::open().await;
+    let id = "trace/1:a-b_c.d+e=f@g";
+    let head = format!("GET /{}", "é".repeat(200));
+    let reply = running.ask(&head, &[&format!("X-Request-Id: {id}")], "").await;
+    assert_eq!((reply.status, reply.header("x-request-id")), (404, Some(id)), "{reply:?}");
+    let written = lines.written();
+    let line = written.lines().find(|line| line.contains(id)).unwrap_or_else(|| panic!("no line in {written}"));
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["fields"]["path"], format!("/{}…", "é".repeat(127)), "{line}");
+}
