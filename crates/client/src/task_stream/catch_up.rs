@@ -8,8 +8,9 @@ use switchboard_a2a::{
 use super::GapReason;
 use super::seen_messages::SeenMessages;
 
-/// The events between the emitted task and the snapshot, and what cannot be derived. An artifact that does not continue the emitted one was
-/// replaced if that came from a snapshot; if it came in chunks, some of them are missing.
+/// The events between the emitted task and the snapshot, and what cannot be derived. An artifact that does not continue
+/// the emitted one was replaced if that came from a snapshot; if it came in chunks, some of them are missing. The emitted
+/// task has not ended: nothing is fetched after its end.
 pub(super) fn difference(
     emitted: &Task,
     messages: &SeenMessages,

@@ -99,13 +99,12 @@ async fn a_status_is_news_by_its_message_and_not_by_its_time() {
     assert_eq!(peer.story().iter().filter(|what| *what == "GetTask").count(), 4);
 }
 
-/// What is told of the chunks of a subscription, the first of which may be whole, after a snapshot has come.
-async fn told_of(before: &'static str, snapshot: &'static str, chunks: &[&str], is_whole: bool) -> String {
+/// What is told of the chunks of a subscription, the first of which may be whole, after a snapshot has come. At its end
+/// the agent has `end`.
+async fn told_of(before: &'static str, snapshot: &'static str, chunks: &[&str], is_whole: bool, end: String) -> String {
     let mut frames: Vec<Value> = chunks.iter().map(|text| chunk(text)).collect();
     frames[0]["artifactUpdate"]["append"] = json!(!is_whole);
     let frames: Vec<String> = frames.into_iter().chain([status(COMPLETED)]).map(event).collect();
-    // What the agent has at the end does not matter here: it is told after all chunks.
-    let end = format!("{before}{snapshot}{}", chunks.concat());
     let peer = usual(
         move || match before {
             "" => events(&[working("")]),
@@ -115,10 +114,10 @@ async fn told_of(before: &'static str, snapshot: &'static str, chunks: &[&str], 
         move |asked| if asked == 0 { task(WORKING, snapshot) } else { task(COMPLETED, &end) },
     )
     .await;
-    let told = words(&client(peer.url(), |_| {})).await;
-    let told: String = told.into_iter().take_while(|word| word != COMPLETED && !word.starts_with("gap")).collect();
-    let told = told.strip_prefix(snapshot).unwrap_or_else(|| panic!("{told:?} after {snapshot:?}"));
-    told.to_owned()
+    let mut told = words(&client(peer.url(), |_| {})).await;
+    assert_eq!(told.pop().as_deref(), Some(COMPLETED), "{told:?}");
+    let told = told.concat();
+    told.strip_prefix(snapshot).unwrap_or_else(|| panic!("{told:?} after {snapshot:?}")).to_owned()
 }
 
 #[tokio::test]
@@ -135,12 +134,33 @@ async fn what_leads_up_to_the_end_of_a_snapshot_is_passed_over() {
         // It only looked like the snapshot.
         ("A", "ABCD", &["B", "E", "F"], "BEF"),
     ] {
-        let heard = told_of(before, snapshot, chunks, false).await;
-        assert!(heard.starts_with(told), "{before:?} {snapshot:?} {chunks:?}: {heard:?}");
+        let heard = told_of(before, snapshot, chunks, false, format!("{snapshot}{told}")).await;
+        assert_eq!(heard, told, "{before:?} {snapshot:?} {chunks:?}");
     }
-    assert!(
-        told_of("", "one two", &["one", " two", " three"], true).await.starts_with(" three"),
-        "new in the snapshot"
-    );
-    assert!(told_of("one", "one two", &["one"], true).await.starts_with("one"), "replaced after it");
+    let new = told_of("", "one two", &["one", " two", " three"], true, "one two three".to_owned()).await;
+    assert_eq!(new, " three", "a whole artifact that was new in the snapshot");
+    let replaced = told_of("one", "one two", &["one"], true, "one".to_owned()).await;
+    assert_eq!(replaced, "one", "it was replaced after the snapshot");
+}
+
+#[tokio::test]
+async fn a_file_of_a_snapshot_is_passed_over_and_another_one_is_told() {
+    let file = |bytes: &str| json!({"raw": bytes, "filename": "f"});
+    let of_file = move |bytes: &str| {
+        let mut update = chunk("");
+        update["artifactUpdate"]["artifact"]["parts"] = json!([file(bytes)]);
+        event(update)
+    };
+    let see = move |files: &[&str]| [texts(&["see"]), files.iter().map(|bytes| file(bytes)).collect()].concat();
+    let peer = usual(
+        || events(&[working(""), event(chunk("see"))]),
+        move |_| events(&[of_file("AQ=="), of_file("Ag=="), event(status(COMPLETED))]),
+        move |asked| match asked {
+            0 => with_artifacts(WORKING, &vec![("a", see(&["AQ=="]))]),
+            _ => with_artifacts(COMPLETED, &vec![("a", see(&["AQ==", "Ag=="]))]),
+        },
+    )
+    .await;
+    // A file has no words: the first is the one of the snapshot.
+    assert_eq!(words(&client(peer.url(), |_| {})).await, ["see", "", "", COMPLETED]);
 }

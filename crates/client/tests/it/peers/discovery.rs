@@ -144,6 +144,7 @@ async fn a_card_at_the_top_of_the_host_counts_if_it_names_the_address() {
         ("a2a", "http://inside:8080/a2a/guide", not_there, "POST /a2a/guide"),
         ("a2a", "/a2a", odd, "POST /a2a"),
         ("a2a/echo", "/a2a/other /a2a/echo", not_there, "POST /a2a/echo"),
+        ("a2a/echo", "/a2a/echo2 /a2a/echo", not_there, "POST /a2a/echo"),
         ("a2a/", "/zzz http://inside:8080/a2a?k=1", not_there, "POST /a2a?k=1"),
         // Version 0.3 adds this to its address over REST.
         ("a2a/echo/v1", "http://inside/a2a/echo", not_there, "POST /a2a/echo"),
