@@ -86,7 +86,6 @@ macro_rules! conformance_suite {
                 the_oldest_go_beyond_a_cap,
                 live_tasks_stay_whatever_the_caps,
                 an_evicted_task_leaves_nothing_behind,
-                a_webhook_that_is_set_during_an_eviction_keeps_its_task,
                 a_clean_end_keeps_the_epoch,
                 a_crash_raises_the_epoch_and_loses_nothing,
                 a_store_has_a_secret_of_its_own_and_keeps_it,

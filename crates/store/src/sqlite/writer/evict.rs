@@ -75,3 +75,59 @@ impl Session<'_> {
         self.execute(sql, (owner, agent, state, hidden, parked)).map(drop)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use switchboard_a2a::{TaskId, TaskState, Timestamp};
+    use switchboard_engine::ids::{Fence, Seq};
+    use switchboard_engine::store::webhooks::{NewWebhook, WebhookStore};
+    use switchboard_engine::store::{Append, AppendGuard, NewTask, Phase, RowState, SideWrites, Store};
+
+    use crate::{Options, SqliteStore};
+
+    #[tokio::test]
+    async fn a_webhook_set_after_a_task_was_selected_keeps_it_from_eviction() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let id = TaskId::generate();
+        let webhook = NewWebhook {
+            id: "a".to_owned(),
+            config: "{}".to_owned(),
+            form: 0,
+            endpoint: "https://one".to_owned(),
+            cursor: Seq(0),
+            late: true,
+            max: 1,
+            at: Timestamp(1),
+        };
+        let append = Append {
+            guard: AppendGuard::Create(NewTask {
+                id: id.clone(),
+                owner: "ann".into(),
+                agent: "echo".into(),
+                context: "c".into(),
+            }),
+            events: Bytes::from_static(b"1"),
+            count: 1,
+            row: RowState {
+                state: TaskState::Completed,
+                status_at: Timestamp(1),
+                phase: Phase::Done,
+                fence: Fence(1),
+                expires_at: None,
+                hidden: false,
+                recoveries: 0,
+            },
+            snapshot: None,
+            note: None,
+            sides: SideWrites { send: None, webhook: Some(webhook) },
+            refusable: false,
+        };
+        let key = store.append(append).await.unwrap().key;
+        assert_eq!(store.queue.write_exclusive(move |session| session.evict(&[key.0])).await.unwrap(), 0);
+        assert!(store.row(&id).await.unwrap().is_some());
+        assert!(store.delete_webhook(key, "a").await.unwrap());
+        assert_eq!(store.queue.write_exclusive(move |session| session.evict(&[key.0])).await.unwrap(), 1);
+    }
+}

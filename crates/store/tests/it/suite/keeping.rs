@@ -1,15 +1,12 @@
 //! What is kept, for how long, and across which ends.
 
-use futures_util::FutureExt;
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::{Seq, TaskKey};
-use switchboard_engine::store::webhooks::WebhookStore;
 use switchboard_engine::store::{Retention, Store, StoreError};
 
 use super::Fixture;
 use crate::build::{
-    create, done, hidden, inbox, make, new_task, owner, parked, query, refused, row, scope, webhook, with_send,
-    with_webhook, working,
+    create, done, hidden, make, new_task, owner, parked, query, refused, row, scope, with_send, working,
 };
 
 const KEEP_ALL: Retention = Retention { ended_before: Timestamp(i64::MIN), max_tasks: u64::MAX, max_bytes: u64::MAX };
@@ -80,31 +77,6 @@ pub(crate) async fn an_evicted_task_leaves_nothing_behind(fixture: impl Fixture)
     let again = new_task("ann", "echo", "c");
     let again = store.append(with_send(create(&again, &["1"], row(1)), "ann", "echo", "k")).await.unwrap();
     assert!(again.key > next && again.row > last.row + 1);
-}
-
-pub(crate) async fn a_webhook_that_is_set_during_an_eviction_keeps_its_task(fixture: impl Fixture) {
-    let store = fixture.open();
-    let all = Retention { max_tasks: 0, ..KEEP_ALL };
-    for _ in 0..1_000 {
-        let (id, key) = make(&store, "ann", "echo", "c", done(1, 1)).await;
-        let mut evicting = store.evict(all, 100);
-        // Polled once, it has asked which tasks to delete, and rarely gets further.
-        assert!((&mut evicting).now_or_never().is_none());
-        for _ in 0..10 {
-            store.row(&id).await.unwrap();
-        }
-        let set = with_webhook(inbox(key, 1, &[], done(1, 1)), webhook("a", "https://one", 0));
-        if store.append(set).await.is_err() {
-            assert_eq!(evicting.await.unwrap(), 1, "it was deleted before");
-            continue;
-        }
-        assert_eq!(evicting.await.unwrap(), 0);
-        assert!(is_there(&store, &id).await);
-        assert!(store.delete_webhook(key, "a").await.unwrap());
-        assert_eq!(store.evict(all, 100).await.unwrap(), 1);
-        return;
-    }
-    panic!("the eviction was always first");
 }
 
 pub(crate) async fn a_clean_end_keeps_the_epoch(fixture: impl Fixture) {
