@@ -7,7 +7,7 @@ use switchboard_engine::store::{RowState, Store};
 use switchboard_store::{Options, SqliteStore, backup, check, database_path, lock_holder};
 
 use super::SqliteFixture;
-use crate::build::{create, done, make, new_task, query};
+use crate::build::{bury, create, delivery, done, make, make_watched, new_task, query, working};
 use crate::suite::Fixture;
 
 #[tokio::test]
@@ -147,4 +147,35 @@ async fn states_keep_their_numbers_on_disk_and_other_numbers_are_an_error() {
         connection.execute_batch(&format!("UPDATE task SET {unknown}")).unwrap();
         assert!(store.row(&ids[0]).await.is_err(), "{unknown}");
     }
+}
+
+#[tokio::test]
+async fn webhooks_and_deliveries_keep_their_numbers_on_disk_and_other_numbers_are_an_error() {
+    use switchboard_engine::store::webhooks::DeliveryState::{Dead, Delivered, Pending};
+    use switchboard_engine::store::webhooks::WebhookState::{Active, Disabled, Finished, Paused};
+    use switchboard_engine::store::webhooks::WebhookStore;
+    let fixture = SqliteFixture::new();
+    let store = fixture.open();
+    let (task, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
+    bury(&store, hook, delivery(1, 1, 10), 11).await;
+    let connection = rusqlite::Connection::open(database_path(fixture.directory.path())).unwrap();
+    let number = |table: &str| -> i64 {
+        connection.query_row(&format!("SELECT state FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((number("webhook"), number("delivery")), (0, 2), "as they are written");
+    let set = |table: &str, number: usize| {
+        connection.execute_batch(&format!("UPDATE {table} SET state = {number}")).unwrap();
+    };
+    for (number, state) in [Active, Paused, Disabled, Finished].into_iter().enumerate() {
+        set("webhook", number);
+        assert_eq!(store.webhook(task, "a").await.unwrap().unwrap().state, state);
+    }
+    for (number, state) in [Pending, Delivered, Dead].into_iter().enumerate() {
+        set("delivery", number);
+        assert_eq!(store.deliveries(hook, 9).await.unwrap()[0].state, state);
+    }
+    set("delivery", 3);
+    assert!(store.deliveries(hook, 9).await.is_err());
+    set("webhook", 4);
+    assert!(store.webhook(task, "a").await.is_err());
 }
