@@ -108,7 +108,7 @@ async fn a_receiver_says_when_to_come_again() {
 async fn every_status_has_its_meaning() {
     let folder = tempdir().unwrap();
     let house = House::open(folder.path()).await;
-    let statuses = [200, 204, 299, 300, 304, 400, 404, 405, 408, 409, 410, 424, 425, 429, 499, 500, 501, 599];
+    let statuses = [200, 204, 299, 300, 304, 400, 404, 405, 408, 409, 410, 424, 425, 429, 499, 500, 501, 599, 600, 999];
     for (webhook, status) in (1..).zip(statuses) {
         let receiver = Receiver::open().await;
         receiver.script([Answer::Status(status)]);
@@ -276,4 +276,31 @@ async fn a_restart_with_a_clock_far_back_delays_nothing() {
     let house = House::at(folder.path(), options(), Switches::default(), long_ago).await;
     house.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
+}
+
+#[tokio::test]
+async fn a_wait_holds_over_a_restart_if_a_backoff_or_a_receiver_can_have_set_it() {
+    let retries = |seconds: u64| Options { retries: vec![Duration::from_secs(seconds)], ..options() };
+    // What the receiver asked for is longer than any backoff; and the longest backoff was once longer than any is now.
+    for (first, answer, is_kept) in
+        [(1, Answer::RetryAfter(503, "3600".into()), true), (200_000, Answer::Status(503), false)]
+    {
+        let folder = tempdir().unwrap();
+        let receiver = Receiver::open().await;
+        receiver.script([answer]);
+        {
+            let house = House::with(folder.path(), retries(first), Switches::default()).await;
+            house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+            house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
+            house.engine.shutdown().await.unwrap();
+        }
+        let house = House::with(folder.path(), retries(1), Switches::default()).await;
+        if is_kept {
+            house.settle().await;
+            assert_eq!(receiver.all().len(), 1, "the receiver has asked for an hour");
+            house.advance(3_601);
+        }
+        house.all_finished().await;
+        assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
+    }
 }
