@@ -254,7 +254,7 @@ fn media_types_an_agent_cannot_read_or_write_are_refused() {
             assert!(sent.err().is_none_or(|error| matches!(error, Error::ContentType(_))));
         }
         let mut picky = request(message("go"));
-        picky.accepted_output_modes = vec!["image/png".to_owned()];
+        picky.accepted_output_modes = vec!["image/png".to_owned(), "image/*".to_owned()];
         assert!(matches!(
             kernel.engine.send(&Caller::local(), picky.clone()).await.err().unwrap(),
             Error::ContentType(_)
