@@ -13,6 +13,7 @@ fn a_key_goes_where_the_card_says() {
         ("header", "X-Agent-Key", ""),
         ("cookie", "session", ""),
         ("query", "key", ""),
+        ("query", "a&b=c", ""),
         ("header", "X-Agent-Key", "X-Mine"),
         ("header", "Authorization", "X-Mine"),
     ] {
@@ -37,11 +38,12 @@ fn a_key_goes_where_the_card_says() {
         let run = workspace.run(&arguments);
         assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hello\n"), "{}", run.stderr);
         let (path, [of_card, of_flag, cookie]) = asked.recv().unwrap();
-        let expected = match (location, flag) {
-            ("header", "") => ("/rpc", ["k&1", "", ""]),
-            ("header", _) => ("/rpc", ["", "k&1", ""]),
-            ("cookie", _) => ("/rpc", ["", "", "session=k&1"]),
-            _ => ("/rpc?key=k%261", ["", "", ""]),
+        let expected = match (location, name, flag) {
+            ("header", _, "") => ("/rpc", ["k&1", "", ""]),
+            ("header", ..) => ("/rpc", ["", "k&1", ""]),
+            ("cookie", ..) => ("/rpc", ["", "", "session=k&1"]),
+            (_, "key", _) => ("/rpc?key=k%261", ["", "", ""]),
+            _ => ("/rpc?a%26b%3Dc=k%261", ["", "", ""]),
         };
         assert_eq!((path.as_str(), [of_card.as_str(), of_flag.as_str(), cookie.as_str()]), expected, "{location}");
         assert!(!run.stderr.contains("k&1") && !run.stderr.contains("k%261"), "{}", run.stderr);
@@ -52,7 +54,9 @@ fn a_key_goes_where_the_card_says() {
 fn a_card_that_would_write_the_request_is_refused() {
     for (location, name) in [
         ("header", "Content-Length"),
+        ("header", "HOST"),
         ("header", "Host"),
+        ("header", "transfer-encoding"),
         ("header", "A2A-Version"),
         ("header", "Proxy-Authorization"),
         ("header", "X-Key: 1\r\nX"),

@@ -129,6 +129,8 @@ fn what_says_nothing_is_told() {
     for (name, value) in [("timeout", json!("30s")), ("tenant", json!("x=y")), ("endpoint", Value::Null)] {
         assert_eq!(shown(&as_shells, name).0, value, "{name}");
     }
+    let quoted = Workspace::new().file("set.env", "A2ACLI_TENANT='a # b'\n");
+    assert_eq!(shown(&quoted.run(&["config", "show", "-o", "json", "--config", "set.env"]), "tenant").0, "a # b");
     assert_eq!(shown(&as_shells, "bearer"), (json!("***"), json!("set.env")));
     assert!(as_shells.stderr.contains("set.env:7 is passed over") && !as_shells.stderr.contains("set.env:8"));
     let shown_now = caller.variable("A2ACLI_FLOW", "device-code").run(&["config", "show", "--config", "set.env"]);
