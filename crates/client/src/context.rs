@@ -24,7 +24,6 @@ pub struct CallContext {
     pub traceparent: Option<String>,
     /// Overrides the peer's credentials.
     pub credentials: Option<Credentials>,
-    /// Further headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The idempotency key of a sent message. Generated if it is absent.
     pub idempotency_key: Option<String>,

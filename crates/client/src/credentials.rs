@@ -55,34 +55,18 @@ pub enum Credentials {
     /// `Authorization: Bearer …`.
     Bearer(Secret),
     /// A key in a header, `X-API-Key` as a rule.
-    ApiKey {
-        /// The header.
-        header: HeaderName,
-        /// The key.
-        key: Secret,
-    },
+    ApiKey { header: HeaderName, key: Secret },
     /// A key in the query, for agents whose card wants it there.
     ApiKeyInQuery {
         /// The name of the parameter.
         name: String,
-        /// The key.
         key: Secret,
     },
     /// `Authorization: Basic …`.
-    Basic {
-        /// The name.
-        user: String,
-        /// The password.
-        password: Secret,
-    },
+    Basic { user: String, password: Secret },
     /// A signature over every request with a secret that both sides have, in a header, `X-Signature` as a rule:
     /// `t=<seconds since 1970>,v1=<hexadecimal HMAC-SHA256>` over `<seconds>.<method>.<path and query>.<body>`.
-    Signature {
-        /// The header.
-        header: HeaderName,
-        /// The secret.
-        secret: Secret,
-    },
+    Signature { header: HeaderName, secret: Secret },
     /// A token that is fetched, and fetched again before it expires.
     OAuth(ClientCredentials),
 }

@@ -24,11 +24,8 @@ const MIN_LIFETIME: Duration = Duration::from_secs(1);
 /// A card and where it was found.
 #[derive(Clone, Debug)]
 pub struct FoundCard {
-    /// The card.
     pub card: AgentCard,
-    /// Its bytes.
     pub json: Bytes,
-    /// Its url.
     pub url: String,
     etag: Option<HeaderValue>,
     /// None for a given card, which is never revalidated.

@@ -18,7 +18,6 @@ pub enum ClientError {
     /// The request or a setting is invalid.
     #[error("{field}: {problem}")]
     Invalid {
-        /// What is wrong.
         field: &'static str,
         /// The problem, and what would be right.
         problem: String,
@@ -37,33 +36,20 @@ pub enum ClientError {
     /// No interface on the card can be used.
     #[error("{name:?} offers no interface that can be used: {offered}")]
     NoInterface {
-        /// The agent's name.
         name: String,
         /// What it offers instead, and what was asked for.
         offered: String,
     },
     /// The agent cannot be reached; it has not seen the request.
     #[error("{origin} cannot be reached: {error}")]
-    Unreachable {
-        /// Where.
-        origin: String,
-        /// Why.
-        error: SendError,
-    },
+    Unreachable { origin: String, error: SendError },
     /// The connection was lost after the request was sent. Whether the agent has acted on it is not known.
     #[error("{origin} was lost: {error}")]
-    Lost {
-        /// Where.
-        origin: String,
-        /// How.
-        error: SendError,
-    },
+    Lost { origin: String, error: SendError },
     /// The call timed out.
     #[error("{origin} gave no answer within {} s{}", .after.as_secs_f32(), of_task(.task.as_ref()))]
     Timeout {
-        /// Where.
         origin: String,
-        /// The timeout.
         after: Duration,
         /// The task that may still be running.
         task: Option<TaskId>,
@@ -71,7 +57,6 @@ pub enum ClientError {
     /// Credentials are missing, wrong or insufficient.
     #[error("{origin} answered {status}: {problem}")]
     Credentials {
-        /// Where.
         origin: String,
         /// 401 or 403.
         status: u16,
@@ -86,30 +71,15 @@ pub enum ClientError {
     Agent(AgentError),
     /// The response is not A2A.
     #[error("{origin} answered {status} with {what}, not with A2A{}", quoted(.hint))]
-    NotA2a {
-        /// Where.
-        origin: String,
-        /// The HTTP status.
-        status: u16,
-        /// What it is.
-        what: String,
-        /// An excerpt of it.
-        hint: String,
-    },
+    NotA2a { origin: String, status: u16, what: String, hint: String },
     /// The response or an event is too large.
     #[error("the answer of {origin} is larger than {limit} bytes, the most that is read")]
-    TooLarge {
-        /// Where.
-        origin: String,
-        /// The limit.
-        limit: usize,
-    },
+    TooLarge { origin: String, limit: usize },
     /// The task of a stream has grown too large.
     #[error("task {task} has grown beyond {limit} bytes, the most that is kept of a task")]
     TaskTooLarge {
         /// The task, which may still be running.
         task: TaskId,
-        /// The limit.
         limit: usize,
     },
     /// Part of a stream is missing.
@@ -174,11 +144,9 @@ fn passes(error: &SendError) -> bool {
 /// A url where a card would be, and what was found there instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardAttempt {
-    /// The url.
     pub url: String,
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// What was found.
     pub problem: String,
     /// Whether it is JSON, and may be meant to be a card.
     pub is_json: bool,

@@ -12,11 +12,8 @@ use crate::{Binding, ClientError, Peer};
 /// An interface that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its url.
     pub url: String,
-    /// Its binding.
     pub binding: Binding,
-    /// Its protocol version.
     pub version: Version,
     /// The tenant for every request.
     pub tenant: Option<String>,
@@ -77,9 +74,6 @@ impl Interface {
 }
 
 /// All interfaces on the card that can be used, best first.
-///
-/// # Errors
-/// When there is none, with what the card offers instead.
 pub(crate) fn negotiate(
     found_card: &FoundCard,
     peer: &Peer,

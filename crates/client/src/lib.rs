@@ -19,6 +19,8 @@
 //! # }
 //! ```
 
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
 mod address;
 mod card_cache;
 mod client;

@@ -31,11 +31,8 @@ const LARGEST_ANSWER: usize = 64 << 10;
 /// The source of tokens. Clones share the token while their settings are the same.
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
-    /// The token endpoint.
     pub token_url: String,
-    /// The client's id.
     pub client_id: String,
-    /// The client's secret.
     pub client_secret: Secret,
     /// The scopes; none for the server's default.
     pub scopes: Vec<String>,

@@ -13,11 +13,8 @@ const REASONING: &str = "reasoning";
 pub enum Outcome {
     /// A direct reply.
     Replied(Message),
-    /// The task has completed.
     Completed(Task),
-    /// The task has failed.
     Failed(Task),
-    /// The task was canceled.
     Canceled(Task),
     /// The agent rejected the task.
     Rejected(Task),

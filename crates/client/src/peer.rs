@@ -13,7 +13,6 @@ use crate::{ClientError, Credentials};
 pub struct Peer {
     /// Its base address, its card or its endpoint.
     pub url: String,
-    /// The credentials for it.
     pub credentials: Credentials,
     /// Sent with every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -38,7 +37,6 @@ pub struct Peer {
     pub rest_files: RestFiles,
     /// Timeouts and size limits.
     pub limits: Limits,
-    /// The retry policy.
     pub retries: RetryPolicy,
 }
 
@@ -142,7 +140,6 @@ pub(crate) const MAX_RETRY_AFTER_FACTOR: u32 = 3;
 /// The retry policy: exponential backoff with jitter.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
-    /// How many retries.
     pub max_retries: u32,
     /// The first wait; each next one is twice as long.
     pub initial_backoff: Duration,

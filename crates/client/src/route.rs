@@ -18,9 +18,6 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// Chooses the first that can be called.
-    ///
-    /// # Errors
-    /// When none can be called, with the problem of the first.
     pub(crate) fn new(interfaces: Vec<Interface>) -> Result<Self, ClientError> {
         let mut wrong = None;
         for interface in &interfaces {
@@ -72,8 +69,6 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// # Errors
-    /// When the address cannot be called.
     pub(crate) fn new(interface: Interface) -> Result<Self, ClientError> {
         let target = read(&interface.url)?;
         Ok(Self::at(interface, target))
@@ -84,9 +79,6 @@ impl Route {
     }
 
     /// The url of a path below the interface.
-    ///
-    /// # Errors
-    /// When that is no valid url.
     pub(crate) fn below(&self, path: &str) -> Result<Arc<Target>, ClientError> {
         read(&format!("{}{path}", self.interface.url.trim_end_matches('/')))
     }
