@@ -2,6 +2,8 @@
 //!
 //! Reading is lenient in spelling and strict in meaning: a wrong value is refused with the path of its field.
 
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
 mod params;
 mod push;
 mod read_object;
@@ -22,36 +24,27 @@ pub use write::{RestCall, RestFallback, encode_params, encode_rest};
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "the large one is the common one: a box would cost every send")]
 pub enum Request {
-    /// Send a message.
     Send(SendRequest),
-    /// Read one task.
     Get {
-        /// The task.
         id: TaskId,
         /// How much history: absent is all, zero is none.
         history_length: Option<u32>,
         /// Which agent, where one address serves many.
         tenant: Option<String>,
     },
-    /// Read many tasks.
     List(ListRequest),
-    /// Stop a task.
     Cancel {
-        /// The task.
         id: TaskId,
         /// Anything else about the request.
         metadata: Option<Metadata>,
         /// Which agent, where one address serves many.
         tenant: Option<String>,
     },
-    /// Watch a task.
     Subscribe {
-        /// The task.
         id: TaskId,
         /// Which agent, where one address serves many.
         tenant: Option<String>,
     },
-    /// Anything about webhooks.
     Push(PushRequest),
     /// Read the card for known callers, or whichever card the caller may have.
     ExtendedCard {
@@ -75,7 +68,6 @@ pub struct ListRequest {
     pub history_length: Option<u32>,
     /// Only tasks whose status is not older than this.
     pub status_timestamp_after: Option<Timestamp>,
-    /// Whether to send artifacts.
     pub include_artifacts: bool,
     /// Which agent, where one address serves many.
     pub tenant: Option<String>,
@@ -86,9 +78,7 @@ pub struct ListRequest {
 pub enum PushRequest {
     /// Register one; its task id is set.
     Create(PushConfig),
-    /// Read one.
     Get {
-        /// The task.
         task_id: TaskId,
         /// The configuration; only v0.3 callers may leave it out and mean the task's own one.
         id: Option<String>,
@@ -97,7 +87,6 @@ pub enum PushRequest {
     },
     /// Read all of a task.
     List {
-        /// The task.
         task_id: TaskId,
         /// 1 to 100.
         page_size: Option<u32>,
@@ -106,11 +95,8 @@ pub enum PushRequest {
         /// Which agent, where one address serves many.
         tenant: Option<String>,
     },
-    /// Remove one.
     Delete {
-        /// The task.
         task_id: TaskId,
-        /// The configuration.
         id: String,
         /// Which agent, where one address serves many.
         tenant: Option<String>,

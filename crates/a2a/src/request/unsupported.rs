@@ -8,18 +8,12 @@ use crate::{Dialect, Operation};
 pub enum EncodeError {
     /// No peer of the dialect has the operation on this binding.
     #[error("{dialect} has no {operation} on this binding")]
-    Operation {
-        /// What was asked for.
-        operation: Operation,
-        /// Where it is unknown.
-        dialect: Dialect,
-    },
+    Operation { operation: Operation, dialect: Dialect },
     /// A field the dialect has no place for. [`Request::remove_unsupported`] takes such fields out.
     #[error("{dialect} has no place for {field} in this request")]
     Field {
         /// The field by its v1.0 path, such as `message.referenceTaskIds`.
         field: &'static str,
-        /// Where it is unknown.
         dialect: Dialect,
     },
     /// A field that may be left out elsewhere, but not here.
@@ -27,7 +21,6 @@ pub enum EncodeError {
     Missing {
         /// The field by its v1.0 path.
         field: &'static str,
-        /// Where it is needed.
         dialect: Dialect,
     },
     /// An id that would make the path mean something else.
@@ -35,7 +28,6 @@ pub enum EncodeError {
     Segment {
         /// The field by its v1.0 path.
         field: &'static str,
-        /// What it holds.
         id: String,
         /// The dialect of the path.
         dialect: Dialect,

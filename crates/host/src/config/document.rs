@@ -2,6 +2,8 @@
 //! The sections read from this tree instead of letting serde fill them, because serde stops at the first error and
 //! an operator wants to see all of them, each with its line.
 
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,22 +15,17 @@ use crate::config::problem::{Mismatch, Origin, Problem};
 /// A value of the file and its location.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Its location.
     pub origin: Origin,
-    /// What it holds.
     pub content: Content,
 }
 
 /// What a node holds. Scalars stay text: what they mean is for the key to say, also after `${VAR}` was filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// Nothing.
     Empty,
     /// A value whose problem is already reported, so that it is not reported twice.
     Reported,
-    /// A scalar.
     Text(String),
-    /// A list.
     List(Vec<Node>),
     /// A mapping, in the order of the file.
     Mapping(Vec<Entry>),
@@ -37,11 +34,9 @@ pub enum Content {
 /// One key of a mapping with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The key.
     pub key: String,
     /// The location of the key.
     pub origin: Origin,
-    /// Its value.
     pub value: Node,
 }
 

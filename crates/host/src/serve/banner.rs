@@ -1,5 +1,7 @@
 //! The start-up banner: agents and their cards, data directory, authentication, and example commands to copy.
 
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -20,17 +22,14 @@ use crate::sanitize::shell_path;
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StartupBanner {
-    /// The socket address.
     pub address: String,
     /// The URL of that address.
     pub url: String,
     /// The base URL on agent cards.
     pub base_url: String,
-    /// The hosted agents.
     pub agents: Vec<ServedAgent>,
     /// The card of the agent at the root address, if one answers there.
     pub root_card: Option<String>,
-    /// Where the data is.
     pub data_dir: PathBuf,
     /// What a commit survives.
     pub durability: Durability,
@@ -55,7 +54,6 @@ pub struct StartupBanner {
 /// An agent and where its card is.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServedAgent {
-    /// Its name.
     pub name: String,
     /// What it is good for.
     pub description: String,

@@ -1,5 +1,7 @@
 //! Why a server does not start, and what to do about it.
 
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -25,7 +27,6 @@ pub enum StartError {
     /// Another process listens on the address.
     #[error("the address {address} is taken{}", by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
     AddressTaken {
-        /// The address.
         address: SocketAddr,
         /// The process, if it could be found.
         by: Option<String>,
@@ -33,7 +34,6 @@ pub enum StartError {
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// The error of the system.
         source: io::Error,
@@ -41,29 +41,16 @@ pub enum StartError {
     /// The address is public, and no key exists.
     #[error("{address} can be reached from other machines, and there is no key that callers would need")]
     NoKeys {
-        /// The address.
         address: SocketAddr,
         /// Where keys are kept.
         data_dir: PathBuf,
     },
     /// Another process has the data directory.
     #[error("the data directory {} is in use by {holder}", directory.display())]
-    DataHeld {
-        /// The directory.
-        directory: PathBuf,
-        /// That process.
-        holder: LockHolder,
-    },
+    DataHeld { directory: PathBuf, holder: LockHolder },
     /// The data directory or the database in it cannot be used.
     #[error("the data directory {} cannot be used: {problem}", directory.display())]
-    DataUnusable {
-        /// The directory.
-        directory: PathBuf,
-        /// What is wrong.
-        problem: String,
-        /// What to do.
-        next: &'static str,
-    },
+    DataUnusable { directory: PathBuf, problem: String, next: &'static str },
     /// The store failed.
     #[error("the store failed: {0}")]
     Store(#[source] StoreError),
@@ -84,12 +71,7 @@ pub enum StartError {
     Children(#[source] io::Error),
     /// An agent cannot be what its configuration says.
     #[error("agent {name}: {problem}")]
-    Agent {
-        /// Its name.
-        name: String,
-        /// What is wrong.
-        problem: String,
-    },
+    Agent { name: String, problem: String },
     /// The name is not one an agent can have.
     #[error("{0}")]
     AgentName(String),
