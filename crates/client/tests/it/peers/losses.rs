@@ -217,14 +217,63 @@ async fn an_id_without_an_event_is_gone_on_after() {
     assert_eq!(last.as_deref(), Some("second"));
 }
 
+/// A chunk that replaces the artifact.
+fn whole(text: &str, is_last: bool) -> Value {
+    let mut whole = chunk(text);
+    whole["artifactUpdate"]["append"] = json!(false);
+    whole["artifactUpdate"]["lastChunk"] = json!(is_last);
+    whole
+}
+
+#[tokio::test]
+async fn a_first_chunk_that_was_overtaken_replaces_the_others() {
+    let overtaken = || vec![working(""), event(chunk("two ")), event(whole("one ", false))];
+    let rest = || vec![event(chunk("three")), event(status(COMPLETED))];
+    let (with_task, without_task) = (working("one two "), event(chunk("two ")));
+    // A connection that is lost right then hides the mistake: the artifact is what the agent had after its first chunk,
+    // and the rest continues it.
+    let continued = ["two ", "one ", "two ", "three", COMPLETED];
+    // The next chunk does not continue it.
+    let gap = format!("gap: {:?}", GapReason::Artifact("a".to_owned()));
+    let unfit = ["two ", "one ", "three", &gap, "one two three", COMPLETED];
+    let now = |state| task(state, if state == WORKING { "one two " } else { "one two three" });
+    for (stream, subscription, first_look, expected) in [
+        (overtaken(), [vec![with_task], rest()].concat(), COMPLETED, &continued[..]),
+        (overtaken(), [vec![without_task], rest()].concat(), WORKING, &continued),
+        ([overtaken(), rest()].concat(), vec![], COMPLETED, &unfit),
+    ] {
+        let peer = usual(
+            move || events(&stream),
+            move |_| events(&subscription),
+            move |before| now(if before == 0 { first_look } else { COMPLETED }),
+        )
+        .await;
+        assert_eq!(words(&client(peer.url(), |_| {})).await, expected, "{:?}", peer.story());
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_was_overtaken_takes_its_artifact_back_to_what_it_was() {
+    let overtaken = || vec![event(chunk("three ")), working("one two ")];
+    let rest = || vec![event(chunk("four")), event(status(COMPLETED))];
+    let gap = format!("gap: {:?}", GapReason::Artifact("a".to_owned()));
+    let continued = ["one ", "two three ", "one two ", "three ", "four", COMPLETED];
+    let unfit = ["one ", "two three ", "one two ", "four", &gap, "one two three four", COMPLETED];
+    for (first, expected) in [(overtaken(), &continued[..]), ([overtaken(), rest()].concat(), &unfit)] {
+        let second = [vec![working("one two three ")], rest()].concat();
+        let peer = usual(
+            || events(&[working(""), event(chunk("one "))]),
+            move |before| events(if before == 0 { &first } else { &second }),
+            |before| if before == 0 { task(WORKING, "one two three ") } else { task(COMPLETED, "one two three four") },
+        )
+        .await;
+        assert_eq!(words(&client(peer.url(), |_| {})).await, expected, "{:?}", peer.story());
+    }
+}
+
 #[tokio::test]
 async fn that_a_chunk_was_the_last_is_told_once() {
-    let whole = |is_last: bool| {
-        let mut whole = chunk("one");
-        whole["artifactUpdate"]["append"] = json!(false);
-        whole["artifactUpdate"]["lastChunk"] = json!(is_last);
-        event(whole)
-    };
+    let whole = |is_last| event(whole("one", is_last));
     let peer = usual(
         move || events(&[working(""), whole(false), whole(true), whole(true), event(status(COMPLETED))]),
         |_| error(-32601, "no such method"),
