@@ -166,7 +166,7 @@ fn places(tried: &[CardAttempt]) -> String {
 }
 
 fn of_task(task: Option<&TaskId>) -> String {
-    task.map_or_else(String::new, |task| format!("; task {task} may still be at work"))
+    task.map_or_else(String::new, |task| format!("; task {task} may still be running"))
 }
 
 fn quoted(hint: &str) -> impl fmt::Display {

@@ -15,7 +15,7 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (TASKS, "Tasks by state"),
     (TASK_DURATION, "Seconds from a task's first message to its end"),
     (QUEUE_WAIT, "Seconds a turn waited for a place to run"),
-    (RUNNING_TURNS, "Turns at work"),
+    (RUNNING_TURNS, "Turns that run"),
     (QUEUED_TURNS, "Turns that wait for a place to run"),
     (TASKS_IN_MEMORY, "Tasks held in memory"),
     (REFUSED_WRITES, "Writes refused because the task had ended or another turn owned it"),

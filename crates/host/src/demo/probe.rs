@@ -178,7 +178,7 @@ impl Agent for Probe {
         // Waiting can simply go on; chunks already sent must not be sent again.
         match parse_command(&task.message.joined_text(), task.hints.skill.as_deref()).0 {
             "hold" | "ask" | "auth" => Recovery::Resume,
-            _ => Recovery::Fail("the server stopped while the probe was at work".to_owned()),
+            _ => Recovery::Fail("the server stopped while the probe was running".to_owned()),
         }
     }
 }

@@ -127,7 +127,7 @@ pub struct CliAgent {
     pub timeout: TimeLimit,
     /// Time the program may be silent while it works, or `none`.
     ///
-    /// Then it is ended and the task fails. The time rests while a human is waited for, and while a tool is at work.
+    /// Then it is ended and the task fails. The time rests while a human is waited for, and while a tool runs.
     #[schemars(default = "usual_idle")]
     pub idle: TimeLimit,
     /// Programs at a time.

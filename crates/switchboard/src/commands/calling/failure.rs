@@ -105,7 +105,7 @@ impl Failure {
     pub(super) fn about(mut self, task: &TaskId, call: &AgentCall<'_>) -> Self {
         let id = sanitize::shell_word(task.as_str());
         if !self.message.contains(task.as_str()) {
-            self.message.push_str(&format!("; task {id} may still be at work"));
+            self.message.push_str(&format!("; task {id} may still be running"));
         }
         if !self.hint.contains(&id) {
             let next = call.command("task get", &id);

@@ -21,7 +21,7 @@ pub(crate) struct SendOptions {
     #[command(flatten)]
     message: MessageFlags,
 
-    /// Answer the task with this id, which waits for you, or add to it while it is at work
+    /// Answer the task with this id, which waits for you, or add to it while it runs
     #[arg(long, value_name = "ID", env = "A2ACLI_TASK_ID", hide_env_values = true)]
     task_id: Option<String>,
 
