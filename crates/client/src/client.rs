@@ -37,17 +37,11 @@ struct Inner {
 
 impl Client {
     /// Sends no request yet.
-    ///
-    /// # Errors
-    /// When the address is invalid.
     pub fn new(egress: Egress, peer: Peer) -> Result<Self, ClientError> {
         Self::build(egress, peer, None)
     }
 
     /// The same with a card that is given and not fetched.
-    ///
-    /// # Errors
-    /// When the address is invalid.
     pub fn with_card(egress: Egress, peer: Peer, card: FoundCard) -> Result<Self, ClientError> {
         Self::build(egress, peer, Some(card))
     }
@@ -95,9 +89,6 @@ impl Client {
     }
 
     /// Sends a message and streams the events of its task.
-    ///
-    /// # Errors
-    /// When no first response comes.
     pub async fn stream(&self, context: &CallContext, mut request: SendRequest) -> Result<TaskStream, ClientError> {
         context.mark(&mut request);
         let origin = Origin::Sent { request: Box::new(request), key: context.key() };
@@ -106,9 +97,6 @@ impl Client {
 
     /// Streams the events of a task until a terminal or interrupted state. One that is in such a state is returned as
     /// it is.
-    ///
-    /// # Errors
-    /// When there is no such task, or it cannot be reached.
     pub async fn subscribe(&self, context: &CallContext, task: TaskId) -> Result<TaskStream, ClientError> {
         TaskStream::open(self.clone(), context.clone(), Origin::Subscribed(task)).await
     }

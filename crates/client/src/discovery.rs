@@ -38,9 +38,6 @@ pub struct FoundCard {
 
 impl FoundCard {
     /// A card that is given, and its url.
-    ///
-    /// # Errors
-    /// When it is no card.
     pub fn from_json(json: Bytes, url: String) -> Result<Self, serde_json::Error> {
         let card = AgentCard::decode(&json)?;
         Ok(Self { card, json, url, etag: None, fresh_until: None, parent: None, is_python_sdk: false })

@@ -59,9 +59,6 @@ pub use task_stream::{GapReason, StreamGap, TaskStream, Update};
 use switchboard_egress::{Egress, Options, SetupError};
 
 /// Egress to agents the user of this program names: any address, with the system's certificate authorities.
-///
-/// # Errors
-/// When the encryption cannot be set up.
 pub fn egress() -> Result<Egress, SetupError> {
     Egress::new(Options { anywhere: true, idle_per_host: 8, ..Options::default() })
 }

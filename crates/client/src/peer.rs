@@ -62,9 +62,6 @@ impl Peer {
     }
 
     /// Its full address.
-    ///
-    /// # Errors
-    /// When it is invalid.
     pub fn address(&self) -> Result<String, ClientError> {
         AgentAddress::parse(&self.url).map(|address| address.endpoint())
     }

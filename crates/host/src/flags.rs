@@ -26,9 +26,6 @@ pub struct ConfigFlags {
 impl ConfigFlags {
     /// Loads the settings of the workspace under these flags and this process's environment, and looks into the files
     /// they name. The agents of the workspace are not read: the program brings its own.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the settings.
     pub fn load_settings(&self) -> Result<Workspace, Problems> {
         let workspace = Workspace::settings_only(&self.workspace, &self.overrides())?;
         workspace.check_files()?;

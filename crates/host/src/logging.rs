@@ -19,9 +19,6 @@ use crate::printer;
 pub struct AlreadyStarted;
 
 /// Starts logging to standard error for the rest of the process.
-///
-/// # Errors
-/// If it was started before.
 pub fn start(log: &Log) -> Result<(), AlreadyStarted> {
     subscriber(log, io::stderr, printer::colors_on_stderr()).try_init().map_err(|_| AlreadyStarted)?;
     // A panic is a log event too: a JSON log must hold nothing but JSON.

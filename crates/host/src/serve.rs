@@ -71,9 +71,6 @@ pub struct Serving {
 impl Serving {
     /// Opens everything a server needs. The listener comes first: clients that connect from now on wait in its backlog
     /// and are served as soon as the rest is open, long before recovery is done.
-    ///
-    /// # Errors
-    /// Whatever prevents the start.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
         let Plan { workspace, fleet, read_again } = plan;
         let (config, data_dir) = (&workspace.config, workspace.data_dir());
@@ -151,9 +148,6 @@ impl Serving {
     }
 
     /// Serves until the stop signal, then lets running tasks end within the drain time.
-    ///
-    /// # Errors
-    /// If the listener failed, or the store could not be closed.
     pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
         let Self { listener, engine, outbound, lifecycle, options, ring, control, handler, .. } = self;
         if let Some(lifecycle) = &lifecycle {

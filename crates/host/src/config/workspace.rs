@@ -38,9 +38,6 @@ pub struct Workspace {
 
 impl Workspace {
     /// Loads the settings of a folder and none of its agents, for a program that brings its own.
-    ///
-    /// # Errors
-    /// All problems of `switchboard.yaml`, variables and flags together.
     pub fn settings_only(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
         Loader::open(folder, overrides)?.finish(Vec::new())
     }
@@ -54,9 +51,6 @@ impl Workspace {
 
     /// Looks into the files that the settings name and that a server needs to start. A command that only asks a running
     /// server something does without them.
-    ///
-    /// # Errors
-    /// Everything that is wrong with them.
     pub fn check_files(&self) -> Result<(), Problems> {
         let Some((certificate, key)) = self.config.server.tls.files() else { return Ok(()) };
         let Err(errors) = Tls::open(certificate, key) else { return Ok(()) };
@@ -110,9 +104,6 @@ impl<'a> Loader<'a> {
     }
 
     /// The workspace, once all its files are read.
-    ///
-    /// # Errors
-    /// All problems of all files, variables and flags together.
     pub fn finish(mut self, agents: Vec<Value>) -> Result<Workspace, Problems> {
         let variables = self.overrides.environment.keys();
         let unknown = environment::warnings(variables, &self.workspace.settings, &self.filled_in);

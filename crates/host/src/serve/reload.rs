@@ -47,9 +47,6 @@ impl Reloader {
     }
 
     /// Reloads it. If anything is wrong, nothing changes.
-    ///
-    /// # Errors
-    /// Everything that is wrong.
     pub fn reload(&self) -> Result<ReloadReport, Problems> {
         let mut active = self.active.lock();
         let workspace = (self.read)()?;

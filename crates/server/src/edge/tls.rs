@@ -36,9 +36,6 @@ pub struct Tls {
 
 impl Tls {
     /// Reads a certificate chain and the private key of its first certificate.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the two files.
     pub fn open(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Result<Self, Vec<TlsError>> {
         let files = CertificateFiles { certificate: certificate.into(), key: key.into() };
         let contents = files.contents();

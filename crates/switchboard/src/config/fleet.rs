@@ -31,9 +31,6 @@ pub struct FleetConfig {
 
 impl FleetConfig {
     /// Loads the workspace under these flags and this process's environment, and looks into the files it names.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the configuration.
     pub fn of(flags: &ConfigFlags) -> Result<Self, Problems> {
         let fleet = Self::load(&flags.workspace, &flags.overrides())?;
         fleet.workspace.check_files()?;
@@ -41,9 +38,6 @@ impl FleetConfig {
     }
 
     /// Loads the folder, or says everything that is wrong with it.
-    ///
-    /// # Errors
-    /// All problems of all files, variables and flags together.
     pub fn load(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
         let mut loader = Loader::open(folder, overrides)?;
         let (mut agents, mut remotes) = (Vec::new(), Vec::new());
