@@ -332,3 +332,26 @@ fn a_bare_yes_while_another_task_runs_is_no_work() {
         assert_eq!(harness.ended(&id).await.status.state, TaskState::Completed);
     });
 }
+
+#[test]
+fn a_no_that_says_what_to_do_is_work_where_no_question_is_open() {
+    let fixture = Fixture::new();
+    let harness =
+        Harness::open(&fixture, fixture.settings("hear; note began yes; await end; tell '{\"kind\":\"done\"}'"));
+    harness.run(async {
+        let id = harness.start(within("c", "go")).await;
+        harness.noted(&fixture, "began").await;
+        let next = Message { task_id: Some(id.clone()), ..Said::from("no, use rg instead").0 };
+        harness.start(Said(next)).await;
+        let other = harness.start(within("c", "no, use grep instead")).await;
+        harness.until(&other, |task| status_text(task).starts_with("Waiting: another task")).await;
+        fixture.allow("end");
+        for id in [&id, &other] {
+            assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
+        }
+        let prompt = |text: &str| format!(r#"{{"kind":"prompt","text":"{text}"}}"#);
+        let mut heard = fixture.heard();
+        heard.sort();
+        assert_eq!(heard, ["go", "no, use grep instead", "no, use rg instead"].map(prompt));
+    });
+}

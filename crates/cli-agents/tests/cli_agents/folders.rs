@@ -142,13 +142,17 @@ fn a_request_chooses_nothing_of_git_and_nothing_above_repositories() {
 #[test]
 fn repositories_that_a_conversation_has_made_do_not_shut_it_out() {
     let fixture = Fixture::new();
-    folders(&fixture, &["r/plain"]);
+    folders(&fixture, &["r/plain", "r/other"]);
     let harness = harness(&fixture, &["r"]);
-    let plain = || within("c", "go").with("repo", "plain");
-    assert_eq!(chosen(&fixture, &harness, plain()), "r/plain");
+    let within_c = |name: &str| within("c", "go").with("repo", name);
+    assert_eq!(chosen(&fixture, &harness, within_c("plain")), "r/plain");
+    assert_eq!(chosen(&fixture, &harness, within_c(".")), "above", "all of the root, although it holds no repository");
+    assert_eq!(chosen(&fixture, &harness, within("d", "go").with("repo", "other")), "r/other");
     git_folder(&fixture, "r/plain/made/.git");
-    assert_eq!(chosen(&fixture, &harness, plain()), "r/plain");
+    assert_eq!(chosen(&fixture, &harness, within_c("plain")), "r/plain");
     assert_eq!(chosen(&fixture, &harness, repo("plain")), "above", "another conversation");
+    let elsewhere = within("d", "go").with("repo", "plain");
+    assert_eq!(chosen(&fixture, &harness, elsewhere), "above", "one that has worked elsewhere");
 }
 
 #[test]

@@ -387,3 +387,32 @@ fn what_a_canceled_child_writes_at_its_end_is_in_its_branch() {
         assert_eq!(committed, "late.txt\nreadme");
     });
 }
+
+#[test]
+fn who_waits_turns_to_the_task_that_can_be_answered_and_a_like_name_is_another_folder() {
+    let fixture = Fixture::new();
+    for name in ["a", "a-side", "b"] {
+        std::fs::create_dir(fixture.work().join(name)).unwrap();
+    }
+    let program = r#"hear; case "$PWD" in */b) ask r1 Bash; hear;; esac; text on; await end; finish ok"#;
+    let harness = Harness::open(&fixture, Settings { repos: vec![fixture.work()], ..fixture.settings(program) });
+    harness.run(async {
+        let working = harness.start(Said::from("one").with("repo", "a")).await;
+        harness.until(&working, is_running).await;
+        let asked = harness.send(Said::from("two").with("repo", "b")).await;
+        let above = harness.start("three").await;
+        harness.until(&above, |task| status_text(task) == asks(&asked.id, BEGAN, 2)).await;
+        let beside = harness.start(Said::from("four").with("repo", "a-side")).await;
+        let expected = format!(
+            "Waiting: agent coder waits for a part of this repository since {BEGAN} (1 ahead). It is task {above}. To stop \
+             it: switchboard task cancel coder {above}"
+        );
+        harness.until(&beside, |task| status_text(task) == expected).await;
+        fixture.allow("end");
+        let yes = switchboard_a2a::Message { task_id: Some(asked.id.clone()), ..Said::from("y").0 };
+        harness.start(Said(yes)).await;
+        for id in [&working, &asked.id, &above, &beside] {
+            assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
+        }
+    });
+}

@@ -188,3 +188,15 @@ async fn what_is_kept_of_standard_error_begins_with_a_whole_line() {
     assert!(exit.stderr.ends_with("line 2998\nline 2999"), "{}", exit.stderr);
     assert!(exit.stderr.len() <= LIMITS.stderr && exit.stderr.lines().all(|line| line.starts_with("line ")));
 }
+
+#[tokio::test]
+async fn a_bare_carriage_return_ends_no_line_and_an_end_may_come_in_two_reads() {
+    let fixture = Fixture::new();
+    let mut child = fixture.sh(r"printf 'half\rway\none\r'; read go; printf '\n\360\237\230\n'").await;
+    assert_eq!(child.next().await, line("half\rway"));
+    let unfinished = child.next().await;
+    assert!(matches!(unfinished, Output::Pause(_)), "{unfinished:?}");
+    child.write("go".to_owned()).unwrap();
+    assert_eq!(child.next().await, line("one"));
+    assert_eq!(child.next().await, line("\u{fffd}"));
+}
