@@ -208,12 +208,16 @@ fn worker(
     Ok(Worker {
         adapter,
         program: selected.program.map(Path::to_owned),
-        args: selected.args.iter().map(|arg| (*arg).to_owned()).collect(),
+        args: added_args(selected),
         model: selected.model.map(str::to_owned),
         models: selected.models.to_vec(),
         effort: selected.effort.map(str::to_owned),
         efforts: selected.efforts.to_vec(),
     })
+}
+
+fn added_args(selected: &Selected<'_>) -> Vec<String> {
+    selected.args.iter().map(|arg| (*arg).to_owned()).collect()
 }
 
 fn acp(agent: &cli_agent::CliAgent) -> Result<Acp, String> {
@@ -240,7 +244,7 @@ fn generic(
             )));
         }
         // What a described program can be held to is known only now.
-        declared.check(permissions).map_err(|error| error.within("permissions").to_string())?;
+        declared.check_args(selected.program, permissions, &added_args(selected)).map_err(|error| error.to_string())?;
         let names = declared.tool_names();
         if let Some(rule) =
             permissions.lists().into_iter().flat_map(|(_, rules)| rules).find(|rule| !can_fit(rule, &names))
@@ -283,7 +287,9 @@ fn generic(
             generic::Output::Jsonl => Output::Jsonl { asks: agent.approval.is_some() },
         },
     };
-    Ok(Arc::new(Declared::generic(options).map_err(|error| error.to_string())?))
+    let declared = Declared::generic(options).map_err(|error| error.to_string())?;
+    declared.check_args(None, permissions, &added_args(selected)).map_err(|error| error.to_string())?;
+    Ok(Arc::new(declared))
 }
 
 /// Programs of the same account may not look into this process: its environment holds what theirs leaves out.

@@ -25,6 +25,7 @@ mod run_state;
 mod section;
 mod text_lines;
 
+use std::path::Path;
 use std::sync::Arc;
 
 pub use approval_pattern::ApprovalPattern;
@@ -38,6 +39,7 @@ use crate::adapters::messages::Messages;
 use crate::adapters::order::{Launch, Order, OrderError, Session};
 use crate::adapters::permissions::Permissions;
 use arguments::Arguments;
+use generic::runs_prompt;
 use mode::Modes;
 use open_calls::OpenCalls;
 use placeholder::Placeholder;
@@ -118,6 +120,25 @@ impl Declared {
         self.start.options()
     }
 
+    /// Refuses arguments that are added for these permissions or by the operator, if the prompt would be run as code
+    /// behind them. The program may be another one than the file names.
+    ///
+    /// # Errors
+    /// What is wrong with `args` or `permissions`.
+    pub fn check_args(
+        &self,
+        program: Option<&Path>,
+        permissions: &Permissions,
+        args: &[String],
+    ) -> Result<(), FieldError> {
+        let mode = self.modes.of(permissions, &self.about.title).map_err(|error| error.within("permissions"))?;
+        let added = [mode.args.as_slice(), args].concat();
+        let program = program.map(|program| vec![program.to_string_lossy().into_owned()]);
+        let programs = program.as_ref().unwrap_or(&self.about.binary.names);
+        let is_run = |turn: &Turn| turn.arguments.run_prompt(programs, &added);
+        if is_run(&self.start) || self.resume.as_ref().is_some_and(is_run) { Err(runs_prompt("args")) } else { Ok(()) }
+    }
+
     /// Refuses an option that the program has no argument for. A session keeps the options it was started with, so
     /// `resume` need not repeat them.
     fn check(&self, turn: &Turn, order: &Order) -> Result<(), OrderError> {
@@ -169,6 +190,8 @@ impl Adapter for Declared {
         };
         self.check(turn, order)?;
         let mode = self.modes.of(&order.permissions, &title)?;
+        let checked = self.check_args(None, &order.permissions, &order.args);
+        checked.map_err(|error| OrderError::Unsupported(error.to_string()))?;
         let added = [mode.args.as_slice(), order.args.as_slice()].concat();
         let prompt_input = PromptInput::new(turn.prompt_is_input, &self.output, order)?;
         let launch = Launch {

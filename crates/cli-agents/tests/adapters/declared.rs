@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use switchboard_cli_agents::adapters::{
-    Adapter, Declared, Ending, Event, Exit, FailureKind, Order, OrderError, Permission, Session, Step, TurnOptions,
+    Adapter, Declared, Ending, Event, Exit, FailureKind, Order, OrderError, Permission, Permissions, Session, Step,
+    TurnOptions,
 };
 
 mod problems;
@@ -329,6 +330,11 @@ fn a_prompt_is_never_part_of_a_text_that_is_run() {
         ("env", r#"[python3, -c, "{prompt}"]"#),
         ("sudo", r#"[nice, -n, "5", bash, -c, "{prompt}"]"#),
         ("ssh", r#"[host, --, "{prompt}"]"#),
+        ("bash", r#"[-euxc, "lint {prompt}"]"#),
+        ("python3", r#"["-cx={prompt}"]"#),
+        ("node", r#"["--print=run({prompt})"]"#),
+        ("aider, bash", r#"[-cx, --, "{prompt}"]"#),
+        ("python3", r#"[-u, ["{model}"], --, "{prompt}"]"#),
     ] {
         let error = wrong(&format!("binary: {{ names: [{name}] }}\nstart: {{ args: {args} }}"));
         assert!(error.contains("would let the program run what a caller writes"), "{error}");
@@ -346,6 +352,18 @@ fn a_prompt_is_never_part_of_a_text_that_is_run() {
     );
     let script = with("binary: { names: [python3] }\nstart: { args: [agent.py, '--p={prompt}'] }");
     assert_eq!(arguments(&read(&script), |_| ()), ["agent.py", "--p=fix it"]);
+    let in_folder = with("binary: { names: [python3] }\nstart: { args: ['{cwd}/agent.py', --, '{prompt}'] }");
+    assert_eq!(arguments(&read(&in_folder), |_| ()), ["/home/agent/project/agent.py", "--", "fix it"]);
+
+    let plain = read(&with("start: { args: [--x, '{prompt}'] }"));
+    let allow = Permissions { default: Permission::Allow, ..Permissions::default() };
+    plain.check_args(None, &allow, &["-v".to_owned()]).unwrap();
+    let error = plain.check_args(Some("/bin/bash".as_ref()), &allow, &["-cx".to_owned()]).unwrap_err();
+    assert_eq!((&*error.field, &*error.wrong), ("args", "would let the program run what a caller writes"));
+    let added =
+        with("permissions: { allow: { args: [ssh] } }\nbinary: { names: [nice] }\nstart: { args: [--, '{prompt}'] }");
+    let error = refused(&read(&added), |order| order.permissions = allow.clone()).to_string();
+    assert!(error.starts_with("args: would let the program run"), "{error}");
 }
 
 #[test]

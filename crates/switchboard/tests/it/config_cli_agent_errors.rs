@@ -399,6 +399,13 @@ fn what_a_described_program_cannot_be_told_or_be_called_is_refused() {
     let named = "permissions: \"shell\" can be about nothing that asks asks: the names here are prompt";
     assert_eq!(check("adapter: asks.yaml, permissions: { deny: [shell] }"), format!("agents.yaml:2: agent a: {named}"));
     assert_eq!(check("adapter: asks.yaml, permissions: { deny: [prompt] }"), "");
+    let run = "agents.yaml:2: agent a: args: would let the program run what a caller writes: name the script that is run, \
+               which gets the prompt";
+    let profiles = |args: &str| format!("profiles: {{ complex: {{ args: [{args}] }}, mid: {{}}, routine: {{}} }}");
+    assert_eq!(check(&format!("command: [agent], input: argument, {}", profiles("-c"))), run);
+    assert_eq!(check(&format!("command: [env], input: argument, {}", profiles("bash, -cx"))), run);
+    assert_eq!(check(&format!("command: [env], {}", profiles("bash, run.sh"))), "");
+    assert_eq!(check(&format!("adapter: aider.yaml, {allowed}, program: /bin/bash, args: [-c]")), run);
     for taken in ["codex", "acp"] {
         let refused = check(&format!("adapter: {taken}.yaml"));
         let end = format!("{taken}.yaml: name: \"{taken}\" is the name of a kind that is known: choose another one");

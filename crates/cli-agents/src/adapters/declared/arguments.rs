@@ -93,6 +93,27 @@ impl Arguments {
         arguments
     }
 
+    /// Whether one of these programs would run a prompt in them as code; `added` are the arguments that are added.
+    pub(crate) fn run_prompt(&self, programs: &[String], added: &[String]) -> bool {
+        let mut words = Vec::new();
+        for (index, group) in self.groups.iter().enumerate() {
+            if index == self.added_at {
+                words.extend_from_slice(added);
+            }
+            for argument in &group.0 {
+                let is_run = |program: &String| run_prompt(program, &words, argument.before_prompt());
+                if argument.holds(Placeholder::Prompt) && programs.iter().any(is_run) {
+                    return true;
+                }
+                // A value that may be absent cannot be the file that an interpreter runs.
+                if !group.is_optional() || argument.literal().is_some() {
+                    words.push(argument.template());
+                }
+            }
+        }
+        false
+    }
+
     fn all(&self) -> impl Iterator<Item = &Argument> {
         self.groups.iter().flat_map(|group| &group.0)
     }
@@ -112,14 +133,14 @@ impl Arguments {
 
     fn check(&self, section: &mut Section<'_, '_>, programs: &[String]) {
         let mut previous: Option<&Argument> = None;
-        let mut words: Vec<&str> = programs.iter().map(String::as_str).collect();
+        let runs = self.run_prompt(programs, &[]);
         for (index, group) in self.groups.iter().enumerate() {
             let name = format!("args[{index}]");
             let in_optional_group = group.is_optional();
             for (place, argument) in group.0.iter().enumerate() {
                 let after_flag = previous.is_some_and(Argument::is_flag);
                 if argument.holds(Placeholder::Prompt) {
-                    argument.check_prompt(section, &name, after_flag, &words);
+                    argument.check_prompt(section, &name, after_flag, runs);
                     if in_optional_group {
                         let right = "put {prompt} outside of that list";
                         section.refuse(&name, "holds {prompt} beside a value that may be absent", right);
@@ -129,7 +150,6 @@ impl Arguments {
                     let right = r#"put both into a list, which is left out as a whole: [--model, "{model}"]"#;
                     section.refuse(&name, "may be absent, and the flag before it would be left without a value", right);
                 }
-                words.extend(argument.literal());
                 previous = Some(argument);
             }
         }
@@ -207,6 +227,23 @@ impl Argument {
         }
     }
 
+    /// The argument as it is written, with the names of its placeholders.
+    fn template(&self) -> String {
+        let text = |segment: &Segment| match segment {
+            Segment::Literal(text) => text.clone(),
+            Segment::Value(placeholder) => format!("{{{}}}", placeholder.word()),
+        };
+        self.segments.iter().map(text).collect()
+    }
+
+    /// The text before its first value, if that could be an option.
+    fn before_prompt(&self) -> &str {
+        match self.segments.first() {
+            Some(Segment::Literal(text)) if !self.positional => text,
+            _ => "",
+        }
+    }
+
     fn is_dashes(&self) -> bool {
         !self.positional && self.literal() == Some("--")
     }
@@ -228,12 +265,9 @@ impl Argument {
     }
 
     /// A prompt must stand where it cannot be taken for an option, and where nothing runs it.
-    fn check_prompt(&self, section: &mut Section<'_, '_>, name: &str, after_flag: bool, words: &[&str]) {
-        let before = match self.segments.first() {
-            Some(Segment::Literal(text)) if !self.positional => text.as_str(),
-            _ => "",
-        };
-        if run_prompt(words, before) {
+    fn check_prompt(&self, section: &mut Section<'_, '_>, name: &str, after_flag: bool, runs: bool) {
+        let before = self.before_prompt();
+        if runs {
             let right = "name what is run first, and give it the prompt as an argument of its own after \"--\", which a \
                          text that is run finds as \"$1\"";
             section.refuse(name, "would let the program run what a caller writes", right);

@@ -87,10 +87,16 @@ impl Declared {
 /// # Errors
 /// What is wrong with `command`.
 pub fn check_command(command: &[String], input: Input) -> Result<(), FieldError> {
-    let words: Vec<&str> = command.iter().map(String::as_str).collect();
-    if input != Input::Stdin && run_prompt(&words, "") {
-        let wrong = "would let the program run what a caller writes";
-        return Err(FieldError::new("command", wrong, "name the script that is run, which gets the prompt"));
+    match command.split_first() {
+        Some((program, words)) if input != Input::Stdin && run_prompt(program, words, "") => {
+            Err(runs_prompt("command"))
+        }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Refuses a setting with which the prompt would be run as code.
+pub(super) fn runs_prompt(field: &str) -> FieldError {
+    let right = "name the script that is run, which gets the prompt";
+    FieldError::new(field, "would let the program run what a caller writes", right)
 }
