@@ -213,7 +213,8 @@ impl Adapter for Declared {
             Output::Jsonl { asks } => {
                 let (rules, asks) = (Arc::clone(&self.rules), *asks);
                 let (questions, calls) = (Questions::default(), OpenCalls::default());
-                Box::new(RuleDialogue { run, rules, asks, questions, calls })
+                let approvals_key = if self.about.name == generic::NAME { "approval" } else { "approvals" };
+                Box::new(RuleDialogue { run, rules, asks, approvals_key, questions, calls })
             }
         };
         Ok((launch, dialogue))

@@ -516,3 +516,30 @@ fn words_in_braces_are_filled_in_and_other_braces_stay() {
         assert_eq!(arguments(&read(&yaml), |_| ()), [expected], "{argument}");
     }
 }
+
+#[test]
+fn a_call_ends_a_message_unless_the_rules_say_what_does_and_switched_off_answers_are_named() {
+    let rules = "output: jsonl\nrules: [{ when: { kind: text }, text: text }, { when: { kind: call }, toolUse: { id: id } }, \
+                 { when: { kind: ask }, approval: { prompt: text } }, { when: { kind: end }, textEnd: true }, \
+                 { when: { kind: done }, done: {}, usage: { inputTokens: input } }]";
+    let unmarked = rules.replace("{ when: { kind: end }, textEnd: true }, ", "");
+    for (rules, expected) in [(rules, "a b"), (&unmarked, "b")] {
+        let (_, mut dialogue) = read(&with(rules)).start(&allowed(|_| ())).unwrap();
+        let told = steps(&mut *dialogue, |dialogue, steps| {
+            for line in [
+                r#"{"kind":"text","text":"a "}"#,
+                r#"{"kind":"call","id":"1"}"#,
+                r#"{"kind":"text","text":"b"}"#,
+                r#"{"kind":"done"}"#,
+            ] {
+                dialogue.line(line, steps);
+            }
+        });
+        assert_eq!(told.last(), Some(&Step::Finish(Ending::Done { answer: Some(expected.to_owned()) })));
+        assert!(!told.iter().any(|step| matches!(step, Step::Event(Event::Usage(_)))), "{told:?}");
+    }
+    let (_, mut dialogue) = read(&with(rules)).start(&allowed(|_| ())).unwrap();
+    let told = steps(&mut *dialogue, |dialogue, steps| dialogue.line(r#"{"kind":"ask","text":"Sure?"}"#, steps));
+    let expected = "x asked \"Sure?\", and answers to it are switched off: set approvals: { events: true }";
+    assert_eq!(failure(&told), (FailureKind::Refused, expected));
+}

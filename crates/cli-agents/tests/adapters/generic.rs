@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use switchboard_cli_agents::adapters::{
-    Adapter, Approval, ApprovalPattern, Choice, ChoiceKind, Decision, Declared, Dialogue, Ending, Event, Exit,
-    FailureKind, GenericOptions, Input, Launch, Order, OrderError, Output, Permission, Permissions, Scope, Session,
-    Step, Steps, Usage,
+    Adapter, Approval, ApprovalPattern, Choice, ChoiceKind, CommandRule, Decision, Declared, Dialogue, Ending, Event,
+    Exit, FailureKind, GenericOptions, Input, Launch, Order, OrderError, Output, Permission, Permissions, Scope,
+    Session, Step, Steps, Usage,
 };
 
 use crate::replay::Recording;
@@ -650,4 +650,38 @@ fn the_last_message_is_the_answer_unless_it_is_very_long() {
     assert_eq!(answer(&[&long]).map(|answer| answer.len()), Some(1 << 20));
     assert_eq!(answer(&[&long, "and more", "x"]), None);
     assert_eq!(answer(&[&long, "and more", "", "three"]).as_deref(), Some("three"));
+}
+
+#[test]
+fn only_text_end_completes_a_message() {
+    let (_, mut dialogue) = started(json_lines(false), "go");
+    let told = steps(&mut *dialogue, |dialogue, steps| {
+        for line in [
+            r#"{"kind":"text","text":"Looking. "}"#,
+            r#"{"kind":"tool_use","id":"1","tool":"find"}"#,
+            r#"{"kind":"tool_result","id":"1","output":"a"}"#,
+            r#"{"kind":"text","text":"Found."}"#,
+            r#"{"kind":"done"}"#,
+        ] {
+            dialogue.line(line, steps);
+        }
+    });
+    assert_eq!(told.last(), Some(&Step::Finish(Ending::Done { answer: Some("Looking. Found.".to_owned()) })));
+}
+
+#[test]
+fn a_result_whose_usage_is_none_counts_nothing() {
+    for line in [r#"{"kind":"done","usage":7}"#, r#"{"kind":"done","stats":"many"}"#] {
+        let (_, mut dialogue) = started(json_lines(false), "go");
+        let told = steps(&mut *dialogue, |dialogue, steps| dialogue.line(line, steps));
+        assert_eq!(told, [Step::Finish(Ending::Done { answer: None })], "{line}");
+    }
+}
+
+#[test]
+fn a_command_rule_cannot_hold_back_a_program_that_never_asks() {
+    let error = refused(lint(), |order| {
+        order.permissions.allow_commands = vec![CommandRule { tool: "Bash".to_owned(), pattern: "git *".to_owned() }];
+    });
+    assert!(error.to_string().contains("permissions"), "{error}");
 }

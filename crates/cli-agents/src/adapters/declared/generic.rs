@@ -16,6 +16,9 @@ use crate::adapters::declared::run_state::Success;
 use crate::adapters::declared::{Declared, Output, Turn};
 use crate::adapters::field_error::FieldError;
 
+/// The name of the built-in declaration.
+pub(super) const NAME: &str = "generic";
+
 /// How a program is used.
 #[derive(Clone, Debug, Default)]
 pub struct GenericOptions {

@@ -53,8 +53,9 @@ impl Modes {
     }
 
     pub(crate) fn of(&self, permissions: &Permissions, title: &str) -> Result<&Mode, FieldError> {
-        let lists = permissions.lists();
-        if let Some((key, _)) = lists.into_iter().find(|(_, rules)| !self.lists && !rules.is_empty()) {
+        if !self.lists && permissions.has_rules() {
+            let allows = !permissions.allow.is_empty() || !permissions.allow_commands.is_empty();
+            let key = if allows { "allow" } else { "deny" };
             let wrong = format!("{title} never asks, so single tools cannot be allowed or denied");
             return Err(FieldError::new(key, wrong, "remove it"));
         }

@@ -55,8 +55,12 @@ impl Fields {
         Self(names.iter().filter_map(|name| Some((*name, section.path(name)?))).collect())
     }
 
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|(name, _)| *name)
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(known, _)| *known == name)
+        self.names().any(|known| known == name)
     }
 
     /// All values of a field.

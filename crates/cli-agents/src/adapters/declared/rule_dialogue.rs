@@ -18,6 +18,8 @@ pub(crate) struct RuleDialogue {
     pub(crate) rules: Arc<[Rule]>,
     /// Whether its questions can be answered.
     pub(crate) asks: bool,
+    /// The key that would let them be answered.
+    pub(crate) approvals_key: &'static str,
     pub(crate) questions: Questions,
     pub(crate) calls: OpenCalls,
 }
@@ -66,8 +68,10 @@ impl RuleDialogue {
                 }
             }
             EventTemplate::ToolUse(fields) => {
-                // Text after a call is another message, whether the program marks that or not.
-                self.run.messages.end(steps);
+                // Of a program that does not mark the end of a message, text after a call is another one.
+                if !self.rules.iter().any(|rule| rule.has_event(|event| matches!(event, EventTemplate::TextEnd))) {
+                    self.run.messages.end(steps);
+                }
                 let call = self.calls.open(fields.text("id", value), fields.text("tool", value));
                 let input = fields.first("input", value).unwrap_or_else(|| json!({}));
                 steps.event(Event::ToolUse { id: call.id, tool: call.tool, input });
@@ -90,7 +94,12 @@ impl RuleDialogue {
                     steps.event(Event::Notice { text });
                 }
             }
-            EventTemplate::Usage(fields, scope) => steps.event(Event::Usage(usage(fields, *scope, value))),
+            EventTemplate::Usage(fields, scope) => {
+                // One without any count would replace what was counted before.
+                if fields.names().any(|name| !fields.find(name, value).is_empty()) {
+                    steps.event(Event::Usage(usage(fields, *scope, value)));
+                }
+            }
             EventTemplate::Done(fields) => self.run.done(fields.text("answer", value), steps),
             EventTemplate::Error(fields, kind) => {
                 let message = fields.text("message", value);
@@ -108,8 +117,9 @@ impl RuleDialogue {
             Some(Ok(approval)) if self.asks => steps.event(Event::ApprovalRequired(approval)),
             Some(Ok(approval)) => {
                 let asked = crate::adapters::cut(&approval.prompt, 200);
+                let key = self.approvals_key;
                 let message = format!(
-                    "{title} asked \"{asked}\", and answers to it are switched off: set approval: {{ events: true }}"
+                    "{title} asked \"{asked}\", and answers to it are switched off: set {key}: {{ events: true }}"
                 );
                 self.run.fail(FailureKind::Refused, message, steps);
             }
