@@ -4,6 +4,8 @@
 //! the rest of the crate runs turns: queues, workspaces and git worktrees, approvals, deadlines, sessions, and the
 //! events of the task.
 
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
 pub mod adapters;
 mod approvals;
 mod cli_agent;

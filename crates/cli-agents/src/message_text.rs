@@ -3,9 +3,6 @@
 use switchboard_a2a::{Message, Part, PartContent};
 
 /// The text for the program.
-///
-/// # Errors
-/// Why the message cannot be a prompt, with what would be right, for the caller.
 pub(super) fn message_text(message: &Message) -> Result<String, String> {
     let parts: Vec<String> = message.parts.iter().map(part_text).collect::<Result<_, _>>()?;
     let is_empty = message.joined_text().trim().is_empty();

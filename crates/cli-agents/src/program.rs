@@ -21,32 +21,18 @@ const CANNOT_RUN: [i32; 2] = [126, 127];
 pub enum ProgramError {
     /// It is not there.
     #[error("{title} is not installed here: {names} is not on the path of this server. To install it: {install}")]
-    NotFound {
-        /// What people call it.
-        title: String,
-        /// What was looked for.
-        names: String,
-        /// How to install it.
-        install: String,
-    },
+    NotFound { title: String, names: String, install: String },
     /// It is there, and may not be run.
     #[error("{path} is there and is not executable: run chmod +x {path}")]
-    NotExecutable {
-        /// Where it is.
-        path: String,
-    },
+    NotExecutable { path: String },
     /// The operator named a program that is not there.
     #[error("{path} is not a program that can be started: check `program` or `command` of this agent")]
-    NoSuchProgram {
-        /// What was named.
-        path: String,
-    },
+    NoSuchProgram { path: String },
 }
 
 /// The version that a program prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// This.
     Said(String),
     /// Nothing, and it ended well: it starts, and does not know the question.
     Silent,

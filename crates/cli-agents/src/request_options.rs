@@ -16,9 +16,6 @@ pub(super) struct RequestOptions {
 
 impl RequestOptions {
     /// Reads a turn's metadata.
-    ///
-    /// # Errors
-    /// What is wrong, with what would be right, for the caller.
     pub(super) fn read(turn: &Turn, settings: &Settings) -> Result<Self, String> {
         let places = [turn.message.metadata.as_ref(), turn.metadata.as_ref()];
         let [repo, model, effort] = ["repo", "model", "effort"].map(|key| text(&places, key));
@@ -36,9 +33,6 @@ impl RequestOptions {
     }
 
     /// Whether the chosen worker takes these options in the state of its conversation.
-    ///
-    /// # Errors
-    /// The option that is not allowed, or that a resumed session keeps, for the caller.
     pub(super) fn fit(
         &self,
         worker: &Worker,

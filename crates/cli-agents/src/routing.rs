@@ -5,20 +5,15 @@ use super::settings::Worker;
 /// The programs of one agent.
 #[derive(Clone)]
 pub enum Workers {
-    /// One for everything.
     One(Worker),
-    /// One for each difficulty.
     ByDifficulty(Box<ByDifficulty>),
 }
 
 /// A program for each difficulty.
 #[derive(Clone)]
 pub struct ByDifficulty {
-    /// For what needs thought.
     pub complex: Worker,
-    /// For the rest.
     pub mid: Worker,
-    /// For what needs none.
     pub routine: Worker,
     /// Decides the difficulty of a task.
     pub classifier: Classifier,
@@ -36,7 +31,6 @@ pub struct Classifier {
 pub enum Difficulty {
     /// Needs thought, or a wide view.
     Complex,
-    /// In between.
     Mid,
     /// Can be done without thought.
     Routine,

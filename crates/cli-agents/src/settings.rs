@@ -13,7 +13,6 @@ use crate::adapters::{Adapter, Permissions};
 /// One agent's settings.
 #[derive(Clone)]
 pub struct Settings {
-    /// The agent's name.
     pub name: String,
     /// The programs that do the work.
     pub workers: Workers,
@@ -29,7 +28,6 @@ pub struct Settings {
     pub env: Option<Vec<String>>,
     /// The account that children run as.
     pub user: Option<User>,
-    /// What they may do.
     pub permissions: Permissions,
     /// What differs for a request that names one of these skills.
     pub skills: BTreeMap<String, SkillSettings>,
@@ -61,17 +59,13 @@ pub struct SkillSettings {
 /// A program that can do the work.
 #[derive(Clone)]
 pub struct Worker {
-    /// Its language.
     pub adapter: Arc<dyn Adapter>,
     /// Where it is, if not on the path under its usual name.
     pub program: Option<PathBuf>,
-    /// Arguments to add.
     pub args: Vec<String>,
-    /// The model to use.
     pub model: Option<String>,
     /// Models that a request may choose: in the words of this program, which another one would not know.
     pub models: Vec<String>,
-    /// How hard to think.
     pub effort: Option<String>,
     /// Efforts that a request may choose.
     pub efforts: Vec<String>,

@@ -43,9 +43,7 @@ pub(super) struct TaskReporter {
     folder: String,
     branches: Vec<String>,
     published_metadata: Option<AgentMetadata>,
-    /// WORKING has been reported.
     is_working: bool,
-    /// Artifacts that have begun.
     begun: HashSet<String>,
     /// The current message and the last whole one, as far as they are repeated at the end.
     saying: String,

@@ -81,9 +81,6 @@ pub(super) struct Changes {
 
 impl Worktree {
     /// Makes a worktree, or recovers the one that the task was stopped in.
-    ///
-    /// # Errors
-    /// What is in the way, for the caller.
     pub(super) async fn open(
         git: &Git,
         worktrees: &Arc<AgentWorktrees>,
@@ -189,9 +186,6 @@ struct Repository {
 
 impl Repository {
     /// The repository that a folder is in.
-    ///
-    /// # Errors
-    /// Why no worktree can be made of it, for the caller.
     async fn of(git: &Git, folder: &Path) -> Result<Self, &'static str> {
         let none = "this agent works in worktrees, and its folder is in no git repository";
         let facts = ["--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-object-format"];

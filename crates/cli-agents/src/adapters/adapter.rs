@@ -35,17 +35,11 @@ pub trait Adapter: Send + Sync {
     }
 
     /// Whether it can be held to permissions.
-    ///
-    /// # Errors
-    /// The setting within `permissions` that the program cannot enforce.
     fn check(&self, _: &Permissions) -> Result<(), FieldError> {
         Ok(())
     }
 
     /// The launch and the dialogue of one turn.
-    ///
-    /// # Errors
-    /// If the program does not support something in the order.
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError>;
 
     /// The options that a resumed session accepts. It keeps the rest from its start.
@@ -81,13 +75,9 @@ pub(super) fn owned(texts: &[&str]) -> Vec<String> {
 /// The static description of a CLI agent.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// What `cli:` calls it.
     pub name: String,
-    /// What people call it.
     pub title: String,
-    /// How it is found.
     pub binary: Binary,
-    /// What it can do.
     pub capabilities: Capabilities,
     /// Environment variables the child gets besides the common ones, unless the operator lists some: its keys and
     /// paths.
@@ -116,9 +106,7 @@ pub struct Binary {
 /// Which options of an order a program accepts in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnOptions {
-    /// Which model to use.
     pub model: bool,
-    /// How hard to think.
     pub effort: bool,
 }
 

@@ -122,9 +122,6 @@ impl Declared {
 
     /// Refuses arguments that are added for these permissions or by the operator, if the prompt would be run as code
     /// behind them. The program may be another one than the file names.
-    ///
-    /// # Errors
-    /// What is wrong with `args` or `permissions`.
     pub fn check_args(
         &self,
         program: Option<&Path>,

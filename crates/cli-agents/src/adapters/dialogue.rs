@@ -50,19 +50,16 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// Well.
     Done {
         /// The whole answer, if the program repeats it at the end; else its last message.
         answer: Option<String>,
     },
-    /// Badly.
     Failed(Failure),
 }
 
 /// Why a turn failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failure {
-    /// For programs.
     pub kind: FailureKind,
     /// For people: what went wrong, in the program's own message where there is one, and the remedy if one is known.
     pub message: String,

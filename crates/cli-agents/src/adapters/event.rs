@@ -37,13 +37,10 @@ pub enum Event {
         /// What it is called with.
         input: Value,
     },
-    /// A tool has answered.
     ToolResult {
         /// The same as in the call.
         id: String,
-        /// The tool's name.
         tool: String,
-        /// What it answered, whole.
         output: String,
         /// Whether it failed or was refused.
         is_error: bool,
@@ -51,22 +48,13 @@ pub enum Event {
     /// It requests approval of a tool call, and waits.
     ApprovalRequired(Approval),
     /// It withdrew a request; no answer may be written.
-    ApprovalWithdrawn {
-        /// Which request.
-        request: String,
-    },
+    ApprovalWithdrawn { request: String },
     /// What the work has cost so far. The last one counts.
     Usage(Usage),
     /// Files it says it has changed.
-    FilesChanged {
-        /// As it writes them.
-        paths: Vec<String>,
-    },
+    FilesChanged { paths: Vec<String> },
     /// Something people may want to know while they wait: a retry, a warning.
-    Notice {
-        /// The program's own message.
-        text: String,
-    },
+    Notice { text: String },
 }
 
 /// A request to approve one tool call.
@@ -94,11 +82,8 @@ pub struct Approval {
 /// One answer that a program offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Choice {
-    /// What is written back.
     pub id: String,
-    /// For people.
     pub label: String,
-    /// What it means.
     pub kind: ChoiceKind,
 }
 
@@ -114,7 +99,6 @@ pub enum ChoiceKind {
     RejectOnce,
     /// No, and do not ask again.
     RejectAlways,
-    /// Something else.
     Other,
 }
 
@@ -124,7 +108,6 @@ pub enum ChoiceKind {
 pub enum Decision {
     /// Go ahead, this once.
     Allow,
-    /// Do not.
     Deny {
         /// Why; passed to the model where [`Approval::takes_reason`] says so.
         reason: Option<String>,

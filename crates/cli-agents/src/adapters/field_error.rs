@@ -8,7 +8,6 @@ pub struct FieldError {
     pub field: String,
     /// What is wrong, with the value where that helps.
     pub wrong: String,
-    /// What would be right.
     pub right: String,
 }
 

@@ -18,7 +18,6 @@ pub struct Order {
     pub model: Option<String>,
     /// The reasoning effort, in the program's spelling, unless the program chooses.
     pub effort: Option<String>,
-    /// What it may do.
     pub permissions: Permissions,
     /// Arguments the operator adds; before the prompt.
     pub args: Vec<String>,
@@ -49,12 +48,7 @@ pub struct Launch {
 pub enum OrderError {
     /// The program takes the prompt as an argument, and the system does not take arguments that long.
     #[error("the message has {bytes} bytes, and this agent takes at most {most}: send a shorter one")]
-    PromptTooLong {
-        /// Its length.
-        bytes: usize,
-        /// The longest.
-        most: usize,
-    },
+    PromptTooLong { bytes: usize, most: usize },
     /// The prompt holds a zero byte, which no argument can.
     #[error("the message holds a zero character, which this agent cannot be given: remove it")]
     ZeroByte,
@@ -105,9 +99,6 @@ impl Order {
     }
 
     /// The prompt, if it can be an argument.
-    ///
-    /// # Errors
-    /// If it is too long or holds a zero byte.
     pub fn prompt_argument(&self) -> Result<String, OrderError> {
         let bytes = self.prompt.len();
         if bytes > Self::LONGEST_ARGUMENT {

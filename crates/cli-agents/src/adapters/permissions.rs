@@ -7,12 +7,10 @@
 /// What to do when a tool is to be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Permission {
-    /// Go ahead.
     Allow,
     /// Ask a human.
     #[default]
     Ask,
-    /// Refuse.
     Deny,
 }
 

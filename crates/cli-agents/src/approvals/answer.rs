@@ -34,7 +34,6 @@ pub(super) struct AnswerData {
 
 /// A message that can be nothing but an answer.
 pub(super) enum CertainAnswer {
-    /// It names the approval.
     Named(String),
     /// Data that names no approval.
     Data,

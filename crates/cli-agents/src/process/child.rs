@@ -133,9 +133,6 @@ impl Child {
     }
 
     /// Queues a line for its standard input. Never waits.
-    ///
-    /// # Errors
-    /// If its input is closed, or it does not read what was written before.
     pub fn write(&mut self, line: String) -> Result<(), WriteError> {
         self.input.as_ref().ok_or(WriteError::Closed)?.write(line)
     }

@@ -62,9 +62,6 @@ impl Drop for ChildrenState {
 
 impl Children {
     /// Kills the orphans of an earlier server, which may take seconds, and starts the threads.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read or written, or the system gives no threads or does not show its processes.
     pub fn open(options: ChildrenOptions) -> io::Result<(Self, Orphans)> {
         let ledger = Ledger::open(&options.ledger)?;
         let orphans = orphans::end(&ledger, options.grace)?;

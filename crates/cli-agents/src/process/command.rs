@@ -12,19 +12,16 @@ use super::user::User;
 /// A program to start. Never through a shell.
 #[derive(Clone, Debug)]
 pub struct ChildCommand {
-    /// Its absolute path.
     pub program: PathBuf,
     /// Its arguments, without its name.
     pub args: Vec<OsString>,
     /// All of its environment, but for the marker.
     pub env: Vec<(OsString, OsString)>,
-    /// Its working directory.
     pub cwd: PathBuf,
     /// The user it runs as, if it is not this process's.
     pub user: Option<User>,
     /// Whether something will be written to it. Else its standard input is empty.
     pub input: bool,
-    /// What logs call it.
     pub label: String,
 }
 
@@ -43,7 +40,6 @@ pub enum SpawnError {
     /// There is no such directory.
     #[error("the working directory {} cannot be entered ({reason}): create it, or name another", cwd.display())]
     Directory {
-        /// Its path.
         cwd: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -51,19 +47,13 @@ pub enum SpawnError {
     /// Only root may switch to another user.
     #[error("running as user {name:?} needs root, and this process is uid {uid}: run it as root or as that user")]
     User {
-        /// The requested user.
         name: String,
         /// The user of this process.
         uid: u32,
     },
     /// The system did not start it.
     #[error("{} could not be started: {source}", program.display())]
-    Start {
-        /// Its path.
-        program: PathBuf,
-        /// In the system's words.
-        source: io::Error,
-    },
+    Start { program: PathBuf, source: io::Error },
     /// Nothing is started any more.
     #[error("no program is started any more: the server is stopping")]
     Closed,

@@ -79,9 +79,6 @@ impl Drop for Guard {
 }
 
 /// The main function of the guard process. Returns once the server's orphans are killed; none for wrong arguments.
-///
-/// # Errors
-/// If the processes of this machine cannot be seen.
 pub fn guard(mut words: impl Iterator<Item = OsString>) -> Option<io::Result<()>> {
     let (folder, markers) = (words.next()?, words.next()?.into_string().ok()?);
     let grace = Duration::from_millis(words.next()?.to_str()?.parse().ok()?);

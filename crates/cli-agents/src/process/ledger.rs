@@ -41,9 +41,6 @@ pub(super) struct LedgerEntry(PathBuf);
 
 impl Ledger {
     /// Opens the folder, and makes it if needed.
-    ///
-    /// # Errors
-    /// If it cannot be read or written.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let place = folder.join(NAME);
@@ -84,9 +81,6 @@ impl Ledger {
     }
 
     /// Writes the pid file of a run.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(super) fn record(&self, number: u64, root: ProcessIdentity, label: &str) -> io::Result<LedgerEntry> {
         let (marker, boot, label) = (self.marker(number), self.boot.clone(), label.to_owned());
         let record = RunRecord { root, boot, marker, label };

@@ -6,7 +6,6 @@ use super::output::Output;
 #[derive(Debug)]
 pub(super) struct LineSplitter {
     limit: usize,
-    /// What was read last.
     read: Vec<u8>,
     /// How much of it was taken.
     taken: usize,

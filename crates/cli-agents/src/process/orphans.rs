@@ -20,16 +20,12 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// What became of the orphans of an earlier server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orphans {
-    /// How many were ended.
     pub ended: usize,
     /// How many would not end.
     pub left: usize,
 }
 
 /// Kills the orphans in the ledger; blocks until they have exited.
-///
-/// # Errors
-/// If the ledger or the processes of this machine cannot be read.
 pub(super) fn end(ledger: &Ledger, grace: Duration) -> io::Result<Orphans> {
     let entries = ledger.entries()?;
     let roots = entries.iter().filter_map(|(_, record)| ledger.identity(record)).collect();
@@ -46,9 +42,6 @@ pub(super) fn end(ledger: &Ledger, grace: Duration) -> io::Result<Orphans> {
 }
 
 /// Kills the process trees of these roots and every process with one of these markers.
-///
-/// # Errors
-/// If the processes of this machine cannot be read.
 pub(super) fn end_those(roots: Vec<ProcessIdentity>, markers: Vec<Marker>, grace: Duration) -> io::Result<Orphans> {
     let grace = grace.min(LONGEST / 2);
     let mut kill_tree = KillTree::new(ProcessTree::new(roots, markers), None, grace, LONGEST - grace);

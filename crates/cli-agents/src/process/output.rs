@@ -12,10 +12,7 @@ pub enum Output {
     /// A line of standard output, without its end. Bytes that are no UTF-8 have been replaced.
     Line(String),
     /// A line that was too long, and is left out.
-    TooLong {
-        /// How long it was.
-        bytes: u64,
-    },
+    TooLong { bytes: u64 },
     /// The beginning of a line, and silence since. Comes again when the line has grown, and in the line when it ends.
     Pause(String),
     /// The output limit is exceeded. Nothing is read any more: end it.

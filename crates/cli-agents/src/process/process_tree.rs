@@ -19,7 +19,6 @@ pub(super) struct ProcessTree {
 /// Which markers count.
 #[derive(Debug)]
 pub(super) enum Marker {
-    /// One run's.
     Run(String),
     /// All that begin with this and a dot: those of a ledger, or of one server with it.
     All(String),

@@ -9,15 +9,11 @@ use nix::unistd;
 /// A user of this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// The number.
     pub uid: u32,
     /// The number of the first group.
     pub gid: u32,
-    /// All groups.
     pub groups: Vec<u32>,
-    /// The home directory.
     pub home: PathBuf,
-    /// The name.
     pub name: String,
 }
 
@@ -29,19 +25,11 @@ pub enum UserError {
     Unknown(String),
     /// The system could not say.
     #[error("the system could not look up user {name:?}: {source}")]
-    LookUp {
-        /// The name.
-        name: String,
-        /// In the system's words.
-        source: io::Error,
-    },
+    LookUp { name: String, source: io::Error },
 }
 
 impl User {
     /// Looks a user up by name.
-    ///
-    /// # Errors
-    /// If there is none, or the system cannot say.
     pub fn find(name: &str) -> Result<Self, UserError> {
         let unknown = || UserError::Unknown(name.to_owned());
         let failed = |error: nix::Error| UserError::LookUp { name: name.to_owned(), source: error.into() };

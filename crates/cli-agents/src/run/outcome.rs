@@ -8,7 +8,6 @@ use crate::metric_definitions as metric;
 use crate::settings::Worker;
 
 pub(crate) enum RunOutcome {
-    /// The dialogue has ended.
     Ended(Ending),
     TimeLimit(ExceededLimit),
     /// The question about this tool timed out.

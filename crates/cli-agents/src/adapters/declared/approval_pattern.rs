@@ -23,9 +23,6 @@ impl ApprovalPattern {
 
     /// A regular expression that is looked for in each line of text, ended or not, and the lines that are written to
     /// allow and to deny.
-    ///
-    /// # Errors
-    /// If the pattern cannot be read or would fit every line, or if an answer is more than a line.
     pub fn new(pattern: &str, yes: &str, no: &str) -> Result<Self, FieldError> {
         const RIGHT: &str = r"write a regular expression, such as '\[y/N\]\s*$'";
         let regex = RegexBuilder::new(pattern)

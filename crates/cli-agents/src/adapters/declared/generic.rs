@@ -46,9 +46,6 @@ pub enum Input {
 
 impl Declared {
     /// An agent that is this program.
-    ///
-    /// # Errors
-    /// If the command cannot be used.
     pub fn generic(options: GenericOptions) -> Result<Self, FieldError> {
         const COMMAND: &str = r#"write the program and its arguments, such as ["./lint.sh", "--json"]"#;
         let program = options.command.first().filter(|program| !program.is_empty());
@@ -86,9 +83,6 @@ impl Declared {
 }
 
 /// Refuses a command that would run the prompt as code.
-///
-/// # Errors
-/// What is wrong with `command`.
 pub fn check_command(command: &[String], input: Input) -> Result<(), FieldError> {
     match command.split_first() {
         Some((program, words)) if input != Input::Stdin && run_prompt(program, words, "") => {
