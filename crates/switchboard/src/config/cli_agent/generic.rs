@@ -1,4 +1,4 @@
-//! How to talk to a program that has no adapter.
+//! The keys of `cli: generic` with a `command`.
 
 use regex_lite::Regex;
 use schemars::{JsonSchema, Schema};
