@@ -161,6 +161,37 @@ impl Metadata {
 /// Up to here a scan per key is the fastest way to find duplicates; beyond, it would let a peer make us quadratic.
 const LINEAR_KEYS: usize = 32;
 
+/// Collects what a peer sent, of which there may be any number of keys.
+#[derive(Default)]
+pub(crate) struct MetadataBuilder {
+    metadata: Metadata,
+    index_of_key: HashMap<String, usize>,
+}
+
+impl MetadataBuilder {
+    /// Sets a key, replacing what was there.
+    pub(crate) fn insert(&mut self, key: String, value: Json) {
+        let members = &mut self.metadata.0;
+        let length = members.len();
+        if length < LINEAR_KEYS {
+            self.metadata.insert(key, value);
+            return;
+        }
+        if self.index_of_key.is_empty() {
+            self.index_of_key = members.iter().map(|(key, _)| key.clone()).zip(0..).collect();
+        }
+        let index = *self.index_of_key.entry(key.clone()).or_insert(length);
+        match members.get_mut(index) {
+            Some((_, existing)) => *existing = value,
+            None => members.push((key, value)),
+        }
+    }
+
+    pub(crate) fn build(self) -> Metadata {
+        self.metadata
+    }
+}
+
 impl Serialize for Metadata {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
@@ -180,24 +211,11 @@ impl<'de> Deserialize<'de> for Metadata {
                 formatter.write_str("a JSON object")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Metadata, A::Error> {
-                let mut metadata = Metadata::default();
-                let mut index_of_key: HashMap<String, usize> = HashMap::new();
-                while let Some((key, value)) = access.next_entry::<String, Json>()? {
-                    let length = metadata.0.len();
-                    if length < LINEAR_KEYS {
-                        metadata.insert(key, value);
-                        continue;
-                    }
-                    if index_of_key.is_empty() {
-                        index_of_key = metadata.0.iter().map(|(key, _)| key.clone()).zip(0..).collect();
-                    }
-                    let index = *index_of_key.entry(key.clone()).or_insert(length);
-                    match metadata.0.get_mut(index) {
-                        Some((_, existing)) => *existing = value,
-                        None => metadata.0.push((key, value)),
-                    }
+                let mut members = MetadataBuilder::default();
+                while let Some((key, value)) = access.next_entry()? {
+                    members.insert(key, value);
                 }
-                Ok(metadata)
+                Ok(members.build())
             }
         }
         deserializer.deserialize_map(Entries)

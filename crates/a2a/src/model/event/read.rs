@@ -7,6 +7,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::StreamResponse;
+use crate::json::MetadataBuilder;
 use crate::{Json, Metadata};
 
 impl<'de> Deserialize<'de> for StreamResponse {
@@ -25,7 +26,7 @@ impl<'de> Visitor<'de> for FrameVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<StreamResponse, A::Error> {
-        let mut bare = Metadata::default();
+        let mut bare = MetadataBuilder::default();
         while let Some(key) = access.next_key::<String>()? {
             let member = match FrameKind::of_member(&key) {
                 Some(FrameKind::Task) => access.next_value::<Option<_>>()?.map(StreamResponse::Task),
@@ -42,7 +43,7 @@ impl<'de> Visitor<'de> for FrameVisitor {
                 return Ok(member);
             }
         }
-        read_bare(&bare).map_err(A::Error::custom)
+        read_bare(&bare.build()).map_err(A::Error::custom)
     }
 }
 
