@@ -529,6 +529,8 @@ fn a_prompt_is_never_code_of_an_interpreter() {
         r#"env "-Sbash -c""#,
         r#"env "-vSbash -cx""#,
         r#"env "--split-string=bash -c""#,
+        r#"env "--split=bash -c""#,
+        "env --split",
         // A caller would name the file.
         "bash",
         "node --no-warnings",

@@ -49,6 +49,9 @@ pub(crate) fn run_prompt(program: &str, words: &[String], before: &str) -> bool 
     if is_wrapper {
         words = split(&words);
     }
+    if words.iter().any(|word| file_name(word) == "env") && holds_split_text(before) {
+        return true;
+    }
     let flag = before.split_once('=').map_or("", |(flag, _)| flag);
     let previous = words.iter().rfind(|word| **word != "--").copied().unwrap_or_default();
     if is_split || is_run_flag(flag) || is_run_flag(previous) {
@@ -114,8 +117,18 @@ fn split<'w>(words: &[&'w str]) -> Vec<&'w str> {
     pieces
 }
 
+/// Long flags may be abbreviated: `--split`.
 fn is_split_flag(word: &str) -> bool {
-    word == "--split-string" || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('S'))
+    match word.strip_prefix("--") {
+        Some(long) => !long.is_empty() && "split-string".starts_with(long),
+        None => word.starts_with('-') && word.ends_with('S'),
+    }
+}
+
+/// Whether the text before a prompt in its own argument is split by `env`, and the prompt with it: `-S A=1 bash -c `.
+fn holds_split_text(before: &str) -> bool {
+    let flag = before.split([' ', '=']).next().unwrap_or_default();
+    is_split_flag(flag) || (flag.starts_with('-') && !flag.starts_with("--") && flag.contains('S'))
 }
 
 fn lists(names: &str, name: &str) -> bool {
