@@ -301,3 +301,17 @@ fn hostile_lines_are_survived() {
         ],
     );
 }
+
+#[test]
+fn a_second_rejection_of_the_credentials_in_a_row_ends_the_turn() {
+    let rejected = r#"{"type":"error","severity":"error","message":"[API Error: API key not valid. Please pass one]"}"#;
+    let message = r#"{"type":"message","role":"assistant","content":"Hello.","delta":true}"#;
+    let (_, mut dialogue) = Gemini.start(&order("Go.")).unwrap();
+    let mut steps = Steps::default();
+    for line in [rejected, message, rejected] {
+        dialogue.line(line, &mut steps);
+    }
+    assert!(!steps.take().iter().any(|step| matches!(step, Step::Finish(_))), "each may be a token that expired");
+    dialogue.line(rejected, &mut steps);
+    assert_eq!(failure(&steps.take()).0, FailureKind::NotLoggedIn, "without waiting for its end");
+}

@@ -70,10 +70,14 @@ fn check_folder(folder: &Path) -> Result<(), Problems> {
         return Ok(());
     }
     let shown = folder.display();
-    let mismatch = match folder.exists() {
-        true => Mismatch::new(format!("{shown} is a file"), "name the folder that holds switchboard.yaml"),
-        false => {
+    let mismatch = match folder.metadata() {
+        Ok(_) => Mismatch::new(format!("{shown} is a file"), "name the folder that holds switchboard.yaml"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Mismatch::new(format!("the workspace folder {shown} does not exist"), "create it, or name another one")
+        }
+        Err(error) => {
+            let right = "name a folder that this account may read, or go to one";
+            Mismatch::new(format!("the workspace folder {shown} cannot be read ({error})"), right)
         }
     };
     Err(Problems(vec![Problem::new(Origin::Flag { flag: "--workspace" }, "", mismatch)]))

@@ -91,6 +91,7 @@ fn print(tasks: &[LiveTask], flags: &DataFlags, printer: Printer) {
         let Some(id) = blocker.task_id.as_ref().filter(|id| !printed.contains(&id.as_str())) else { continue };
         printed.push(id.as_str());
         if let Some(answer) = &blocker.answer {
+            let answer = answer.replacen(" send", &format!(" send{}", flags.again()), 1);
             printer.line(format!("{id} asks its caller {caller}, who answers with: {answer}"));
         }
         printer.line(format!("{id} is stopped with: switchboard task cancel{} {id}", flags.again()));

@@ -306,6 +306,12 @@ fn a_file_that_cannot_be_read_is_named() {
         ["--workspace: the workspace folder nowhere does not exist: create it, or name another one"]
     );
     let file = Workspace::new().file("switchboard.yaml", "");
+    let below = file.run(&["config", "check", "--workspace", "switchboard.yaml/below"]);
+    assert!(
+        below.errors()[0].contains("the workspace folder switchboard.yaml/below cannot be read ("),
+        "{}",
+        below.stderr
+    );
     let file = file.run(&["config", "check", "--workspace", "switchboard.yaml"]);
     assert_eq!(file.errors(), ["--workspace: switchboard.yaml is a file: name the folder that holds switchboard.yaml"]);
 }

@@ -92,6 +92,10 @@ fn an_operator_finds_the_task_that_blocks_a_repository_and_stops_it() {
     assert!(lines[0].starts_with("TASK ") && lines[0].ends_with("TEXT"), "{}", text.stdout);
     assert!(lines[1].contains(&first) && lines[1].ends_with("rename the [31mmodule"), "{}", text.stdout);
     assert!(lines[2].contains(&format!("{first} (coder, asks for ")), "{}", text.stdout);
+    let folder = workspace.path().display().to_string();
+    let elsewhere = workspace.run(&["task", "list", "--all", "--workspace", &folder]);
+    let answers = elsewhere.stdout.lines().find_map(|line| line.split_once("answers with: switchboard ")).unwrap().1;
+    assert_eq!(answers, format!("send --workspace {folder} coder --task-id {first} ANSWER"));
     let stops = lines.last().unwrap().split("is stopped with: switchboard ").nth(1).unwrap();
     assert_eq!(
         workspace.run(&["task", "list", "--all", "--status", "working", "-o", "json"]).json()["tasks"]
