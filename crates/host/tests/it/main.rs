@@ -7,6 +7,8 @@ mod kernel;
 mod key_ring;
 mod probe;
 mod sanitize;
+#[cfg(feature = "schema")]
+mod setting_schema;
 mod setting_types;
 #[cfg(not(feature = "nameservers"))]
 mod without_features;
