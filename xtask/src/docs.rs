@@ -15,7 +15,7 @@ const HEAD: &str = "\
 # Configuration
 
 Made by `cargo xtask docs` from `switchboard config schema`; edit the doc comments in `crates/host/src/config`, and for
-agents those in `crates/switchboard/src/config`.
+agents those in `crates/fleet/src/config`.
 
 All of it is optional. Settings stand in `switchboard.yaml` and agents in `agents.yaml` or `agents.d/*.yaml`, in the
 workspace folder (`--workspace`, default the current one). A flag wins over a variable, a variable over the file, the

@@ -30,9 +30,9 @@ use switchboard_host::printer::{self, Output, Printer};
 use switchboard_host::sanitize::shell_path;
 
 use crate::commands;
-use crate::config::FleetConfig;
 use calling::CallingCommand;
 use settings::Settings;
+use switchboard_fleet::config::FleetConfig;
 use webhooks::WebhooksCommand;
 
 /// Hosts agents behind A2A (the Agent2Agent protocol), with durable tasks, and calls agents anywhere.

@@ -25,8 +25,8 @@ use switchboard_host::control::Request;
 use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
-use crate::config::FleetConfig;
 use crate::control_client::{self, ControlClientError};
+use switchboard_fleet::config::FleetConfig;
 
 /// The workspace and its agents, or the exit code after its problems are printed.
 fn loaded(fleet: Result<FleetConfig, Problems>, printer: Printer) -> Result<FleetConfig, ExitCode> {

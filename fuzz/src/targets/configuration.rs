@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use switchboard::config::FleetConfig;
+use switchboard_fleet::config::FleetConfig;
 use switchboard_host::config::Overrides;
 use tempfile::TempDir;
 

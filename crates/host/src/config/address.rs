@@ -9,7 +9,8 @@ use serde::{Serialize, Serializer};
 use switchboard_egress::Allowlist;
 
 use crate::config::problem::Mismatch;
-use crate::config::value::{Scalar, json_schema_of};
+use crate::config::value::Scalar;
+use crate::json_schema_of;
 
 /// Address and port to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

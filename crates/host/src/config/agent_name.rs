@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::config::problem::Mismatch;
-use crate::config::value::{Scalar, json_schema_of};
+use crate::config::value::Scalar;
+use crate::json_schema_of;
 
 /// Path segments with another meaning where an agent's name is expected.
 const RESERVED: [&str; 8] =

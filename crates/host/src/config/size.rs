@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::config::problem::Mismatch;
-use crate::config::value::{Scalar, json_schema_of, quantity};
+use crate::config::value::{Scalar, quantity};
+use crate::json_schema_of;
 
 /// The units, largest first, in bytes. Only binary ones: what `MB` means depends on who reads it.
 const UNITS: [(&str, u64); 5] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];

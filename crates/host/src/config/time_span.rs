@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::config::problem::Mismatch;
-use crate::config::value::{Scalar, json_schema_of, quantity};
+use crate::config::value::{Scalar, quantity};
+use crate::json_schema_of;
 
 /// The units, largest first, in milliseconds.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];

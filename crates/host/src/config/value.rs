@@ -153,9 +153,11 @@ impl Scalar for PathBuf {
 
 /// Implements `JsonSchema` for a setting with its own text form. Unlike a derived schema it takes no description from
 /// the doc comment, which would repeat the description of every key of that type.
+#[cfg(feature = "schema")]
+#[doc(hidden)]
+#[macro_export]
 macro_rules! json_schema_of {
     ($setting:ident, $schema:tt) => {
-        #[cfg(feature = "schema")]
         impl schemars::JsonSchema for $setting {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($setting).into()
@@ -167,4 +169,10 @@ macro_rules! json_schema_of {
         }
     };
 }
-pub(super) use json_schema_of;
+
+#[cfg(not(feature = "schema"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! json_schema_of {
+    ($setting:ident, $schema:tt) => {};
+}

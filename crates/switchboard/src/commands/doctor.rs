@@ -24,13 +24,13 @@ use tokio::task::JoinSet;
 
 use crate::commands::calling::INTERRUPTED;
 use crate::commands::{StatusLine, short};
-use crate::config::FleetConfig;
-use crate::config::agents::Kind;
 use agent::AgentReport;
 use finding::{Finding, Level};
 use known_programs::ProgramReport;
 use probe_runner::ProbeRunner;
 use report::DoctorReport;
+use switchboard_fleet::config::FleetConfig;
+use switchboard_fleet::config::agents::Kind;
 
 pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> Result<(), ExitCode> {
     let fleet = FleetConfig::of(flags);

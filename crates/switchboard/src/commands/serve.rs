@@ -9,8 +9,8 @@ use switchboard_host::printer::Printer;
 use switchboard_host::serve::{Plan, Serving, Signals, StartError, stop_signal};
 
 use crate::commands::{loaded, no_threads};
-use crate::config::FleetConfig;
-use crate::fleet::configured;
+use switchboard_fleet::config::FleetConfig;
+use switchboard_fleet::configured;
 
 /// Serves. Returns when it was stopped in order, or could not start.
 pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> Result<(), ExitCode> {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use serde_json::json;
-use switchboard::config::FleetConfig;
-use switchboard::config::agents::Kind;
-use switchboard::config::cli_agent::CliAgent;
-use switchboard::config::cli_agent::cli::Cli;
-use switchboard::config::cli_agent::profiles::Selected;
-use switchboard::config::cli_agent::variable_name::VariableName;
-use switchboard::config::remote_agent::RemoteUrl;
+use switchboard_fleet::config::FleetConfig;
+use switchboard_fleet::config::agents::Kind;
+use switchboard_fleet::config::cli_agent::CliAgent;
+use switchboard_fleet::config::cli_agent::cli::Cli;
+use switchboard_fleet::config::cli_agent::profiles::Selected;
+use switchboard_fleet::config::cli_agent::variable_name::VariableName;
+use switchboard_fleet::config::remote_agent::RemoteUrl;
 use switchboard_host::config::Overrides;
 use switchboard_host::config::value::Scalar;
 

@@ -20,9 +20,9 @@ use url::Url;
 
 use crate::cli::DataFlags;
 use crate::commands::calling::{Failure, sanitize};
-use crate::config::FleetConfig;
-use crate::config::remote_agent::RemoteAgent;
 use crate::control_client::{self, ControlClientError};
+use switchboard_fleet::config::FleetConfig;
+use switchboard_fleet::config::remote_agent::RemoteAgent;
 
 /// A listener of this machine accepts at once.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -9,9 +9,9 @@ use switchboard_host::flags::ConfigFlags;
 use switchboard_host::printer::Printer;
 
 use crate::commands::loaded;
-use crate::config::FleetConfig;
-use crate::config::agents::Kind;
-use crate::programs;
+use switchboard_fleet::config::FleetConfig;
+use switchboard_fleet::config::agents::Kind;
+use switchboard_fleet::programs;
 
 /// Reads the configuration as `serve` would, with the files that agents name, and starts nothing.
 pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> Result<(), ExitCode> {

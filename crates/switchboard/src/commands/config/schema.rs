@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use switchboard_host::config::schema;
 use switchboard_host::printer::Printer;
 
-use crate::config::agents::Agents;
+use switchboard_fleet::config::agents::Agents;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SchemaFile {

@@ -11,8 +11,8 @@ use super::finding::{Finding, Level};
 use super::folder;
 use super::probe_runner::ProbeRunner;
 use super::program::{Program, not_executable};
-use crate::config::cli_agent::{CliAgent, Worktree};
-use crate::programs::{self, AgentSettingsError};
+use switchboard_fleet::config::cli_agent::{CliAgent, Worktree};
+use switchboard_fleet::programs::{self, AgentSettingsError};
 
 #[derive(Debug, Serialize)]
 pub(super) struct AgentReport {

@@ -12,7 +12,7 @@ use switchboard_cli_agents::process::{ChildCommand, Children, ChildrenOptions, O
 use switchboard_cli_agents::{Settings, Version, Worker, version};
 use tokio::sync::Semaphore;
 
-use crate::programs::children_options;
+use switchboard_fleet::programs::children_options;
 
 /// Concurrent programs: some of them keep a core busy for seconds.
 const MAX_CONCURRENT: usize = 4;

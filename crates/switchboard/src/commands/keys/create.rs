@@ -12,8 +12,8 @@ use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_fleet, refused, short};
-use crate::config::FleetConfig;
 use crate::control_client::request;
+use switchboard_fleet::config::FleetConfig;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct CreateKeyOptions {

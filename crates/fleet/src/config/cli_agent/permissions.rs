@@ -7,7 +7,7 @@ use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::section::Section;
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::config::value::Scalar;
-use switchboard_host::{section_keys, word_setting};
+use switchboard_host::{json_schema_of, section_keys, word_setting};
 
 /// What a program may do.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

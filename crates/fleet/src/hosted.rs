@@ -10,7 +10,7 @@ use crate::config::agents::{self, Agent, Blocking, Builtin, BuiltinAgent, Kind, 
 use crate::programs::Programs;
 
 /// The agents of a workspace, in the order of their configuration.
-pub(crate) fn configured(agents: Vec<Agent>) -> FleetFactory {
+pub fn configured(agents: Vec<Agent>) -> FleetFactory {
     Box::new(move |data_dir, clock| {
         // Even if no agent starts programs any more: an earlier server may have left orphans.
         let mut programs = Programs::open(data_dir, clock.clone())?;

@@ -29,7 +29,7 @@ use crate::config::cli_agent::{self, Worktree, generic};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The command-line agents of a server.
-pub(crate) struct Programs {
+pub struct Programs {
     shared: Arc<SharedResources>,
     agents: Vec<Arc<CliAgent>>,
     names: Vec<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     /// Ends what an earlier server has left, and makes ready to start programs.
-    pub(crate) fn open(data_dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+    pub fn open(data_dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let options = children_options(data_dir.join("children"));
         keep_memory_private();
         let (children, orphans) = Children::open(options).map_err(StartError::Children)?;
@@ -49,7 +49,7 @@ impl Programs {
         Ok(Self { shared, agents: Vec::new(), names: Vec::new(), copies })
     }
 
-    pub(crate) fn add(&mut self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
+    pub fn add(&mut self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
         let problem =
             |error: AgentSettingsError| StartError::Agent { name: name.to_owned(), problem: error.to_string() };
         let settings = settings(name, agent).map_err(problem)?;
@@ -94,7 +94,7 @@ impl Lifecycle for Programs {
 
 /// Why an agent cannot be what its configuration says.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum AgentSettingsError {
+pub enum AgentSettingsError {
     /// The file that describes its program is no description.
     #[error(transparent)]
     Declaration(#[from] DeclaredError),
@@ -105,7 +105,7 @@ pub(crate) enum AgentSettingsError {
 
 impl AgentSettingsError {
     /// Each problem, with its fix.
-    pub(crate) fn each(&self) -> Vec<(String, &str)> {
+    pub fn each(&self) -> Vec<(String, &str)> {
         let of_field = |file: &str, problem: &FieldError| match problem.field.is_empty() {
             true => format!("{file}: {}", problem.wrong),
             false => format!("{file}: {}: {}", problem.field, problem.wrong),
@@ -129,13 +129,13 @@ impl From<String> for AgentSettingsError {
 }
 
 /// How a server starts programs.
-pub(crate) fn children_options(ledger: PathBuf) -> ChildrenOptions {
+pub fn children_options(ledger: PathBuf) -> ChildrenOptions {
     let helper = vec![OsString::from("/proc/self/exe"), OsString::from(exec_child::NAME)];
     ChildrenOptions { helper, ledger, grace: GRACE, exclusive: true }
 }
 
 /// An agent's settings, from its configuration.
-pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, AgentSettingsError> {
+pub fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, AgentSettingsError> {
     let (workers, skills) = (workers(agent)?, skills(agent)?);
     let user = agent.user.as_deref().map(User::find).transpose().map_err(|error| error.to_string())?;
     Ok(Settings {
@@ -168,12 +168,12 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
 }
 
 /// Who works, from an agent's configuration and the file that describes its program, if there is one.
-pub(crate) fn workers(agent: &cli_agent::CliAgent) -> Result<Workers, AgentSettingsError> {
+pub fn workers(agent: &cli_agent::CliAgent) -> Result<Workers, AgentSettingsError> {
     permitted_workers(agent, &agent.permissions.rules())
 }
 
 /// What differs for the skills of an agent that have permissions of their own.
-pub(crate) fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, SkillSettings>, AgentSettingsError> {
+pub fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, SkillSettings>, AgentSettingsError> {
     let skill = |(name, permissions): (&String, &cli_agent::permissions::Permissions)| {
         let permissions = permissions.rules();
         let workers = permitted_workers(agent, &permissions)?;

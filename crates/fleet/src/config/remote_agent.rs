@@ -12,6 +12,7 @@ use switchboard_host::config::problem::{Mismatch, Origin};
 use switchboard_host::config::section::Section;
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::config::value::{Scalar, Value};
+use switchboard_host::json_schema_of;
 
 use crate::config::remote_access::{ClientTls, OAuth};
 use crate::config::rest_files::RemoteVersion03;

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use switchboard_host::config::document::Content;
 use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::value::Value;
+use switchboard_host::json_schema_of;
 
 /// Arguments of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

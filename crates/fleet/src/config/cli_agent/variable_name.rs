@@ -4,6 +4,7 @@
 use serde::Serialize;
 use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::value::Scalar;
+use switchboard_host::json_schema_of;
 
 /// The name of a variable of the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,0 +1,8 @@
+//! The fleet: the agents of `agents.yaml` and `agents.d/`, checked, and made into agents that the kernel hosts.
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
+pub mod config;
+mod hosted;
+pub mod programs;
+
+pub use hosted::configured;
