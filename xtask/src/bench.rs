@@ -5,6 +5,7 @@
 mod budget;
 mod calls;
 mod commit_latency;
+mod comparison;
 mod extras;
 mod load;
 mod number;
@@ -53,6 +54,9 @@ pub(crate) struct Arguments {
     /// Measure the programs as they were built last
     #[arg(long)]
     no_build: bool,
+    /// Measure this switchboard binary too, of an earlier commit or another profile, and compare line by line
+    #[arg(long, value_name = "BINARY", conflicts_with_all = ["webhooks", "client", "programs", "write"])]
+    against: Option<PathBuf>,
     /// Write the result to docs/performance.md
     #[arg(long)]
     write: bool,
@@ -62,7 +66,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     anyhow::ensure!(cores >= 2, "the bench needs one core for the server and one for the load; there is {cores}");
     let plan = Plan::new(arguments);
-    let programs = Programs { target: program::root().join("target"), profile: arguments.profile.clone() };
+    let programs = Programs {
+        target: program::root().join("target"),
+        profile: arguments.profile.clone(),
+        against: arguments.against.clone(),
+    };
     if arguments.programs {
         return late_events(arguments, &plan, &programs);
     }
@@ -85,6 +93,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut commit_latency = commit_latency::measure(&programs.scratch())?;
     let mut results = rounds::run(&plan, &programs)?;
     extras::run(&plan, &programs, &mut results);
+    if arguments.against.is_some() {
+        println!("\n{}", comparison::table(&plan, &results));
+        anyhow::ensure!(results.failures.is_empty(), "{} measurements failed, see above", results.failures.len());
+        return Ok(());
+    }
     // Measured before and after, since a shared disk changes its mind.
     commit_latency = commit_latency.combine(&commit_latency::measure(&programs.scratch())?);
 
@@ -132,6 +145,8 @@ struct Programs {
     target: PathBuf,
     /// Of Switchboard; the load and the peers are always built as releases.
     profile: String,
+    /// Another binary of Switchboard, to compare with.
+    against: Option<PathBuf>,
 }
 
 impl Programs {

@@ -10,7 +10,7 @@ use crate::bench::Programs;
 use crate::bench::load::Rate;
 use crate::bench::number::{grouped, median};
 use crate::bench::plan::Plan;
-use crate::bench::server::{Kind, Server, Wish};
+use crate::bench::server::{Kind, Server, ServerOptions};
 use crate::program;
 
 /// A call through the client may take so many times as long as a bare one.
@@ -39,7 +39,7 @@ pub(crate) struct Calls {
 /// Measures every way in every round, one after another.
 pub(crate) fn run(plan: &Plan, programs: &Programs) -> anyhow::Result<Calls> {
     let mut calls = Calls { rounds: Vec::new(), seconds: plan.seconds };
-    let server = Server::start(Kind::Axum, programs, Wish::default())?;
+    let server = Server::start(Kind::Axum, programs, ServerOptions::default())?;
     for round in 1..=plan.rounds {
         println!("\ncalls, round {round} of {}", plan.rounds);
         let mut measured = Vec::new();

@@ -7,7 +7,7 @@ use crate::bench::Programs;
 use crate::bench::load::{self, Fill, First200, Rate, Subscriptions};
 use crate::bench::plan::Plan;
 use crate::bench::results::{Extra, Results};
-use crate::bench::server::{Kind, Server, Wish};
+use crate::bench::server::{Kind, Server, ServerOptions};
 
 type Measure = fn(&Plan, &Programs, Kind) -> anyhow::Result<Vec<(Extra, f64)>>;
 
@@ -25,7 +25,11 @@ const MEASURES: &[(&str, &[Kind], Measure)] = &[
 pub(crate) fn run(plan: &Plan, programs: &Programs, results: &mut Results) {
     println!("\nonce, each on a fresh server");
     for (name, suited, measure) in MEASURES {
-        for kind in plan.kinds.iter().filter(|kind| suited.contains(kind)) {
+        for kind in plan
+            .kinds
+            .iter()
+            .filter(|kind| suited.iter().any(|suited| suited == *kind || suited.before() == Some(**kind)))
+        {
             match measure(plan, programs, *kind) {
                 Ok(values) => {
                     for (extra, value) in values {
@@ -40,12 +44,12 @@ pub(crate) fn run(plan: &Plan, programs: &Programs, results: &mut Results) {
 }
 
 fn memory(plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<(Extra, f64)>> {
-    let server = Server::start(kind, programs, Wish::default())?;
+    let server = Server::start(kind, programs, ServerOptions::default())?;
     Ok(vec![(Extra::FilledMib, fill(programs, &server, plan.filled)?)])
 }
 
 fn listing(plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<(Extra, f64)>> {
-    let server = Server::start(kind, programs, Wish::default())?;
+    let server = Server::start(kind, programs, ServerOptions::default())?;
     let resident_mib = fill(programs, &server, plan.listed)?;
     let options =
         options(&[("--url", &server.url()), ("--connections", "1"), ("--seconds", &plan.seconds.to_string())]);
@@ -71,7 +75,7 @@ fn held_streams(plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<
 }
 
 fn open_streams(plan: &Plan, programs: &Programs, kind: Kind, flags: &[&str]) -> anyhow::Result<f64> {
-    let server = Server::start(kind, programs, Wish { many_running: true, ..Wish::default() })?;
+    let server = Server::start(kind, programs, ServerOptions { many_running: true, ..ServerOptions::default() })?;
     let (streams, pid) = (plan.streams.to_string(), server.pid().to_string());
     let mut options = options(&[("--url", &server.url()), ("--streams", &streams), ("--pid", &pid)]);
     options.extend(flags.iter().map(|flag| (*flag).to_owned()));
@@ -80,7 +84,7 @@ fn open_streams(plan: &Plan, programs: &Programs, kind: Kind, flags: &[&str]) ->
 }
 
 fn webhook(_plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<(Extra, f64)>> {
-    let server = Server::start(kind, programs, Wish { webhooks: true, ..Wish::default() })?;
+    let server = Server::start(kind, programs, ServerOptions { webhooks: true, ..ServerOptions::default() })?;
     let mut options = options(&[("--url", &server.url()), ("--connections", "1"), ("--seconds", "1")]);
     let without = checked(load::run(programs, "send", &options)?)?;
     options.extend(["--webhook", "hang"].map(str::to_owned));
@@ -91,7 +95,7 @@ fn webhook(_plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<
 fn start(plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<(Extra, f64)>> {
     let mut options = options(&[("--runs", &plan.starts.to_string())]);
     options.push("--".to_owned());
-    options.extend(kind.command_line(programs, "127.0.0.1:{port}", "{directory}", Wish::default()));
+    options.extend(kind.command_line(programs, "127.0.0.1:{port}", "{directory}", ServerOptions::default()));
     let report: First200 = load::run_with(programs, "first-200", &options, kind.environment())?;
     Ok(vec![(Extra::StartMs, report.median_ms)])
 }

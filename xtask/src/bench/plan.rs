@@ -85,7 +85,7 @@ impl Plan {
             Work::new(WorkName::OneClient, "one client, `streamy:100`, ms", "stream", &["--text", "streamy:100"], 1),
         ];
         Self {
-            kinds: arguments.only.clone(),
+            kinds: kinds(arguments),
             rounds: if quick { 1 } else { arguments.rounds.max(1) },
             seconds: if quick { 1.0 } else { arguments.seconds },
             quick,
@@ -96,6 +96,12 @@ impl Plan {
             starts: if quick { 5 } else { 20 },
         }
     }
+}
+
+/// The chosen servers, each of ours followed by the binary that it is compared with.
+fn kinds(arguments: &Arguments) -> Vec<Kind> {
+    let before = |kind: Kind| kind.before().filter(|_| arguments.against.is_some());
+    arguments.only.iter().flat_map(|kind| [Some(*kind), before(*kind)]).flatten().collect()
 }
 
 fn number(value: u64) -> String {

@@ -96,7 +96,7 @@ fn rate_cell(results: &Results, work: &Work, kind: Kind) -> String {
     format!("{}{ratio}, p50 {:.2} / p99 {:.2} ms{lost}", grouped(median.rate), median.p50_ms, median.p99_ms)
 }
 
-fn extra_titles(plan: &Plan) -> [(Extra, String); 7] {
+pub(crate) fn extra_titles(plan: &Plan) -> [(Extra, String); 7] {
     let (filled, listed) = (grouped(plan.filled as f64), grouped(plan.listed as f64));
     let streams = grouped(plan.streams as f64);
     [

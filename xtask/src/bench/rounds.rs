@@ -5,7 +5,7 @@ use crate::bench::Programs;
 use crate::bench::load::{self, Rate};
 use crate::bench::plan::{Plan, Work};
 use crate::bench::results::Results;
-use crate::bench::server::{Kind, Server, Wish};
+use crate::bench::server::{Kind, Server, ServerOptions};
 
 pub(crate) fn run(plan: &Plan, programs: &Programs) -> anyhow::Result<Results> {
     let mut results = Results::default();
@@ -14,7 +14,7 @@ pub(crate) fn run(plan: &Plan, programs: &Programs) -> anyhow::Result<Results> {
         let servers: Vec<Server> = plan
             .kinds
             .iter()
-            .map(|kind| Server::start(*kind, programs, Wish::default()))
+            .map(|kind| Server::start(*kind, programs, ServerOptions::default()))
             .collect::<anyhow::Result<_>>()?;
         for work in &plan.works {
             for server in servers.iter().filter(|server| work.suits(server.kind())) {

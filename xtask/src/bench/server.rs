@@ -23,11 +23,17 @@ pub(crate) enum Kind {
     Process,
     /// Switchboard with `durability: full`
     Full,
+    /// The binary of `--against` with `durability: process`
+    #[value(skip)]
+    ProcessBefore,
+    /// The binary of `--against` with `durability: full`
+    #[value(skip)]
+    FullBefore,
 }
 
 /// What a measurement needs beyond the defaults.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Wish {
+pub(crate) struct ServerOptions {
     /// Webhooks to loopback are delivered.
     pub(crate) webhooks: bool,
     /// More tasks run at once than the default limits allow.
@@ -39,7 +45,16 @@ pub(crate) const OFFICIAL_WEBHOOK_TIMEOUT_MS: u64 = 1000;
 
 impl Kind {
     pub(crate) fn is_switchboard(self) -> bool {
-        matches!(self, Kind::Process | Kind::Full)
+        !matches!(self, Kind::Axum | Kind::Official)
+    }
+
+    /// The same server as the other binary runs it; nothing for the peers.
+    pub(crate) fn before(self) -> Option<Self> {
+        match self {
+            Kind::Process => Some(Kind::ProcessBefore),
+            Kind::Full => Some(Kind::FullBefore),
+            _ => None,
+        }
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -48,6 +63,8 @@ impl Kind {
             Kind::Official => "official Rust SDK",
             Kind::Process => "Switchboard, process",
             Kind::Full => "Switchboard, full",
+            Kind::ProcessBefore => "before, process",
+            Kind::FullBefore => "before, full",
         }
     }
 
@@ -56,12 +73,19 @@ impl Kind {
     }
 
     /// The command line; `address` and `directory` may be placeholders for the load generator to fill in.
-    pub(crate) fn command_line(self, programs: &Programs, address: &str, directory: &str, wish: Wish) -> Vec<String> {
+    pub(crate) fn command_line(
+        self,
+        programs: &Programs,
+        address: &str,
+        directory: &str,
+        options: ServerOptions,
+    ) -> Vec<String> {
         let pinned = ["taskset", "-c", "0"].map(str::to_owned);
         let program = match self {
             Kind::Axum => programs.target.join("bench/release/peer-axum"),
             Kind::Official => programs.target.join("bench/release/peer-official"),
             Kind::Process | Kind::Full => programs.built().join("switchboard"),
+            Kind::ProcessBefore | Kind::FullBefore => programs.against.clone().unwrap_or_default(),
         };
         let mut words: Vec<String> = pinned.into();
         words.push(program.display().to_string());
@@ -69,11 +93,11 @@ impl Kind {
             Kind::Axum => words.extend(["--bind", address].map(str::to_owned)),
             Kind::Official => {
                 words.extend(["--bind", address].map(str::to_owned));
-                if wish.webhooks {
+                if options.webhooks {
                     words.extend(["--push-timeout-ms".to_owned(), OFFICIAL_WEBHOOK_TIMEOUT_MS.to_string()]);
                 }
             }
-            Kind::Process | Kind::Full => {
+            Kind::Process | Kind::Full | Kind::ProcessBefore | Kind::FullBefore => {
                 words.extend(["serve", "--bind", address, "--workspace", directory].map(str::to_owned));
             }
         }
@@ -83,8 +107,12 @@ impl Kind {
     /// Ours logs every request unless told not to; the peers log nothing.
     pub(crate) fn environment(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Kind::Process => &[("SWITCHBOARD_STORE_DURABILITY", "process"), ("SWITCHBOARD_LOG_LEVEL", "warn")],
-            Kind::Full => &[("SWITCHBOARD_STORE_DURABILITY", "full"), ("SWITCHBOARD_LOG_LEVEL", "warn")],
+            Kind::Process | Kind::ProcessBefore => {
+                &[("SWITCHBOARD_STORE_DURABILITY", "process"), ("SWITCHBOARD_LOG_LEVEL", "warn")]
+            }
+            Kind::Full | Kind::FullBefore => {
+                &[("SWITCHBOARD_STORE_DURABILITY", "full"), ("SWITCHBOARD_LOG_LEVEL", "warn")]
+            }
             Kind::Axum | Kind::Official => &[],
         }
     }
@@ -100,15 +128,15 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts it and waits until it answers.
-    pub(crate) fn start(kind: Kind, programs: &Programs, wish: Wish) -> anyhow::Result<Self> {
+    pub(crate) fn start(kind: Kind, programs: &Programs, options: ServerOptions) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir_in(programs.scratch())?;
         if kind.is_switchboard()
-            && let Some(configuration) = configuration(wish)
+            && let Some(configuration) = configuration(options)
         {
             std::fs::write(directory.path().join("switchboard.yaml"), configuration)?;
         }
         let address = free_address()?;
-        let words = kind.command_line(programs, &address.to_string(), &directory.path().display().to_string(), wish);
+        let words = kind.command_line(programs, &address.to_string(), &directory.path().display().to_string(), options);
         let (program, arguments) = words.split_first().context("empty command line")?;
         let log = std::fs::File::create(programs.scratch().join(format!("{kind:?}.log")))?;
         let child = Command::new(program)
@@ -161,12 +189,12 @@ impl Drop for Server {
     }
 }
 
-fn configuration(wish: Wish) -> Option<String> {
+fn configuration(options: ServerOptions) -> Option<String> {
     let mut text = String::new();
-    if wish.webhooks {
+    if options.webhooks {
         text.push_str("webhooks: { allowedHosts: [\"127.0.0.1\"], allowedCidrs: [\"127.0.0.0/8\"] }\n");
     }
-    if wish.many_running {
+    if options.many_running {
         text.push_str(
             "limits: { runningTasks: 10000, runningPerCaller: 10000, runningPerAgent: 10000, streamsPerCaller: 5000 }\n",
         );

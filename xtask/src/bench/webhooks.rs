@@ -8,7 +8,7 @@ use crate::bench::Programs;
 use crate::bench::load::{self, Rate};
 use crate::bench::number::median;
 use crate::bench::plan::Plan;
-use crate::bench::server::{Kind, Server, Wish};
+use crate::bench::server::{Kind, Server, ServerOptions};
 
 /// Messages a second, and over how many connections.
 const PER_SECOND: u32 = 200;
@@ -66,7 +66,7 @@ pub(crate) fn run(plan: &Plan, programs: &Programs) -> anyhow::Result<Webhooks> 
 }
 
 fn measure(plan: &Plan, programs: &Programs, case: &Case, kind: Kind) -> anyhow::Result<Rate> {
-    let server = Server::start(kind, programs, Wish { webhooks: true, ..Wish::default() })?;
+    let server = Server::start(kind, programs, ServerOptions { webhooks: true, ..ServerOptions::default() })?;
     let (per_second, connections) = (PER_SECOND.to_string(), CONNECTIONS.to_string());
     let (url, seconds) = (server.url(), plan.seconds.to_string());
     let fixed = ["--url", &url, "--connections", &connections, "--seconds", &seconds, "--per-second", &per_second];
