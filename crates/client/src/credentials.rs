@@ -101,7 +101,7 @@ impl Credentials {
 }
 
 /// A header value that is redacted in logs.
-pub(crate) fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
+fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::from_str(text).map_err(|_| {
         ClientError::Secret("a secret has characters that cannot stand in a header, such as a line break".to_owned())
     })?;

@@ -40,6 +40,7 @@ mod redact;
 mod route;
 mod signature;
 mod task_stream;
+pub mod token_request;
 mod trace;
 mod wire_format;
 

@@ -4,29 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Request};
-use serde::Deserialize;
-use serde_json::Value;
-use switchboard_egress::{BodyEnd, Egress};
+use switchboard_egress::Egress;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use url::form_urlencoded::Serializer;
 use url::{Host, Url};
 
-use crate::ClientError;
-use crate::credentials::{Secret, sensitive};
 use crate::redact::redact_url;
+use crate::token_request::{Granted, TokenError, TokenRequest};
+use crate::{ClientError, Secret};
 
 /// A token is not used any more this long before it expires.
 const MARGIN: Duration = Duration::from_secs(30);
 /// The lifetime without `expires_in`.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(300);
-const TIMEOUT: Duration = Duration::from_secs(30);
-const LARGEST_ANSWER: usize = 64 << 10;
+const LONGEST_LIFETIME: Duration = Duration::from_secs(86_400);
 
 /// The source of tokens. Clones share the token while their settings are the same.
 #[derive(Clone, Debug)]
@@ -55,30 +46,6 @@ impl PartialEq for ClientCredentials {
     }
 }
 
-#[derive(Deserialize)]
-struct Granted {
-    access_token: String,
-    #[serde(default)]
-    expires_in: Value,
-}
-
-impl Granted {
-    fn lives(&self) -> Duration {
-        // Some servers write the number as text.
-        let as_text = || self.expires_in.as_str()?.trim().parse().ok();
-        let said = self.expires_in.as_f64().or_else(as_text);
-        let said = said.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
-        said.map_or(DEFAULT_LIFETIME, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)))
-    }
-}
-
-#[derive(Deserialize)]
-struct Denied {
-    error: String,
-    #[serde(default)]
-    error_description: Option<String>,
-}
-
 impl ClientCredentials {
     /// Tokens without scopes.
     pub fn new(token_url: impl Into<String>, client_id: impl Into<String>, client_secret: Secret) -> Self {
@@ -97,13 +64,13 @@ impl ClientCredentials {
 
     /// A valid token.
     pub(crate) async fn token(&self, egress: &Egress, timeout: Duration) -> Result<String, ClientError> {
-        let timeout = timeout.min(TIMEOUT);
+        let timeout = timeout.min(TokenRequest::TIMEOUT);
         let late = |_| ClientError::Timeout { origin: redact_url(&self.token_url), after: timeout, task: None };
         // The timeout covers waiting for another call's fetch as well.
-        tokio::time::timeout(timeout, self.token_in_time(egress, timeout)).await.map_err(late)?
+        tokio::time::timeout(timeout, self.token_in_time(egress)).await.map_err(late)?
     }
 
-    async fn token_in_time(&self, egress: &Egress, timeout: Duration) -> Result<String, ClientError> {
+    async fn token_in_time(&self, egress: &Egress) -> Result<String, ClientError> {
         let of = self.key();
         let mut kept = self.token.lock().await;
         if let Some(token) = &*kept
@@ -112,9 +79,10 @@ impl ClientCredentials {
         {
             return token.value.read();
         }
-        let granted = self.fetch(egress, timeout).await?;
+        let granted = self.fetch(egress).await?;
         let value = Secret::Plain(granted.access_token.clone());
-        *kept = Some(Token { value, until: Instant::now() + granted.lives().saturating_sub(MARGIN), of });
+        let lifetime = granted.expires_in.map_or(DEFAULT_LIFETIME, |lifetime| lifetime.min(LONGEST_LIFETIME));
+        *kept = Some(Token { value, until: Instant::now() + lifetime.saturating_sub(MARGIN), of });
         Ok(granted.access_token)
     }
 
@@ -126,16 +94,7 @@ impl ClientCredentials {
         }
     }
 
-    fn form(&self) -> String {
-        let mut form = Serializer::new(String::new());
-        form.append_pair("grant_type", "client_credentials");
-        if !self.scopes.is_empty() {
-            form.append_pair("scope", &self.scopes.join(" "));
-        }
-        form.finish()
-    }
-
-    async fn fetch(&self, egress: &Egress, timeout: Duration) -> Result<Granted, ClientError> {
+    async fn fetch(&self, egress: &Egress) -> Result<Granted, ClientError> {
         if !is_private(&self.token_url) {
             return Err(ClientError::Invalid {
                 field: "tokenUrl",
@@ -145,31 +104,27 @@ impl ClientCredentials {
                 ),
             });
         }
-        let pair = STANDARD.encode(format!("{}:{}", encoded(&self.client_id), encoded(&self.client_secret.read()?)));
-        let request = Request::post(&self.token_url)
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
-            .header(ACCEPT, HeaderValue::from_static("application/json"))
-            .header(AUTHORIZATION, sensitive(&format!("Basic {pair}"))?)
-            .body(Bytes::from(self.form()))
-            .map_err(|error| ClientError::Invalid { field: "tokenUrl", problem: error.to_string() })?;
-        let origin = &redact_url(&self.token_url);
-        let answer = egress.send(request, timeout, LARGEST_ANSWER).await;
-        let answer = answer.map_err(|error| ClientError::transport(origin, error, timeout))?;
-        let status = answer.status();
-        if status.is_success()
-            && answer.extensions().get() == Some(&BodyEnd::Complete)
-            && let Ok(granted) = serde_json::from_slice::<Granted>(answer.body())
-        {
-            return Ok(granted);
-        }
-        let problem = match serde_json::from_slice::<Denied>(answer.body()) {
-            Ok(denied) => {
-                let why = denied.error_description.map_or_else(String::new, |why| format!(": {why}"));
-                format!("the token server refused ({}{why})", denied.error)
-            }
-            Err(_) => "the token server gave no token".to_owned(),
+        let secret = self.client_secret.read()?;
+        let request = TokenRequest {
+            url: &self.token_url,
+            form: &[("grant_type", "client_credentials")],
+            scopes: &self.scopes,
+            client: Some((&self.client_id, &secret)),
         };
-        Err(ClientError::Credentials { origin: origin.clone(), status: status.as_u16(), problem })
+        request.send(egress).await.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: TokenError) -> ClientError {
+        let origin = redact_url(&self.token_url);
+        match error {
+            TokenError::Url(error) => ClientError::Invalid { field: "tokenUrl", problem: error.to_string() },
+            TokenError::Send(error) => ClientError::transport(&origin, error, TokenRequest::TIMEOUT),
+            TokenError::Denied { status, denied } => {
+                let none = || "the token server gave no token".to_owned();
+                let problem = denied.map_or_else(none, |denied| format!("the token server refused ({denied})"));
+                ClientError::Credentials { origin, status, problem }
+            }
+        }
     }
 }
 
@@ -184,9 +139,4 @@ pub fn is_private(url: &str) -> bool {
         None => false,
     };
     url.scheme() == "https" || is_here
-}
-
-/// Both halves of the pair are encoded before they are joined (RFC 6749, 2.3.1).
-fn encoded(text: &str) -> String {
-    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

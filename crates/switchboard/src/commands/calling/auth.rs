@@ -22,7 +22,7 @@ use crate::commands::calling::task_output::TaskPrinter;
 use crate::commands::calling::{
     AgentCall, Call, Failure, NoOptions, agent_and_words, run as run_async, sanitize, target,
 };
-use token_server::TokenServer;
+use token_server::safe;
 pub(super) use tokens::Token;
 use tokens::{TokenFile, Tokens};
 
@@ -82,34 +82,30 @@ pub(crate) async fn login(call: AgentCall<'_>, []: [String; 0], options: LoginOp
         [] => way.scopes.iter().map(|(name, _)| name.clone()).collect(),
         scopes => scopes.to_vec(),
     };
-    let server = TokenServer::new(way.token_url.as_deref(), &client_id)?;
+    let token_url = safe(way.token_url.as_deref(), "tokens")?;
     let address = call.address()?;
     let of_card = if found.url.starts_with("http") { &found.url } else { &address };
-    for url in [Some(&server.url), way.device_authorization_url.as_ref()].into_iter().flatten() {
+    for url in [Some(&token_url), way.device_authorization_url.as_ref()].into_iter().flatten() {
         if !call.client.peer().trust_card_url && !token_server::is_same_host(url, of_card) {
             return Err(another_host(url, of_card));
         }
     }
-    printer.note(&format!("token server: {}", sanitize::line(&server.url)));
-    let granted = match flow {
-        Flow::DeviceCode => {
-            let codes = way.device_authorization_url.as_deref();
-            device::ask(&server, codes, &scopes, &call.egress, printer).await?
-        }
-        Flow::ClientCredentials => {
-            let secret = secret(call.flags)?;
-            server.with_secret(&call.egress, &secret, &scopes).await?
-        }
-    };
+    printer.note(&format!("token server: {}", sanitize::line(&token_url)));
     let token = Token {
         agent: tokens::base(&found.url, &address),
         flow,
-        token_url: server.url,
+        token_url,
         client_id,
         scopes,
         access_token: String::new(),
         refresh_token: None,
         expires_at: None,
+    };
+    let granted = match flow {
+        Flow::DeviceCode => {
+            device::grant(&token, way.device_authorization_url.as_deref(), &call.egress, printer).await?
+        }
+        Flow::ClientCredentials => token.with_secret(&call.egress, &secret(call.flags)?).await?,
     };
     let token = token.renewed(granted, now());
     let file = TokenFile::open().await?.keep(token.clone())?;
@@ -165,16 +161,13 @@ pub(super) async fn kept(
         Some(renewed) if is_good(&renewed) => return Ok(Some(renewed)),
         Some(token) => token,
     };
-    let server = TokenServer::new(Some(&token.token_url), &token.client_id)?;
+    safe(Some(&token.token_url), "tokens")?;
     let granted = match (&token.refresh_token, token.flow) {
-        (Some(refresh), _) => server.renew(egress, refresh).await,
-        (None, Flow::ClientCredentials) => match secret(flags) {
-            Ok(secret) => server.with_secret(egress, &secret, &token.scopes).await,
-            Err(failure) => Err(failure),
-        },
-        (None, Flow::DeviceCode) => Err(Failure::token_is_over(&token.agent)),
+        (Some(refresh), _) => token.with_refresh_token(egress, refresh).await?,
+        (None, Flow::ClientCredentials) => token.with_secret(egress, &secret(flags)?).await?,
+        (None, Flow::DeviceCode) => return Err(Failure::token_is_over(&token.agent)),
     };
-    let token = token.renewed(granted?, now());
+    let token = token.renewed(granted, now());
     file.keep(token.clone())?;
     Ok(Some(token))
 }

@@ -17,14 +17,15 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// Tokens live so many seconds.
-    fn start(lives: u64) -> Self {
+    /// Tokens live so many seconds, given as a number or as text.
+    fn start(lives: impl Into<Value>) -> Self {
         let (send, asked) = channel();
+        let lives = lives.into();
         let mut looks = 0;
         let address = answering(move |here, heard| {
             let authorization = heard.header("authorization");
             let _ = send.send(format!("{} {} {authorization}", heard.path, heard.body));
-            answer(here, lives, heard, authorization, &mut looks)
+            answer(here, &lives, heard, authorization, &mut looks)
         });
         Self { address, asked }
     }
@@ -35,7 +36,7 @@ impl Guarded {
     }
 }
 
-fn answer(here: &str, lives: u64, heard: &Heard, authorization: &str, looks: &mut u32) -> (u16, Value) {
+fn answer(here: &str, lives: &Value, heard: &Heard, authorization: &str, looks: &mut u32) -> (u16, Value) {
     let url = |path: &str| format!("http://{here}{path}");
     let granted = |token: &str| (200, json!({ "access_token": token, "refresh_token": "again", "expires_in": lives }));
     let (path, form) = (heard.path.as_str(), heard.body.as_str());
@@ -51,7 +52,15 @@ fn answer(here: &str, lives: u64, heard: &Heard, authorization: &str, looks: &mu
         }
         "/codes" => {
             let page = url("/device");
-            (200, json!({ "device_code": "d-1", "user_code": "ABCD", "verification_uri": page, "interval": 0.2 }))
+            // As text if the server writes all numbers as text.
+            let number = |seconds: f64| if lives.is_string() { json!(seconds.to_string()) } else { json!(seconds) };
+            (
+                200,
+                json!({
+                    "device_code": "d-1", "user_code": "ABCD", "verification_uri": page,
+                    "interval": number(0.2), "expires_in": number(600.0),
+                }),
+            )
         }
         "/token" if form.contains("device_code=d-1") && *looks < 2 => {
             *looks += 1;
@@ -143,7 +152,51 @@ fn a_token_by_secret_is_renewed_and_the_secret_is_not_kept() {
     let echo = super::Fleet::new();
     let none = echo.run(&["auth", "login", "echo", "--client-id", "x", "--json"]);
     assert_eq!((none.code, &none.json()["error"]["code"]), (Some(1), &json!("A2ACLI_ERR_CARD_INVALID")));
-    assert_eq!(echo.run(&["auth", "login", "echo"]).code, Some(2), "nobody asks for it");
+    assert_eq!(echo.run(&["auth", "login", "echo"]).code, Some(2), "it is not said which client asks");
+}
+
+#[test]
+fn a_lifetime_may_be_written_as_text() {
+    let agent = Guarded::start("3600");
+    let (workspace, _home) = caller();
+    let workspace = workspace.variable("A2ACLI_CLIENT_SECRET", "s3cret");
+    for flow in ["device-code", "client-credentials"] {
+        let login = workspace.run(&["auth", "login", &agent.address, "--client-id", "robot", "--flow", flow]);
+        assert_eq!(login.code, Some(0), "{flow}: {}", login.stderr);
+        assert!(login.stdout.contains("\nexpires-in: 3600s\n"), "{flow}: {}", login.stdout);
+    }
+}
+
+#[test]
+fn a_token_belongs_to_its_agent_and_to_what_is_below_it() {
+    let (workspace, home) = caller();
+    let folder = home.path().join(".config/a2a-cli");
+    std::fs::create_dir_all(&folder).unwrap();
+    let is_found = |base: &str, address: &str| {
+        let token = json!({
+            "agent": base, "flow": "device-code", "tokenUrl": "https://login.example", "clientId": "app", "scopes": [],
+            "accessToken": "secret",
+        });
+        std::fs::write(folder.join("tokens.json"), json!({ "tokens": [token] }).to_string()).unwrap();
+        let logout = workspace.run(&["auth", "logout", address]);
+        assert_eq!(logout.code, Some(0), "{}", logout.stderr);
+        logout.stdout == format!("forgotten: {base}\n")
+    };
+    let base = "https://agent.example/a2a";
+    for address in [base, "https://agent.example/a2a/", "https://agent.example/a2a/echo", "agent.example/a2a"] {
+        assert!(is_found(base, address), "{address}");
+    }
+    for address in [
+        "https://agent.example",
+        "https://agent.example/a2a2",
+        "http://agent.example/a2a",
+        "https://agent.example:444/a2a",
+        "https://agent.example.evil/a2a",
+    ] {
+        assert!(!is_found(base, address), "{address}");
+    }
+    assert!(is_found("https://agent.example", "https://agent.example/x"));
+    assert!(!is_found("agent.example/a2a", base), "a file that is edited by hand may hold an address without a scheme");
 }
 
 #[test]
