@@ -49,13 +49,13 @@ fn loaded_fleet(flags: &DataFlags, printer: Printer) -> Result<FleetConfig, Exit
 }
 
 /// Runs a command's async part; one thread is enough for the few requests of a command.
-fn short(printer: Printer, work: impl Future<Output = Result<(), ExitCode>>) -> Result<(), ExitCode> {
+fn short<T>(printer: Printer, work: impl Future<Output = T>) -> Result<T, ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| no_threads(&error, printer))?;
     let result = runtime.block_on(work);
     // A blocking read of standard input may never return.
     runtime.shutdown_background();
-    result
+    Ok(result)
 }
 
 fn no_threads(error: &std::io::Error, printer: Printer) -> ExitCode {
@@ -72,20 +72,19 @@ fn control_request<T: Serialize + DeserializeOwned>(
     print: impl FnOnce(T),
 ) -> Result<(), ExitCode> {
     let workspace = loaded_data(flags, printer)?;
-    short(printer, async {
-        let (reply, _) = match (control_client::request::<T>(&workspace, request.into()).await, without_server) {
-            (Err(ControlClientError::NoServer(refusal)), Some(next)) => {
-                return Err(printer.failure(&refusal.problem, &next));
-            }
-            (reply, _) => reply.map_err(refused(printer))?,
-        };
-        if printer.is_json() {
-            printer.json(&reply)
-        } else {
-            print(reply)
+    let sent = short(printer, control_client::request::<T>(&workspace, request.into()))?;
+    let (reply, _) = match (sent, without_server) {
+        (Err(ControlClientError::NoServer(refusal)), Some(next)) => {
+            return Err(printer.failure(&refusal.problem, &next));
         }
-        Ok(())
-    })
+        (sent, _) => sent.map_err(refused(printer))?,
+    };
+    if printer.is_json() {
+        printer.json(&reply)
+    } else {
+        print(reply)
+    }
+    Ok(())
 }
 
 /// Prints why a request failed.

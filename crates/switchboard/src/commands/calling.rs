@@ -113,7 +113,7 @@ impl<W: Args + Into<Vec<String>>, O: Args> Call<W, O> {
 
 /// Runs the async part of a command and prints its failure.
 pub(super) fn run(printer: Printer, work: impl Future<Output = Result<(), Failure>>) -> Result<(), ExitCode> {
-    short(printer, async { work.await.map_err(|failure| failure.print(printer)) })
+    short(printer, work)?.map_err(|failure| failure.print(printer))
 }
 
 fn agent_and_words<const WORDS: usize>(

@@ -48,7 +48,7 @@ pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> Result<(), ExitCode>
         let report = report.ok_or_else(|| ExitCode::from(INTERRUPTED))?;
         report.print(printer);
         if report.count(Level::Problem) > 0 { Err(ExitCode::FAILURE) } else { Ok(()) }
-    })
+    })?
 }
 
 enum Part {

@@ -23,11 +23,12 @@ pub(crate) fn list(options: &ListOptions, flags: &DataFlags, printer: Printer) -
         options.context_id.as_ref().is_none_or(|context| *context == task.context_id)
             && state.as_ref().is_none_or(|state| *state == task.state)
     };
-    run(flags, printer, async |workspace: &Workspace| {
+    let workspace = loaded(flags.load(), printer)?.workspace;
+    run_async(printer, async {
         let mut tasks = Vec::new();
         let mut after = 0;
         loop {
-            let page: LiveTaskPage = send(workspace, flags, TaskRequest::List { after }).await?;
+            let page: LiveTaskPage = send(&workspace, flags, TaskRequest::List { after }).await?;
             tasks.extend(page.tasks.into_iter().filter(is_wanted));
             match page.next {
                 Some(next) => after = next,
@@ -46,8 +47,9 @@ pub(crate) fn list(options: &ListOptions, flags: &DataFlags, printer: Printer) -
 }
 
 pub(crate) fn cancel(flags: &DataFlags, id: String, printer: Printer) -> Result<(), ExitCode> {
-    run(flags, printer, async |workspace: &Workspace| {
-        let canceled: CanceledTask = send(workspace, flags, TaskRequest::Cancel { id }).await?;
+    let workspace = loaded(flags.load(), printer)?.workspace;
+    run_async(printer, async {
+        let canceled: CanceledTask = send(&workspace, flags, TaskRequest::Cancel { id }).await?;
         match printer.is_json() {
             true => printer.json(&canceled),
             false => printer.line(format!("task: {}\nstate: {}", canceled.id, canceled.state)),
@@ -71,15 +73,6 @@ async fn send<T: DeserializeOwned>(
         }
         error => Failure::at_control_socket("", error.to_string(), next_step(&error)),
     })
-}
-
-fn run(
-    flags: &DataFlags,
-    printer: Printer,
-    work: impl AsyncFnOnce(&Workspace) -> Result<(), Failure>,
-) -> Result<(), ExitCode> {
-    let workspace = loaded(flags.load(), printer)?.workspace;
-    run_async(printer, work(&workspace))
 }
 
 fn print(tasks: &[LiveTask], flags: &DataFlags, printer: Printer) {

@@ -42,12 +42,10 @@ pub(crate) fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer
         scopes: KeyScopes { agents: options.agents, admin: options.admin },
         expires_in_ms: options.expires.map(|span| u64::try_from(span.duration().as_millis()).unwrap_or(u64::MAX)),
     };
-    short(printer, async {
-        let sent = request(&fleet.workspace, Request::CreateKey(new)).await;
-        let (created, is_server) = sent.map_err(refused(printer))?;
-        print(&created, is_server, printer);
-        Ok(())
-    })
+    let sent = short(printer, request(&fleet.workspace, Request::CreateKey(new)))?;
+    let (created, is_server) = sent.map_err(refused(printer))?;
+    print(&created, is_server, printer);
+    Ok(())
 }
 
 fn print(created: &CreatedKey, running: bool, printer: Printer) {

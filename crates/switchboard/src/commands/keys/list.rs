@@ -13,14 +13,13 @@ use crate::control_client::{ControlClientError, request};
 
 pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
     let workspace = loaded_data(flags, printer)?;
-    short(printer, async {
-        match request(&workspace, Request::ListKeys).await {
-            // Where there is no data there are no keys.
-            Err(ControlClientError::NoData(_)) => print(Vec::new(), printer),
-            listed => print(listed.map_err(refused(printer))?.0, printer),
-        }
-        Ok(())
-    })
+    let keys = match short(printer, request(&workspace, Request::ListKeys))? {
+        // Where there is no data there are no keys.
+        Err(ControlClientError::NoData(_)) => Vec::new(),
+        listed => listed.map_err(refused(printer))?.0,
+    };
+    print(keys, printer);
+    Ok(())
 }
 
 fn print(keys: Vec<KeyView>, printer: Printer) {
