@@ -79,7 +79,7 @@ impl Answer for EventStream {
             return Ok(Self { source, format, idle, silent_at: None });
         }
         let (status, headers, body) = exchange.read_body(response, prepared, timeout, began).await?;
-        let result = exchange.parse_result(prepared, status, &headers, body)?;
+        let result = prepared.parse_result(status, &headers, body)?;
         let frame = format.read(decode::decode_stream, &result);
         let frame = frame.map_err(|_| crate::not_a2a::error(&prepared.origin(), status.as_u16(), &headers, &result))?;
         Ok(Self { source: Source::Single(Some(Box::new(frame))), format, idle, silent_at: None })

@@ -130,6 +130,41 @@ impl PreparedRequest {
         let url = self.target.url();
         url::Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.origin().ascii_serialization())
     }
+
+    /// The result in a response, or its error.
+    pub(crate) fn parse_result(&self, status: StatusCode, headers: &HeaderMap, body: Bytes) -> Result<Bytes, Failure> {
+        let refusal = match self.binding {
+            Binding::Rest if status.is_success() => return Ok(body),
+            Binding::Rest => AgentError::decode(&body).ok().map(|error| refine_by_status(error, status)),
+            Binding::JsonRpc => match jsonrpc::parse_response(&body, MAX_DEPTH) {
+                Ok(answer) if status.is_success() && !has_our_id(&answer) => {
+                    return Err(self.answer_to_another(&answer, status).into());
+                }
+                Ok(RpcAnswer { outcome: Err(error), .. }) => Some(error),
+                Ok(RpcAnswer { outcome: Ok(result), .. }) if status.is_success() => {
+                    let null = Bytes::from_static(b"null");
+                    return Ok(result.map_or(null, |result| body.slice_ref(result.get().as_bytes())));
+                }
+                // Web frameworks send their own errors without an envelope.
+                _ if !status.is_success() => AgentError::decode(&body).ok(),
+                _ => None,
+            },
+        };
+        let error = match refusal {
+            refusal if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                credentials(self.origin(), status, headers, refusal.map(|error| error.message))
+            }
+            Some(error) => ClientError::Agent(error),
+            None => not_a2a::error(&self.origin(), status.as_u16(), headers, &body),
+        };
+        Err(Failure { error, retry_after: retry_after(headers) })
+    }
+
+    fn answer_to_another(&self, answer: &RpcAnswer<'_>, status: StatusCode) -> ClientError {
+        let id = answer.id.as_ref().map_or("null", RpcId::as_str);
+        let what = format!("an answer to another question (id {}, not {RPC_ID})", not_a2a::excerpt(id));
+        ClientError::NotA2a { origin: self.origin(), status: status.as_u16(), what, hint: String::new() }
+    }
 }
 
 /// What an operation is answered with: one JSON value, or a stream of events.
@@ -148,13 +183,13 @@ impl Answer for Bytes {
         let began = Instant::now();
         let response = exchange.open(prepared, timeout).await?;
         let (status, headers, body) = exchange.read_body(response, prepared, timeout, began).await?;
-        exchange.parse_result(prepared, status, &headers, body)
+        prepared.parse_result(status, &headers, body)
     }
 }
 
 impl Exchange<'_> {
     /// Sends the request and returns the response when its head has arrived. HTTP errors are left to
-    /// [`Self::parse_result`].
+    /// [`PreparedRequest::parse_result`].
     pub(crate) async fn open(
         &self,
         prepared: &PreparedRequest,
@@ -263,53 +298,6 @@ impl Exchange<'_> {
             BodyEnd::Broken => Err(ClientError::Lost { origin: origin(), error: SendError::Broken }.into()),
         }
     }
-
-    /// The result in a response, or its error.
-    pub(crate) fn parse_result(
-        &self,
-        prepared: &PreparedRequest,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Bytes, Failure> {
-        let retry_after = retry_after(headers);
-        let origin = || prepared.origin();
-        let refused = |error| Failure { error: refusal(&origin(), status, headers, error), retry_after };
-        let foreign = || {
-            let error = match status.as_u16() {
-                401 | 403 => credentials(&origin(), status, headers, None),
-                _ => not_a2a::error(&origin(), status.as_u16(), headers, &body),
-            };
-            Failure { error, retry_after }
-        };
-        match prepared.binding {
-            Binding::Rest if status.is_success() => Ok(body),
-            Binding::Rest => match AgentError::decode(&body) {
-                Ok(error) => Err(refused(refine_by_status(error, status))),
-                Err(_) => Err(foreign()),
-            },
-            Binding::JsonRpc => {
-                match jsonrpc::parse_response(&body, MAX_DEPTH).map(|answer| (has_our_id(&answer), answer)) {
-                    Ok((false, answer)) if status.is_success() => {
-                        let id = answer.id.as_ref().map_or("null", RpcId::as_str);
-                        let what = format!("an answer to another question (id {}, not {RPC_ID})", not_a2a::excerpt(id));
-                        let (origin, status) = (origin(), status.as_u16());
-                        Err(ClientError::NotA2a { origin, status, what, hint: String::new() }.into())
-                    }
-                    Ok((_, RpcAnswer { outcome: Err(error), .. })) => Err(refused(error)),
-                    Ok((_, RpcAnswer { outcome: Ok(result), .. })) if status.is_success() => Ok(match result {
-                        Some(result) => body.slice_ref(result.get().as_bytes()),
-                        None => Bytes::from_static(b"null"),
-                    }),
-                    // Web frameworks send their own errors without an envelope.
-                    _ => Err(match (status.is_success(), AgentError::decode(&body)) {
-                        (false, Ok(error)) => refused(error),
-                        _ => foreign(),
-                    }),
-                }
-            }
-        }
-    }
 }
 
 /// A header value. If it cannot be one, the error names the field and what is wrong there.
@@ -360,23 +348,12 @@ fn refine_by_status(mut error: AgentError, status: StatusCode) -> AgentError {
     error
 }
 
-fn refusal(origin: &str, status: StatusCode, headers: &HeaderMap, error: AgentError) -> ClientError {
-    match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => credentials(origin, status, headers, Some(error.message)),
-        _ => ClientError::Agent(error),
-    }
-}
-
-fn credentials(origin: &str, status: StatusCode, headers: &HeaderMap, message: Option<String>) -> ClientError {
+fn credentials(origin: String, status: StatusCode, headers: &HeaderMap, message: Option<String>) -> ClientError {
     let challenge = headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
     let problem = message.or_else(|| challenge.map(|challenge| format!("it asks for {}", not_a2a::excerpt(challenge))));
     let default =
         if status == StatusCode::FORBIDDEN { "these credentials are not enough" } else { "credentials are needed" };
-    ClientError::Credentials {
-        origin: origin.to_owned(),
-        status: status.as_u16(),
-        problem: problem.unwrap_or_else(|| default.to_owned()),
-    }
+    ClientError::Credentials { origin, status: status.as_u16(), problem: problem.unwrap_or_else(|| default.to_owned()) }
 }
 
 /// `Retry-After`: seconds, or a date.
