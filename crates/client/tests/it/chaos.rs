@@ -1,5 +1,5 @@
-//! A thousand streams over a network that breaks in every way we could think of. Whatever happens, whoever follows a
-//! task sees every event once and in order, or is told that part of it is missing.
+//! A thousand streams over a network that breaks in every way we could think of. Whatever happens, a client that
+//! follows a task sees every event once and in order, or is told that part of it is missing.
 
 mod fault;
 mod proxy;

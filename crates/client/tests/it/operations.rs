@@ -46,7 +46,7 @@ async fn the_card_is_found_from_every_address() {
     let world = World::open().await;
     let base = world.url("echo");
     let card = "/.well-known/agent-card.json";
-    // Not the agent that answers for the whole host, so that whoever takes that one's card is found out.
+    // Not the agent that answers for the whole host, so that a client that takes that one's card is found out.
     let other = world.url("asker");
     let urls = [base.clone(), format!("{base}/"), format!("{base}{card}"), format!("{base}/v1")];
     for url in urls.into_iter().chain(["/v1", "/jsonrpc", card].map(|path| format!("{other}{path}"))) {
@@ -246,11 +246,11 @@ async fn webhooks_are_kept() {
 async fn refusals_are_told_apart() {
     let world = World::open().await;
     for (way, client) in every_way(&world.url("echo")) {
-        let nobody = "00000000-0000-7000-8000-000000000000".into();
-        assert_eq!(refusal(client.get(&context(), &nobody, None).await), ErrorKind::TaskNotFound, "{way}");
-        assert_eq!(refusal(client.cancel(&context(), &nobody, None).await), ErrorKind::TaskNotFound, "{way}");
+        let missing = "00000000-0000-7000-8000-000000000000".into();
+        assert_eq!(refusal(client.get(&context(), &missing, None).await), ErrorKind::TaskNotFound, "{way}");
+        assert_eq!(refusal(client.cancel(&context(), &missing, None).await), ErrorKind::TaskNotFound, "{way}");
         // Version 0.3 refuses within the stream.
-        let subscribed = match client.subscribe(&context(), nobody.clone()).await {
+        let subscribed = match client.subscribe(&context(), missing.clone()).await {
             Ok(followed) => followed.finish().await.map(drop),
             Err(error) => Err(error),
         };

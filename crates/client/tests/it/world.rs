@@ -61,7 +61,7 @@ impl Agent for Worker {
                 self.pass(&task).await?;
                 task.complete_with("let through").await?;
             }
-            // What it puts by has a number and is told nobody.
+            // What it puts by has a number and is sent to no client.
             Does::Note => {
                 for word in ["one ", "two ", "three"] {
                     task.save(&word).await?;
@@ -94,7 +94,7 @@ async fn count(task: &TaskHandle, most: usize) -> Result<(), AgentError> {
         task.chunk(chunk, number > 1, number == most).await?;
         if number % CHUNKS_PER_STATUS == 0 {
             task.status(format!("at {number}")).await?;
-            // What takes no time at all is over before anybody can lose sight of it.
+            // What takes no time at all is over before a connection can be lost.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -121,13 +121,13 @@ struct OneKey;
 impl Authenticator for OneKey {
     fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         let scopes = Scopes { agents: AgentScope::All, admin: false };
-        let caller = Caller { id: CallerId::from("somebody"), scopes };
+        let caller = Caller { id: CallerId::from("holder-of-the-key"), scopes };
         (token == KEY).then(|| Arc::new(CallerIdentity::new(caller)))
     }
 }
 
 impl World {
-    /// A server that asks nobody for a key.
+    /// A server that needs no key.
     pub(crate) async fn open() -> Self {
         Self::start(true).await
     }
@@ -162,7 +162,7 @@ impl World {
         let stop = CancellationToken::new();
         let options = Options { public_base_url: "http://agents.test".to_owned(), open, ..Options::default() };
         let allowlist = Allowlist::parse(["hook.test"], ["127.0.0.1/32"]).unwrap();
-        // Nobody answers there, so that no test asks the real world for a name.
+        // No server answers there, so that no test asks the real world for a name.
         let nameservers = vec![SocketAddr::from(([127, 0, 0, 1], 9))];
         let dns_timeout = Duration::from_millis(50);
         let out = switchboard_egress::Options { allowlist, nameservers, dns_timeout, ..Default::default() };
@@ -185,7 +185,7 @@ impl World {
     }
 }
 
-/// A client with everything as usual but the waits, which nobody wants to sit through.
+/// A client with everything as usual but the waits, which are short.
 pub(crate) fn client(url: impl Into<String>, change: impl FnOnce(&mut Peer)) -> Client {
     let mut peer = Peer::new(url);
     peer.retries = quick(4);

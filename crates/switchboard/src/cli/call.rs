@@ -97,7 +97,7 @@ pub(crate) struct CallFlags {
     #[arg(long, value_name = "FILE", env = "A2ACLI_CA", hide_env_values = true)]
     pub(crate) ca: Option<PathBuf>,
 
-    /// Do not check the server's certificate (TLS), so that anybody may answer. For trying things out
+    /// Do not check the server's certificate (TLS), so that any server may answer. For trying things out
     #[arg(long, env = "A2ACLI_INSECURE", hide_env_values = true, action = SetTrue, value_parser = boolean)]
     pub(crate) insecure: bool,
 

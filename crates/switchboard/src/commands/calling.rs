@@ -333,7 +333,7 @@ fn warn(flags: &CallFlags, identity: &CallerIdentity) {
     match (flags.insecure, identity) {
         (false, _) => {}
         (true, CallerIdentity::Anonymous) => {
-            printer.warning("certificates are not checked: anybody may be the one who answers")
+            printer.warning("certificates are not checked: any server may be the one that answers")
         }
         (true, _) => {
             printer.warning("certificates are not checked and CREDENTIALS ARE SENT: any server that answers gets them")

@@ -63,7 +63,7 @@ fn a_variable_that_sets_nothing_and_a_misspelled_file_are_warned_of() {
         .file("agents.yml", "agents: []\n")
         .variable("SWITCHBOARD_SERVER_BNID", "127.0.0.1:1")
         .variable("SWITCHBOARD_SERVER_SERVICE_PORT", "80")
-        .variable("SWITCHBOARD_API_KEY", "somebody else's business")
+        .variable("SWITCHBOARD_API_KEY", "of another program")
         .variable("SWITCHBOARD_SERVR_BIND", "127.0.0.1:1")
         .variable("SWITCHBOARD_STORE", ".")
         .variable("SWITCHBOARDS_SERVER_BIND", "no name of ours");
@@ -178,7 +178,7 @@ fn what_is_configured_in_vain_is_said_by_every_command() {
     let checked = workspace.run(&["config", "check"]);
     assert_eq!(warnings(&checked.stderr), [&unread[..], &[empty]].concat());
     assert!(checked.stdout.ends_with("the configuration can be used, but for 5 things that are warned of\n"));
-    for command in [&["agents"][..], &["keys", "list"], &["status"], &["send", "nobody", "hi"]] {
+    for command in [&["agents"][..], &["keys", "list"], &["status"], &["send", "missing", "hi"]] {
         let run = workspace.run(command);
         assert_eq!(warnings(&run.stderr), unread, "{command:?}: {}", run.stderr);
     }

@@ -204,7 +204,7 @@ fn each_program_is_logged_in_where_it_has_written_what_it_was_given() {
 #[test]
 fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
     let agents = "agents:
-  - { name: nobody, cli: codex, user: no-such-account }
+  - { name: accountless, cli: codex, user: no-such-account }
   - { name: rules, cli: generic, adapter: good.yaml }
   - { name: efforts, cli: claude-code, efforts: [high, silly] }
   - { name: pathless, cli: codex, env: [HOME] }
@@ -229,7 +229,7 @@ fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
     let workspace = program(workspace, "bin/agent", "echo 7; test \"$1\" = --version");
     let workspace = program(workspace, "bin/cursor-agent", "printf 'bad \\033[31mlicense' >&2; exit 9");
     let answer = doctor(&workspace);
-    says(&answer, "nobody", "problem", "there is no user \"no-such-account\"", "create the user");
+    says(&answer, "accountless", "problem", "there is no user \"no-such-account\"", "create the user");
     says(&answer, "rules", "problem", "permissions.default: aider cannot be run with ask", "write allow");
     says(&answer, "efforts", "problem", "effort `silly` is not one of Claude Code", "low, medium");
     says(&answer, "pathless", "warning", "env: PATH is not among the variables", "add PATH to env");
@@ -251,7 +251,7 @@ fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
 }
 
 #[test]
-fn a_program_that_does_not_know_its_version_is_no_problem_where_nobody_said_that_it_would() {
+fn a_program_that_does_not_know_its_version_is_no_problem_where_none_is_expected() {
     let agents = "agents:
   - { name: silent, cli: acp, command: [./silent] }
   - { name: strict, cli: acp, command: [./strict] }

@@ -70,7 +70,7 @@ async fn left(desk: &WebhookService, count: usize) {
     }
 }
 
-/// Turns the clock, and waits until everybody whom that woke is asleep again.
+/// Turns the clock, and waits until every task that it woke sleeps again.
 async fn turn(clock: &SimulatedClock, duration: Duration) {
     let (sleepers, began) = (clock.sleepers(), Instant::now());
     clock.advance(duration);

@@ -38,7 +38,7 @@ fn the_first_key_closes_an_open_server_at_once() {
         while working() != 2 {}
         (workspace.run(&["keys", "create"]), blocked.join().unwrap())
     });
-    assert!(blocked.0 == 401 && blocked.1.contains("a key is needed"), "whoever waits is told: {blocked:?}");
+    assert!(blocked.0 == 401 && blocked.1.contains("a key is needed"), "the blocked sender is told: {blocked:?}");
     assert!(run.stdout.contains("from now on the running server refuses every request without one"), "{}", run.stdout);
     let key = run.stdout.lines().next().unwrap().split_whitespace().nth(1).unwrap();
     let (_, took) = timed(|| stream.whole_text());

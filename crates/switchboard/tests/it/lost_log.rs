@@ -35,7 +35,7 @@ fn a_disk_that_is_full() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_any_more() {
+fn a_pipe_without_a_reader() {
     for format in ["text", "json"] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

@@ -135,7 +135,7 @@ fn dead_letters_say_why_and_are_sent_once_more_beside_a_server_and_by_the_next_o
     assert_eq!(run.stdout, "1 delivery is sent once more as soon as a server runs on this data\n");
     let run = workspace.run(&["webhooks", "retry", "--all-dead"]);
     assert_eq!(run.stdout, "2 deliveries are sent once more as soon as a server runs on this data\n");
-    assert_eq!(receiver.count(), refused + 1, "nobody sends without a server");
+    assert_eq!(receiver.count(), refused + 1, "nothing is sent without a server");
     let server = Server::start(&workspace);
     receiver.got(refused + 4);
     until(&workspace, &["webhooks", "dead-letters", "-o", "json"], left(0));
@@ -340,7 +340,7 @@ fn what_is_sent_once_more_while_webhooks_are_off_waits_and_says_so() {
     assert_eq!(api(&format!("/{number}:pause")).get("waits"), None);
     let resumed = api(&format!("/{number}:resume"));
     assert_eq!((&resumed["webhook"]["state"], &resumed["waits"]), (&json!("active"), &why));
-    assert_eq!(receiver.count(), sent, "nobody sends");
+    assert_eq!(receiver.count(), sent, "nothing is sent");
     server.stop();
 
     // And so it is.
@@ -355,7 +355,7 @@ fn what_is_sent_once_more_while_webhooks_are_off_waits_and_says_so() {
 }
 
 #[test]
-fn whoever_waits_behind_a_paused_endpoint_is_listed_with_the_end_of_the_pause() {
+fn a_webhook_behind_a_paused_endpoint_is_listed_with_the_end_of_the_pause() {
     let settings =
         "webhooks:\n  allowedHosts: [127.0.0.1]\n  retries: [1s]\n  pauseAfter: 1\n  pause: 1h\n  maxPause: 1h\n";
     let (workspace, receiver) = (Workspace::new().file("switchboard.yaml", settings), Receiver::start());

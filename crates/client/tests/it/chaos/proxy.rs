@@ -30,7 +30,7 @@ pub(super) enum Seems {
     Numbered,
     /// One that never heard of going on after an event.
     Plain,
-    /// One that does not say either how a task is when somebody subscribes to it, as version 0.3 permits.
+    /// One that does not say either how a task is when a client subscribes to it, as version 0.3 permits.
     Mute,
 }
 

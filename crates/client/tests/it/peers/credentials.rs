@@ -1,4 +1,4 @@
-//! Who we are to a peer: tokens that are fetched, and fetched again, signatures, and secrets that nobody gets to see.
+//! Who we are to a peer: tokens that are fetched, and fetched again, signatures, and secrets that are shown nowhere.
 
 use ring::hmac;
 use serde_json::json;
@@ -74,7 +74,7 @@ async fn a_token_server_that_refuses_is_told_without_the_secret() {
 }
 
 #[tokio::test]
-async fn a_token_is_not_given_to_whoever_asks_as_somebody_else() {
+async fn a_token_is_not_used_for_another_client_or_other_scopes() {
     let peer = peer(|_| true).await;
     let client = client(peer.url(), |_| {});
     let ours = ClientCredentials::new(format!("{}/token", peer.url()), "us", Secret::Plain("very secret".to_owned()));
@@ -137,7 +137,7 @@ async fn a_token_server_that_hangs_is_part_of_the_time_for_an_answer() {
     }
 }
 
-/// Whether a request is signed with a secret, as whoever has that secret finds out.
+/// Whether a request is signed with a secret, as the receiver checks it.
 fn is_signed(asked: &Asked, secret: &str) -> bool {
     let Some((time, signature)) = asked.header("x-hub").and_then(|value| value.split_once(",v1=")) else {
         return false;

@@ -41,7 +41,7 @@ async fn a_version_that_was_asked_for_is_kept_to() {
 }
 
 #[tokio::test]
-async fn whoever_knows_neither_version_stays_with_the_first() {
+async fn an_agent_that_knows_neither_version_is_called_in_the_first() {
     let peer = agent(false, |_, _| error(-32601, "no")).await;
     let client = client(peer.url(), |_| {});
     let refused = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
@@ -119,7 +119,7 @@ async fn an_agent_that_refuses_streams_within_one_is_sent_the_message_once() {
         assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
         assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"], "{code} {declares:?}");
     }
-    // Whoever has streams means something else by it, and may be at work.
+    // An agent that has streams means something else by it, and may be at work.
     let peer = refuses_within(-32004, Some(true)).await;
     let client = client(peer.url(), |_| {});
     let refused = match client.stream(&CallContext::default(), say("hello")).await {

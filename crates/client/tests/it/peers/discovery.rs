@@ -75,7 +75,7 @@ async fn a_card_that_is_lost_on_the_way_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_at_once() {
+async fn an_address_without_a_server_is_told_at_once() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

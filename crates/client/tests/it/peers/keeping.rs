@@ -1,4 +1,4 @@
-//! How cards are kept: asked for once for everybody, as long as they are good, and never in the way.
+//! How cards are kept: asked for once for all calls, as long as they are good, and never in the way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +86,7 @@ async fn an_agent_without_a_card_is_asked_for_it_once() {
 }
 
 #[tokio::test]
-async fn whoever_asks_about_a_card_keeps_nobody_else_waiting() {
+async fn a_call_that_asks_about_a_card_keeps_no_other_call_waiting() {
     let asked_again = Arc::new(Notify::new());
     let notify = asked_again.clone();
     let peer = Peer::start(move |asked, before| match is_card(asked) {
@@ -159,7 +159,7 @@ async fn a_card_that_comes_late_is_used_once_it_is_there() {
 async fn what_an_agent_says_to_one_caller_is_not_shown_to_another() {
     let peer = Peer::start(|asked, _| {
         let mut card = card(false);
-        card["name"] = json!(asked.header("authorization").unwrap_or("anybody"));
+        card["name"] = json!(asked.header("authorization").unwrap_or("anonymous"));
         answer(200, &card)
     })
     .await;
@@ -173,7 +173,7 @@ async fn what_an_agent_says_to_one_caller_is_not_shown_to_another() {
     for _ in 0..2 {
         for (context, expected) in [
             (bearer("one"), "Bearer one"),
-            (CallContext::default(), "anybody"),
+            (CallContext::default(), "anonymous"),
             (bearer("two"), "Bearer two"),
             (in_header.clone(), "Bearer three"),
         ] {

@@ -1,4 +1,4 @@
-//! Agents without numbers that lose something while nobody listens: it is told from how they have the task, in order and
+//! Agents without numbers that lose something while no client listens: it is told from how they have the task, in order and
 //! once, or it is said that something is missing.
 
 use std::time::Duration;

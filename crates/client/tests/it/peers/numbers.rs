@@ -273,7 +273,7 @@ async fn a_task_that_begins_to_wait_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_task_that_asks_already_is_told_to_whoever_subscribes_and_gone_on_with_by_whoever_answers() {
+async fn a_task_that_asks_already_is_told_to_a_subscriber_and_goes_on_with_an_answer() {
     let asking = at(4, None, json!({"task": task(ASKS, "")}));
     let answered = [asking.clone(), at(5, None, status(WORKING)), at(6, None, status(COMPLETED))];
     let peer = numbered(move || events(&answered), move |_| events_then_silence(std::slice::from_ref(&asking))).await;

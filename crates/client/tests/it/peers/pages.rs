@@ -23,7 +23,7 @@ async fn all_pages_are_read() {
 }
 
 #[tokio::test]
-async fn whoever_gives_the_same_page_again_has_given_all() {
+async fn an_agent_that_gives_the_same_page_again_has_given_all() {
     let peer = agent(false, |_, _| result(page(&["a".to_owned(), "b".to_owned()], "again"))).await;
     let all = client(peer.url(), |_| {}).webhooks(&CallContext::default(), &"t".into()).await.unwrap();
     assert_eq!(all.iter().filter_map(|config| config.id.as_deref()).collect::<Vec<_>>(), ["a", "b"]);

@@ -1,4 +1,4 @@
-//! Whoever follows a task may stop waiting for the next update at any time and wait again: nothing is lost, told twice or
+//! A client that follows a task may stop waiting for the next update at any time and wait again: nothing is lost, told twice or
 //! begun anew.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::world::{client, say};
 /// Shorter than every wait of the client.
 const GLANCE: Duration = Duration::from_millis(2);
 
-/// What is told to somebody who never waits for long, but often.
+/// What a client is told that never waits for long, but often.
 async fn glanced(client: &Client) -> Vec<String> {
     let mut followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     let mut told = Vec::new();

@@ -41,7 +41,7 @@ async fn a_message_that_was_one_too_many_is_sent_again() {
 }
 
 #[tokio::test]
-async fn whoever_asks_for_too_long_a_wait_is_not_waited_for() {
+async fn an_agent_that_asks_for_too_long_a_wait_is_not_waited_for() {
     let peer = agent(false, |_, _| says(503, "content-type: text/plain\r\nretry-after: 3600", "busy")).await;
     let client = client(peer.url(), |_| {});
     let error = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What is told while calls are made holds no secrets, wherever somebody has written one.
+//! What is told while calls are made holds no secrets, wherever a caller has written one.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};

@@ -117,7 +117,7 @@ async fn an_agent_without_subscriptions_is_asked_until_it_has_ended() {
 }
 
 #[tokio::test]
-async fn whoever_says_when_to_come_back_is_left_alone_until_then() {
+async fn an_agent_that_says_when_to_come_back_is_left_alone_until_then() {
     for retry in ["retry: 300\n\n", "retry: 300\n: with the first event\n"] {
         let first = format!("{retry}{}", working(""));
         let peer = usual(

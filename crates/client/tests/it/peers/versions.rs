@@ -49,7 +49,7 @@ async fn the_other_version_is_asked_where_the_card_has_it() {
 }
 
 #[tokio::test]
-async fn whoever_has_no_streams_is_not_taken_for_the_other_version() {
+async fn an_agent_without_streams_is_not_taken_for_the_other_version() {
     let peer = agent(json!([interface("/rpc", "1.0")]), |asked| match asked.what().as_str() {
         "SendMessage" => result(json!({"task": task(COMPLETED, "done")})),
         "SendStreamingMessage" => error(-32601, "no such method"),

@@ -45,7 +45,7 @@ fn after_a_task_has_ended_the_next_one_is_in_the_same_context() {
         format!("artifact: echo\ntext:\n  {text}\n\ntask: {task}\ncontext: ID2\nstate: completed\n")
     };
     let expected = turn("one", "ID1") + &turn("-", "ID3");
-    assert_eq!((text.code, fleet.stable(&text.stdout)), (Some(0), expected), "no prompt where nobody types");
+    assert_eq!((text.code, fleet.stable(&text.stdout)), (Some(0), expected), "no prompt where no user types");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn failed(run: &Run, exit: i32, code: &str) -> Value {
 }
 
 #[test]
-fn nobody_there_is_3() {
+fn an_address_without_a_server_is_3() {
     let workspace = Workspace::new();
     let url = format!("http://{}", super::free_address());
     for command in [&["card"][..], &["skills"], &["send"], &["task", "list"]] {

@@ -274,7 +274,7 @@ fn errors() {
     let done = fleet.run(&["send", "echo", "hi", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
     let commands: [&[&str]; 16] = [
         &["send", "ehco", "hi"],
-        &["send", "nobody", "hi"],
+        &["send", "missing", "hi"],
         &["send"],
         &["send", "echo"],
         &["send", "echo", "hi", "--timeout", "soon"],
@@ -290,7 +290,7 @@ fn errors() {
         &["send", "echo", "--data", "{no json"],
         &["chat", &free],
     ];
-    let replaced = |text: String| text.replace(&page, "PAGE").replace(&closed, "CLOSED").replace(&free, "NOBODY");
+    let replaced = |text: String| text.replace(&page, "PAGE").replace(&closed, "CLOSED").replace(&free, "FREE");
     let mut text = Transcript::new(&fleet);
     commands.iter().for_each(|arguments| drop(text.run_with(arguments, "hi\n")));
     assert_snapshot!("errors_text", replaced(text.stable()));
@@ -304,7 +304,7 @@ fn errors() {
     let workspace = workspace.variable("SWITCHBOARD_SERVER_BIND", &free);
     let idle = workspace.run(&["send", "echo", "hi"]);
     let folder = workspace.path().canonicalize().unwrap();
-    let idle = idle.stderr.replace(folder.to_str().unwrap(), "FOLDER").replace(&free, "NOBODY");
+    let idle = idle.stderr.replace(folder.to_str().unwrap(), "FOLDER").replace(&free, "FREE");
     assert_snapshot!("errors_no_server", idle);
 }
 
@@ -359,7 +359,7 @@ fn a_terminal_that_can_do_little_gets_nothing_but_text() {
     // By convention an empty `NO_COLOR` counts as unset.
     for variables in [&[("TERM", "dumb")][..], &[xterm], &[xterm, ("NO_COLOR", "")], &[xterm, ("NO_COLOR", "1")]] {
         let sent = Terminal::run_with(&fleet.workspace, &["send", "probe", "err"], variables).end().0;
-        let failed = Terminal::run_with(&fleet.workspace, &["send", "nobody", "hi"], variables).end().0;
+        let failed = Terminal::run_with(&fleet.workspace, &["send", "missing", "hi"], variables).end().0;
         let (is_dumb, is_plain) = (variables[0].1 == "dumb", variables.last() == Some(&("NO_COLOR", "1")));
         assert_eq!(sent.contains("\u{1b}[2K"), !is_dumb, "the line that moves: {sent:?}");
         assert_eq!(failed.contains("\u{1b}[1;31merror:\u{1b}[0m"), !is_dumb && !is_plain, "colour: {failed:?}");

@@ -23,10 +23,10 @@ fn agents_are_listed_with_where_they_are() {
         { "name": "far", "kind": "remote", "url": "https://far.example/a2a" },
     ] });
     assert_eq!(running.json(), expected);
-    let unknown = fleet.run(&["send", "nobody", "hi"]);
+    let unknown = fleet.run(&["send", "missing", "hi"]);
     assert_eq!(
         (unknown.code, unknown.errors()),
-        (Some(3), vec!["this workspace knows no agent nobody; it knows mine, far"])
+        (Some(3), vec!["this workspace knows no agent missing; it knows mine, far"])
     );
 }
 
@@ -42,7 +42,7 @@ fn in_a_folder_without_a_server_the_default_address_is_tried_and_said() {
     let told =
         format!("something listens at http://{}: send, chat and task try it for these names\n", there.server.address);
     assert_eq!(listed.stderr, told, "no second server is suggested");
-    let unknown = here.run(&["send", "nobody", "hi"]);
+    let unknown = here.run(&["send", "missing", "hi"]);
     assert!(unknown.code == Some(3) && unknown.stderr.starts_with(&note), "{}", unknown.stderr);
 
     let address = free_address();
@@ -113,7 +113,7 @@ fn an_agent_elsewhere_is_called_by_its_name_with_its_secret() {
 }
 
 #[test]
-fn a_workspace_of_agents_elsewhere_can_be_served_and_hosts_nobody() {
+fn a_workspace_of_agents_elsewhere_can_be_served_and_hosts_none() {
     let content = "agents:\n  - { name: far, url: 'https://far.example' }\n";
     let workspace = Workspace::new().file("agents.yaml", content);
     let log = std::fs::File::create(workspace.path().join("log.txt")).unwrap();
@@ -138,7 +138,7 @@ fn a_local_server_with_a_certificate_of_its_own_is_trusted() {
     let stranger = Workspace::new();
     let url = format!("https://{}/a2a/echo", fleet.server.address);
     let run = stranger.run(&["send", &url, "hi"]);
-    assert_eq!(run.code, Some(3), "whoever does not have the certificate does not trust it: {}", run.stderr);
+    assert_eq!(run.code, Some(3), "a caller without the certificate does not trust it: {}", run.stderr);
     assert!(run.stderr.contains("the certificate is signed by itself and by no trusted authority"), "{}", run.stderr);
     assert!(run.stderr.contains("name the file with --ca FILE"), "{}", run.stderr);
     let certificate = fleet.workspace.path().join("tls/cert.pem");
@@ -159,7 +159,7 @@ fn a_local_server_with_a_certificate_of_its_own_is_trusted() {
     }
     let run = stranger.run(&["send", &url, "hi", "-q", "--insecure"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{}", run.stderr);
-    assert_eq!(run.stderr, "warning: certificates are not checked: anybody may be the one who answers\n");
+    assert_eq!(run.stderr, "warning: certificates are not checked: any server may be the one that answers\n");
     let run = stranger.run(&["send", &url, "hi", "-q", "--insecure", "--bearer", "hunter2"]);
     assert!(run.stderr.contains("CREDENTIALS ARE SENT") && !run.stderr.contains("hunter2"), "{}", run.stderr);
 }

@@ -38,7 +38,7 @@ fn streamed_text_comes_in_pieces_and_once() {
         assert_eq!((run.code, run.stdout.matches(whole).count()), (Some(0), 1), "{arguments:?}: {}", run.stdout);
         let end = fleet.stable(&run.stdout);
         let end: Vec<&str> = end.lines().rev().take(3).map(|line| line.split(": ").next().unwrap()).collect();
-        assert_eq!(end, ["state", "context", "task"], "whoever sees the end only can go on: {}", run.stdout);
+        assert_eq!(end, ["state", "context", "task"], "a reader of the end alone can go on: {}", run.stdout);
     }
     assert_eq!(fleet.run(&["send", "probe", "stream:3", "-q"]).stdout, "chunk 1\nchunk 2\nchunk 3\n");
     let lines = fleet.run(&["send", "probe", "stream:3", "--stream", "--json"]);
