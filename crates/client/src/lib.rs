@@ -52,7 +52,7 @@ pub use discovery::FoundCard;
 pub use error::{CardAttempt, ClientError};
 pub use interface::Interface;
 pub use oauth::{ClientCredentials, is_private};
-pub use outcome::{Outcome, is_secondary, points_to_artifacts};
+pub use outcome::{Outcome, is_data, is_secondary, points_to_artifacts, readable_parts};
 pub use peer::{Binding, Limits, Peer, RetryPolicy};
 pub use redact::redact_url;
 pub use task_stream::{GapReason, StreamGap, TaskStream, Update};

@@ -107,8 +107,14 @@ pub fn points_to_artifacts(text: &str) -> bool {
     text.trim_start().starts_with("The answer is in the artifact")
 }
 
-fn is_data(part: &Part) -> bool {
+pub fn is_data(part: &Part) -> bool {
     matches!(part.content, PartContent::Data(_))
+}
+
+/// The parts for people: all but data, unless there is nothing else.
+pub fn readable_parts(parts: &[Part]) -> impl Iterator<Item = &Part> {
+    let only_data = parts.iter().all(is_data);
+    parts.iter().filter(move |part| only_data || !is_data(part))
 }
 
 fn status_text(task: &Task) -> Option<String> {
@@ -122,8 +128,7 @@ fn status_text(task: &Task) -> Option<String> {
 fn parts(parts: &[Part]) -> Option<String> {
     let mut text = String::new();
     let mut is_running = false;
-    let only_data = parts.iter().all(is_data);
-    for part in parts.iter().filter(|part| only_data || !is_data(part)) {
+    for part in readable_parts(parts) {
         let (piece, runs) = match &part.content {
             PartContent::Text(piece) => (piece.clone(), true),
             PartContent::Data(data) => (data.as_str().to_owned(), false),

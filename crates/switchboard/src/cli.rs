@@ -11,7 +11,7 @@ mod task;
 mod usage_errors;
 mod webhooks;
 
-pub(crate) use call::{API_KEY_HEADER, CallFlags, Transport, boolean, secret, time};
+pub(crate) use call::{API_KEY_HEADER, CallFlags, Transport, boolean, scalar, secret, time};
 pub(crate) use calling::{AgentWord, MessageWords};
 pub(crate) use origins::{Origins, variables};
 pub(crate) use task::TaskWords;

@@ -199,11 +199,15 @@ fn version(text: &str) -> Result<Version, String> {
     }
 }
 
+/// Reads a value as a configuration file has it.
+pub(crate) fn scalar<T: Scalar>(text: &str) -> Result<T, String> {
+    T::from_text(text).map_err(|mismatch| format!("{}: {}", mismatch.wrong, mismatch.right))
+}
+
 /// Reads a time that leaves time for something.
 pub(crate) fn time(text: &str) -> Result<TimeSpan, String> {
-    match TimeSpan::from_text(text) {
-        Ok(TimeSpan::ZERO) => Err("0s leaves no time at all: write a time, such as 30s".to_owned()),
-        Ok(span) => Ok(span),
-        Err(mismatch) => Err(format!("{}: {}", mismatch.wrong, mismatch.right)),
+    match scalar(text)? {
+        TimeSpan::ZERO => Err("0s leaves no time at all: write a time, such as 30s".to_owned()),
+        span => Ok(span),
     }
 }

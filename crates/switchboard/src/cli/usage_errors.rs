@@ -14,7 +14,7 @@ use crate::commands::calling::{Failure, sanitize};
 pub(super) fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "help") {
-        words.retain(|word| !matches!(word.to_str(), Some("--json" | "-ojson" | "-o=json" | "--output=json")));
+        words.retain(|word| !word.to_str().is_some_and(is_json_flag));
         let is_form = |pair: &[OsString]| (pair[0] == "-o" || pair[0] == "--output") && pair[1] == "json";
         if let Some(place) = words.windows(2).position(is_form) {
             words.drain(place..place + 2);
@@ -28,9 +28,13 @@ pub(super) fn typed_output() -> Output {
     let words = unicode();
     let is_output = |pair: &[String]| matches!(pair[0].as_str(), "-o" | "--output") && pair[1] == "json";
     let is_json = words.windows(2).any(is_output)
-        || words.iter().any(|word| matches!(word.as_str(), "--json" | "-ojson" | "-o=json" | "--output=json"))
+        || words.iter().any(|word| is_json_flag(word))
         || std::env::var_os("A2ACLI_OUTPUT").is_some_and(|output| output == "json");
     if is_json { Output::Json } else { Output::Text }
+}
+
+fn is_json_flag(word: &str) -> bool {
+    matches!(word, "--json" | "-ojson" | "-o=json" | "--output=json")
 }
 
 pub(super) fn print(mut message: clap::Error, command: &Command) -> ExitCode {

@@ -4,11 +4,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use switchboard_host::config::time_span::TimeSpan;
-use switchboard_host::config::value::Scalar;
 use switchboard_host::control::LOCAL_CALLER;
 use switchboard_host::printer::Printer;
 
-use crate::cli::{DataFlags, OnData};
+use crate::cli::{DataFlags, OnData, scalar};
 use crate::commands::webhooks;
 
 #[derive(Debug, Subcommand)]
@@ -49,7 +48,7 @@ pub(super) enum SecretCommand {
     /// Give every caller a new secret
     Rotate {
         /// Time for which deliveries are signed with the old one too; 0s ends it at once
-        #[arg(long, value_name = "TIME", default_value = "24h", value_parser = time_span)]
+        #[arg(long, value_name = "TIME", default_value = "24h", value_parser = scalar::<TimeSpan>)]
         overlap: TimeSpan,
         #[command(flatten)]
         flags: DataFlags,
@@ -83,8 +82,4 @@ impl WebhooksCommand {
             }
         }
     }
-}
-
-fn time_span(text: &str) -> Result<TimeSpan, String> {
-    TimeSpan::from_text(text).map_err(|mismatch| format!("{}: {}", mismatch.wrong, mismatch.right))
 }

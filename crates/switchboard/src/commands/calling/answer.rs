@@ -84,16 +84,6 @@ pub(super) fn text_of(artifact: &Artifact) -> String {
     artifact.parts.iter().filter_map(Part::as_text).collect()
 }
 
-/// The parts that are shown to people: all but data, unless there is nothing else.
-pub(super) fn readable(parts: &[Part]) -> impl Iterator<Item = &Part> {
-    let only_data = parts.iter().all(is_data);
-    parts.iter().filter(move |part| only_data || !is_data(part))
-}
-
-pub(super) fn is_data(part: &Part) -> bool {
-    matches!(part.content, PartContent::Data(_))
-}
-
 fn points(task: &Task, said: &str) -> bool {
     task.status.state == TaskState::Completed && !task.artifacts.is_empty() && points_to_artifacts(said)
 }

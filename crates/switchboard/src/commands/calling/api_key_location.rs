@@ -2,28 +2,20 @@
 
 use http::HeaderName;
 
-/// Headers that say what a request is, how long it is and where it goes.
-const OURS: [&str; 23] = [
+/// Headers that say what a request is and where it comes from.
+const OURS: [&str; 15] = [
     "accept",
     "accept-encoding",
-    "connection",
     "content-encoding",
-    "content-length",
     "content-type",
     "cookie",
     "date",
     "expect",
     "forwarded",
-    "host",
     "idempotency-key",
-    "keep-alive",
     "last-event-id",
     "origin",
     "referer",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
     "user-agent",
     "via",
     "x-correlation-id",
@@ -45,7 +37,8 @@ pub(super) fn problem(location: &str, name: &str) -> Option<String> {
     match (location, header) {
         ("header", Ok(header)) => {
             let name = header.as_str();
-            let is_ours = OURS.contains(&name) || FAMILIES.iter().any(|family| name.starts_with(family));
+            let is_ours =
+                frames(&header) || OURS.contains(&name) || FAMILIES.iter().any(|family| name.starts_with(family));
             is_ours.then(|| format!("the card wants the API key in the header {name}, which has another meaning"))
         }
         ("header" | "cookie", Err(_)) => {

@@ -46,30 +46,31 @@ impl CallerIdentity {
                 fits_a_header(secret, name)?;
             }
         }
-        let identity = match (&bearer, &api_key) {
-            (None, None) => match of_workspace {
-                Some(name) => Self::Named(name),
-                None if peer.headers.is_empty() => Self::Anonymous,
-                None => Self::Typed,
-            },
-            _ if has_flag => Self::Typed,
-            (Some(_), _) => Self::Named(BEARER.to_owned()),
-            (None, Some(_)) => Self::Named(API_KEY.to_owned()),
-        };
-        match (bearer, api_key) {
-            (None, None) => {}
-            (None, Some(key)) => peer.credentials = Credentials::ApiKey { header, key },
-            (Some(bearer), None) => peer.credentials = Credentials::Bearer(bearer),
-            // Some gateways want the one and the agent behind them the other.
-            (Some(bearer), Some(key)) => {
-                let key = key.read().map_err(|error| Failure::usage(error.to_string(), ""))?;
-                let mut value = HeaderValue::from_str(&key).map_err(|_| does_not_fit(API_KEY))?;
-                value.set_sensitive(true);
-                peer.headers.push((header, value));
-                peer.credentials = Credentials::Bearer(bearer);
+        let name = match (bearer, api_key) {
+            (None, None) => {
+                return Ok(match of_workspace {
+                    Some(name) => Self::Named(name),
+                    None if peer.headers.is_empty() => Self::Anonymous,
+                    None => Self::Typed,
+                });
             }
-        }
-        Ok(identity)
+            (None, Some(key)) => {
+                peer.credentials = Credentials::ApiKey { header, key };
+                API_KEY
+            }
+            (Some(bearer), key) => {
+                // Some gateways want the one and the agent behind them the other.
+                if let Some(key) = key {
+                    let key = key.read().map_err(|error| Failure::usage(error.to_string(), ""))?;
+                    let mut value = HeaderValue::from_str(&key).map_err(|_| does_not_fit(API_KEY))?;
+                    value.set_sensitive(true);
+                    peer.headers.push((header, value));
+                }
+                peer.credentials = Credentials::Bearer(bearer);
+                BEARER
+            }
+        };
+        Ok(if has_flag { Self::Typed } else { Self::Named(name.to_owned()) })
     }
 
     pub(super) fn with_token(token: &Token) -> (Self, Option<Credentials>) {

@@ -217,10 +217,20 @@ pub(super) fn print_files(call: &AgentCall<'_>, task: &Task, printer: Printer) {
     }
 }
 
-/// Prints the next command to type after a response that was printed as JSON; the result is that of [`exit`].
-pub(super) fn next(call: &AgentCall<'_>, response: SendResponse, fail: bool) -> Result<(), Failure> {
+/// Prints the end of what was followed, as JSON with `print_json`, and the next command to type.
+pub(super) fn finish(
+    call: &AgentCall<'_>,
+    (response, written): (SendResponse, WrittenOutput),
+    style: Style,
+    fail: bool,
+    print_json: impl FnOnce(&SendResponse),
+) -> Result<(), Failure> {
+    if !style.printer.is_json() {
+        return exit(&show(call, response, &written, style), fail);
+    }
+    print_json(&response);
     let outcome = Outcome::from(response);
-    print_next(call, &outcome, call.printer);
+    print_next(call, &outcome, style.printer);
     exit(&outcome, fail)
 }
 

@@ -97,16 +97,13 @@ async fn begin(call: &AgentCall<'_>, mut request: SendRequest, style: Style) -> 
 }
 
 async fn wait(call: &AgentCall<'_>, request: SendRequest, options: &SendOptions, style: Style) -> Result<(), Failure> {
-    let printer = style.printer;
     let opening = call.client.stream(&call.context, request);
-    let (response, written) = follow::follow(call, opening, style, &PrintedArtifacts::default()).await?;
-    if !printer.is_json() {
-        return follow::exit(&follow::show(call, response, &written, style), options.fail);
-    }
-    if !options.stream {
-        printer.json(&response);
-    }
-    follow::next(call, response, options.fail)
+    let followed = follow::follow(call, opening, style, &PrintedArtifacts::default()).await?;
+    follow::finish(call, followed, style, options.fail, |response| {
+        if !options.stream {
+            style.printer.json(response);
+        }
+    })
 }
 
 /// Prints the new task, which may have ended already.

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use switchboard_a2a::{Artifact, ArtifactId, Part, PartContent, StreamResponse, TaskStatus};
-use switchboard_client::is_secondary;
+use switchboard_client::{is_data, is_secondary};
 
-use crate::commands::calling::answer::is_data;
 use crate::commands::calling::follow::{Form, Style};
 use crate::commands::calling::task_output::{self, TaskPrinter, WrittenOutput};
 use crate::commands::calling::{answer, sanitize};

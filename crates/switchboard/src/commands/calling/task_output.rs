@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use switchboard_a2a::{
     Artifact, ArtifactId, Message, Metadata, Part, PartContent, Role, StreamResponse, Task, TaskState, TaskStatus,
 };
-use switchboard_client::{Outcome, is_secondary};
+use switchboard_client::{Outcome, is_secondary, readable_parts};
 use switchboard_engine::state_label;
 use switchboard_host::printer::Printer;
 
@@ -163,7 +163,7 @@ impl TaskPrinter {
             return;
         }
         let mut text = String::new();
-        for part in answer::readable(parts) {
+        for part in readable_parts(parts) {
             match &part.content {
                 PartContent::Text(piece) => text.push_str(piece),
                 content => {
@@ -254,7 +254,7 @@ fn who(message: &Message) -> &'static str {
 fn joined(parts: &[Part]) -> String {
     let mut text = String::new();
     let mut follows_text = false;
-    for next in answer::readable(parts) {
+    for next in readable_parts(parts) {
         let is_text = matches!(next.content, PartContent::Text(_));
         let joins = follows_text && is_text;
         if !joins && !text.is_empty() && !text.ends_with('\n') {

@@ -57,10 +57,7 @@ pub(crate) fn report(problems: &Problems, printer: Printer) {
         printer.json(&json!({ "ok": false, "problems": problems.0 }));
         return;
     }
-    let (last, others) = match problems.0.split_last() {
-        Some(split) => split,
-        None => return,
-    };
+    let Some((last, others)) = problems.0.split_last() else { return };
     for problem in others {
         printer.error(&problem.to_string(), "");
     }

@@ -73,11 +73,10 @@ fn of_flag(id: &str, name: &str, flags: &CallFlags, settings: &Settings) -> Sett
 }
 
 fn of_command(name: &str, usual: &str, settings: &Settings) -> Setting {
-    let variable = std::env::var(name).ok().filter(|value| !value.is_empty());
-    match (variable, settings.get(name)) {
-        (Some(value), _) => setting(name, Some(value), format!("variable {name}")),
-        (None, Some((value, file))) => setting(name, Some(value.to_owned()), file.path.display().to_string()),
-        (None, None) => setting(name, Some(usual.to_owned()), USUAL.to_owned()),
+    match settings.value(name) {
+        Some((value, source)) if source == name => setting(name, Some(value), format!("variable {name}")),
+        Some((value, file)) => setting(name, Some(value), file),
+        None => setting(name, Some(usual.to_owned()), USUAL.to_owned()),
     }
 }
 

@@ -5,12 +5,11 @@ use std::process::ExitCode;
 use serde_json::json;
 use switchboard_host::config::agent_name::AgentName;
 use switchboard_host::config::time_span::TimeSpan;
-use switchboard_host::config::value::Scalar;
 use switchboard_host::control::Request;
 use switchboard_host::keys::{CreatedKey, KeyAgents, KeyScopes, NewKey};
 use switchboard_host::printer::Printer;
 
-use crate::cli::DataFlags;
+use crate::cli::{DataFlags, scalar};
 use crate::commands::{loaded_fleet, refused, short};
 use crate::control_client::request;
 use switchboard_fleet::config::FleetConfig;
@@ -92,20 +91,15 @@ fn agents(text: &str) -> Result<KeyAgents, String> {
     if text == "all" {
         return Ok(KeyAgents::All);
     }
-    let mut names = Vec::new();
-    for name in text.split(',').map(str::trim) {
-        let name = AgentName::from_text(name).map_err(|mismatch| format!("{}: {}", mismatch.wrong, mismatch.right))?;
-        names.push(name.as_str().to_owned());
-    }
-    Ok(KeyAgents::Only(names))
+    let names = text.split(',').map(|name| scalar(name.trim()).map(|name: AgentName| name.as_str().to_owned()));
+    Ok(KeyAgents::Only(names.collect::<Result<_, _>>()?))
 }
 
 fn time_span(text: &str) -> Result<TimeSpan, String> {
-    match TimeSpan::from_text(text) {
-        Ok(TimeSpan::ZERO) => {
+    match scalar(text)? {
+        TimeSpan::ZERO => {
             Err("a key that expires at once is of no use: write a length of time, such as 30d".to_owned())
         }
-        Ok(span) => Ok(span),
-        Err(mismatch) => Err(format!("{}: {}", mismatch.wrong, mismatch.right)),
+        span => Ok(span),
     }
 }

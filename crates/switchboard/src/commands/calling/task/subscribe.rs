@@ -22,14 +22,10 @@ pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: Subscri
     let opening = call.client.subscribe(&call.context, TaskId::from(id));
     let style =
         Style { is_live: options.stream || !printer.is_json(), shows_states: options.stream, ..Style::quiet(&call) };
-    let (response, written) = follow::follow(&call, opening, style, &PrintedArtifacts::default()).await?;
-    if !printer.is_json() {
-        return follow::exit(&follow::show(&call, response, &written, style), options.fail);
-    }
-    match &response {
+    let followed = follow::follow(&call, opening, style, &PrintedArtifacts::default()).await?;
+    follow::finish(&call, followed, style, options.fail, |response| match response {
         _ if options.stream => {}
         SendResponse::Task(task) => printer.json(task),
         SendResponse::Message(message) => printer.json(message),
-    }
-    follow::next(&call, response, options.fail)
+    })
 }
