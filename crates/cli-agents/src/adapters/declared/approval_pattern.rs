@@ -2,6 +2,7 @@
 
 use regex_lite::{Regex, RegexBuilder};
 
+use crate::adapters::cut;
 use crate::adapters::field_error::FieldError;
 
 /// Enough for any prompt's pattern; keeps a pattern from taking memory by the megabyte.
@@ -24,13 +25,13 @@ impl ApprovalPattern {
     /// A regular expression that is looked for in each line of text, ended or not, and the lines that are written to
     /// allow and to deny.
     pub fn new(pattern: &str, yes: &str, no: &str) -> Result<Self, FieldError> {
-        const RIGHT: &str = r"write a regular expression, such as '\[y/N\]\s*$'";
-        let regex = RegexBuilder::new(pattern)
-            .size_limit(MOST_PATTERN_BYTES)
-            .build()
-            .map_err(|error| FieldError::new("pattern", format!("cannot be read ({error})"), RIGHT))?;
+        let regex = RegexBuilder::new(pattern).size_limit(MOST_PATTERN_BYTES).build().map_err(|error| {
+            let wrong = format!("\"{}\" is no regular expression ({error})", cut(pattern, 100));
+            FieldError::new("pattern", wrong, r"write one such as '\[y/N\] *$', in single quotes")
+        })?;
         if regex.is_match("") {
-            return Err(FieldError::new("pattern", "fits an empty line, so it would fit every line", RIGHT));
+            let wrong = "fits an empty line, so it would fit every line";
+            return Err(FieldError::new("pattern", wrong, r"write what only a question holds, such as '\[y/N\]'"));
         }
         for (field, answer) in [("yes", yes), ("no", no)] {
             if answer.contains(['\n', '\r', '\0']) {

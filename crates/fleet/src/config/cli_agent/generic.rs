@@ -1,9 +1,9 @@
 //! The keys of `cli: generic` with a `command`.
 
-use regex_lite::Regex;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::json;
+use switchboard_cli_agents::adapters::{ApprovalPattern, FieldError};
 use switchboard_host::config::section::Section;
 use switchboard_host::word_setting;
 
@@ -67,11 +67,11 @@ fn in_one_way(schema: &mut Schema) {
 }
 
 fn usual_yes() -> String {
-    "y".to_owned()
+    ApprovalPattern::YES.to_owned()
 }
 
 fn usual_no() -> String {
-    "n".to_owned()
+    ApprovalPattern::NO.to_owned()
 }
 
 impl Approval {
@@ -95,24 +95,9 @@ impl Approval {
                          for a program that writes jsonl";
             section.refuse_all("has no pattern", right);
         }
-        match pattern.as_deref().map(Regex::new) {
-            Some(Err(_)) => {
-                let wrong = format!("\"{}\" is no regular expression", pattern.as_deref().unwrap_or_default());
-                section.refuse("pattern", wrong, "write one such as '\\[y/N\\] *$', in single quotes");
-            }
-            Some(Ok(fits)) if fits.is_match("") => {
-                section.refuse(
-                    "pattern",
-                    "it fits every line",
-                    "write what only a question holds, such as '\\[y/N\\]'",
-                );
-            }
-            _ => {}
-        }
-        for (key, answer) in [("yes", &yes), ("no", &no)] {
-            if answer.contains(['\n', '\r', '\0']) {
-                section.refuse(key, "an answer is one line", "write one without a line end, such as y");
-            }
+        let built = pattern.as_deref().map(|pattern| ApprovalPattern::new(pattern, &yes, &no));
+        if let Some(Err(FieldError { field, wrong, right })) = built {
+            section.refuse(&field, wrong, right);
         }
         if yes == no {
             section.refuse_all(format!("yes and no are both \"{yes}\""), "write two answers that differ");
