@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use switchboard_cli_agents::adapters::{
     Acp, Adapter, ApprovalPattern, Declared, DeclaredError, FieldError, GenericOptions, Input, Output, Permissions,
-    can_fit,
 };
 use switchboard_cli_agents::process::{Children, ChildrenOptions, OutputLimits, User};
 use switchboard_cli_agents::{
@@ -22,6 +21,7 @@ use switchboard_host::StartError;
 use switchboard_host::serve::Lifecycle;
 
 use crate::config::cli_agent::cli::Cli;
+use crate::config::cli_agent::permission_checks::RuleTargets;
 use crate::config::cli_agent::profiles::Selected;
 use crate::config::cli_agent::{self, Worktree, generic};
 
@@ -184,7 +184,7 @@ pub fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, SkillSetti
 
 fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Workers, AgentSettingsError> {
     let worker = |profile| worker(agent, &agent.selected(profile), permissions);
-    Ok(match &agent.profiles {
+    let workers = match &agent.profiles {
         None => Workers::One(worker(None)?),
         Some(profiles) => Workers::ByDifficulty(Box::new(ByDifficulty {
             classifier: Classifier::new(profiles.complex.keywords.as_deref(), profiles.routine.keywords.as_deref()),
@@ -192,7 +192,26 @@ fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> 
             mid: worker(Some(&profiles.mid))?,
             routine: worker(Some(&profiles.routine))?,
         })),
-    })
+    };
+    if agent.adapter.is_some() {
+        check_rules(&workers, permissions)?;
+    }
+    Ok(workers)
+}
+
+/// Refuses rules that could never be about a tool. Of a described program that is known only once its file was read.
+fn check_rules(workers: &Workers, permissions: &Permissions) -> Result<(), String> {
+    let tools = RuleTargets::of(workers.all().into_iter().map(|worker| &*worker.adapter));
+    if let Some((_, rule)) = tools.unknown_names(permissions).next() {
+        let (programs, names) = (&tools.programs, tools.names.join(", "));
+        return Err(format!(
+            "permissions: \"{rule}\" can be about nothing that {programs} asks: the names here are {names}"
+        ));
+    }
+    match tools.unreported_commands(permissions).next() {
+        Some(problem) => Err(problem.within("permissions").to_string()),
+        None => Ok(()),
+    }
 }
 
 fn worker(
@@ -200,75 +219,77 @@ fn worker(
     selected: &Selected<'_>,
     permissions: &Permissions,
 ) -> Result<Worker, AgentSettingsError> {
-    let adapter: Arc<dyn Adapter> = match selected.cli.adapter(permissions.may_ask()) {
-        Some(known) => known,
-        None if selected.cli == Cli::Acp => Arc::new(acp(agent)?),
-        None => generic(agent, selected, permissions)?,
-    };
-    Ok(Worker {
-        adapter,
+    let worker = Worker {
+        adapter: adapter(agent, selected.cli, permissions.may_ask())?,
         program: selected.program.map(Path::to_owned),
-        args: added_args(selected),
+        args: selected.args.iter().map(|arg| (*arg).to_owned()).collect(),
         model: selected.model.map(str::to_owned),
         models: selected.models.to_vec(),
         effort: selected.effort.map(str::to_owned),
         efforts: selected.efforts.to_vec(),
+    };
+    let checked = worker.adapter.check_args(worker.program.as_deref(), permissions, &worker.args);
+    checked.map_err(|error| error.to_string())?;
+    check_told(agent, &worker)?;
+    Ok(worker)
+}
+
+/// Refuses a model or an effort that a described program has no argument for.
+fn check_told(agent: &cli_agent::CliAgent, worker: &Worker) -> Result<(), String> {
+    let Some(file) = &agent.adapter else { return Ok(()) };
+    let told = worker.adapter.told();
+    for (key, is_set, is_told, word) in [
+        ("model", worker.model.is_some(), told.model, "model"),
+        ("models", !worker.models.is_empty(), told.model, "model"),
+        ("effort", worker.effort.is_some(), told.effort, "effort"),
+        ("efforts", !worker.efforts.is_empty(), told.effort, "effort"),
+    ] {
+        if is_set && !is_told {
+            let right = format!("remove {key}, or write {{{word}}} in start.args of {}", file.display());
+            return Err(format!("{key}: {} has no argument for it: {right}", worker.name()));
+        }
+    }
+    Ok(())
+}
+
+/// How a program of an agent is spoken to.
+pub(crate) fn adapter(
+    agent: &cli_agent::CliAgent,
+    cli: Cli,
+    asks: bool,
+) -> Result<Arc<dyn Adapter>, AgentSettingsError> {
+    if let Some(known) = cli.adapter(asks) {
+        return Ok(known);
+    }
+    if let Some(file) = agent.adapter.as_ref().filter(|_| cli == Cli::Generic) {
+        return Ok(Arc::new(described(file)?));
+    }
+    let command = agent.command.as_ref().ok_or("command: names no program".to_owned())?;
+    let program = command.program.to_str().ok_or("command: the program's name must be UTF-8".to_owned())?.to_owned();
+    let args: Vec<String> = command.args.iter().map(str::to_owned).collect();
+    Ok(match cli {
+        Cli::Acp => Arc::new(Acp::any(cli.name(), program, args)),
+        _ => Arc::new(generic(agent, program, args)?),
     })
 }
 
-fn added_args(selected: &Selected<'_>) -> Vec<String> {
-    selected.args.iter().map(|arg| (*arg).to_owned()).collect()
-}
-
-fn acp(agent: &cli_agent::CliAgent) -> Result<Acp, String> {
-    let (program, args) = command(agent)?;
-    Ok(Acp::any(Cli::Acp.name(), program, args))
-}
-
-fn generic(
-    agent: &cli_agent::CliAgent,
-    selected: &Selected<'_>,
-    permissions: &Permissions,
-) -> Result<Arc<dyn Adapter>, AgentSettingsError> {
-    if let Some(file) = &agent.adapter {
-        let shown = file.display().to_string();
-        let unreadable =
-            |error| format!("adapter: {shown} cannot be read ({error}): name a file that the server may read");
-        let yaml = std::fs::read_to_string(file).map_err(unreadable)?;
-        let declared = Declared::parse(&yaml, &shown)?;
-        let name = &declared.about().name;
-        if Cli::named(name).is_some() {
-            // Tasks remember whose session they hold by this name.
-            return Err(AgentSettingsError::Other(format!(
-                "adapter: {shown}: name: \"{name}\" is the name of a kind that is known: choose another one"
-            )));
-        }
-        // What a described program can be held to is known only now.
-        declared.check_args(selected.program, permissions, &added_args(selected)).map_err(|error| error.to_string())?;
-        let names = declared.tool_names();
-        if let Some(rule) =
-            permissions.lists().into_iter().flat_map(|(_, rules)| rules).find(|rule| !can_fit(rule, &names))
-        {
-            let names = names.join(", ");
-            return Err(AgentSettingsError::Other(format!(
-                "permissions: \"{rule}\" can be about nothing that {name} asks: the names here are {names}"
-            )));
-        }
-        let told = declared.told();
-        for (key, is_set, is_told, word) in [
-            ("model", selected.model.is_some(), told.model, "model"),
-            ("models", !selected.models.is_empty(), told.model, "model"),
-            ("effort", selected.effort.is_some(), told.effort, "effort"),
-            ("efforts", !selected.efforts.is_empty(), told.effort, "effort"),
-        ] {
-            if is_set && !is_told {
-                let right = format!("remove {key}, or write {{{word}}} in start.args of {shown}");
-                return Err(AgentSettingsError::Other(format!("{key}: {name} has no argument for it: {right}")));
-            }
-        }
-        return Ok(Arc::new(declared));
+/// A program that a file describes.
+fn described(file: &Path) -> Result<Declared, AgentSettingsError> {
+    let shown = file.display().to_string();
+    let unreadable = |error| format!("adapter: {shown} cannot be read ({error}): name a file that the server may read");
+    let yaml = std::fs::read_to_string(file).map_err(unreadable)?;
+    let declared = Declared::parse(&yaml, &shown)?;
+    let name = &declared.about().name;
+    if Cli::named(name).is_some() {
+        // Tasks remember whose session they hold by this name.
+        return Err(AgentSettingsError::Other(format!(
+            "adapter: {shown}: name: \"{name}\" is the name of a kind that is known: choose another one"
+        )));
     }
-    let (program, args) = command(agent)?;
+    Ok(declared)
+}
+
+fn generic(agent: &cli_agent::CliAgent, program: String, args: Vec<String>) -> Result<Declared, String> {
     let questions = match &agent.approval {
         Some(generic::Approval { pattern: Some(pattern), yes, no, .. }) => {
             Some(ApprovalPattern::new(pattern, yes, no).map_err(|error| format!("approval: {error}"))?)
@@ -287,9 +308,7 @@ fn generic(
             generic::Output::Jsonl => Output::Jsonl { asks: agent.approval.is_some() },
         },
     };
-    let declared = Declared::generic(options).map_err(|error| error.to_string())?;
-    declared.check_args(None, permissions, &added_args(selected)).map_err(|error| error.to_string())?;
-    Ok(Arc::new(declared))
+    Declared::generic(options).map_err(|error| error.to_string())
 }
 
 /// Programs of the same account may not look into this process: its environment holds what theirs leaves out.
@@ -298,10 +317,4 @@ fn keep_memory_private() {
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         tracing::warn!(%error, "programs of this account can read the environment of this server");
     }
-}
-
-fn command(agent: &cli_agent::CliAgent) -> Result<(String, Vec<String>), String> {
-    let command = agent.command.as_ref().ok_or("command: names no program")?;
-    let program = command.program.to_str().ok_or("command: the program's name must be UTF-8")?;
-    Ok((program.to_owned(), command.args.iter().map(str::to_owned).collect()))
 }

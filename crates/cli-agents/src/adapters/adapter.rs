@@ -1,5 +1,7 @@
 //! The interface of an adapter: how one CLI agent is found, launched and understood.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::adapters::dialogue::Dialogue;
@@ -39,8 +41,19 @@ pub trait Adapter: Send + Sync {
         Ok(())
     }
 
+    /// Refuses arguments that are added for these permissions or by the operator, if the prompt would be run as code
+    /// behind them. The program may be another one than the usual.
+    fn check_args(&self, _: Option<&Path>, _: &Permissions, _args: &[String]) -> Result<(), FieldError> {
+        Ok(())
+    }
+
     /// The launch and the dialogue of one turn.
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError>;
+
+    /// The options that a new session accepts.
+    fn told(&self) -> TurnOptions {
+        TurnOptions { model: true, effort: true }
+    }
 
     /// The options that a resumed session accepts. It keeps the rest from its start.
     fn retold(&self) -> TurnOptions {

@@ -114,28 +114,6 @@ impl Declared {
         document::parse(yaml, file_name)
     }
 
-    /// The options that a new session accepts.
-    #[must_use]
-    pub fn told(&self) -> TurnOptions {
-        self.start.options()
-    }
-
-    /// Refuses arguments that are added for these permissions or by the operator, if the prompt would be run as code
-    /// behind them. The program may be another one than the file names.
-    pub fn check_args(
-        &self,
-        program: Option<&Path>,
-        permissions: &Permissions,
-        args: &[String],
-    ) -> Result<(), FieldError> {
-        let mode = self.modes.of(permissions, &self.about.title).map_err(|error| error.within("permissions"))?;
-        let added = [mode.args.as_slice(), args].concat();
-        let program = program.map(|program| vec![program.to_string_lossy().into_owned()]);
-        let programs = program.as_ref().unwrap_or(&self.about.binary.names);
-        let is_run = |turn: &Turn| turn.arguments.run_prompt(programs, &added);
-        if is_run(&self.start) || self.resume.as_ref().is_some_and(is_run) { Err(runs_prompt("args")) } else { Ok(()) }
-    }
-
     /// Refuses an option that the program has no argument for. A session keeps the options it was started with, so
     /// `resume` need not repeat them.
     fn check(&self, turn: &Turn, order: &Order) -> Result<(), OrderError> {
@@ -166,12 +144,25 @@ impl Adapter for Declared {
         if matches!(self.output, Output::Jsonl { asks: true }) { vec!["*"] } else { Vec::new() }
     }
 
+    fn told(&self) -> TurnOptions {
+        self.start.options()
+    }
+
     fn retold(&self) -> TurnOptions {
         self.resume.as_ref().unwrap_or(&self.start).options()
     }
 
     fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
         self.modes.of(permissions, &self.about.title).map(|_| ())
+    }
+
+    fn check_args(&self, program: Option<&Path>, permissions: &Permissions, args: &[String]) -> Result<(), FieldError> {
+        let mode = self.modes.of(permissions, &self.about.title).map_err(|error| error.within("permissions"))?;
+        let added = [mode.args.as_slice(), args].concat();
+        let program = program.map(|program| vec![program.to_string_lossy().into_owned()]);
+        let programs = program.as_ref().unwrap_or(&self.about.binary.names);
+        let is_run = |turn: &Turn| turn.arguments.run_prompt(programs, &added);
+        if is_run(&self.start) || self.resume.as_ref().is_some_and(is_run) { Err(runs_prompt("args")) } else { Ok(()) }
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {

@@ -6,7 +6,7 @@ pub mod cli;
 pub mod generic;
 mod key_checks;
 pub mod output_limits;
-pub(super) mod permission_checks;
+pub(crate) mod permission_checks;
 pub mod permissions;
 pub mod profiles;
 pub mod variable_name;

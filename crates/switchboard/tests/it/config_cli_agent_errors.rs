@@ -1,6 +1,6 @@
 //! Command-line agents in `agents.yaml`: what is refused, and why.
 
-use crate::config_cli_agents::agents;
+use crate::config_cli_agents::{ASKS_WITH_EVENTS, agents};
 
 #[test]
 fn a_kind_that_does_not_exist_is_answered_with_the_likely_one() {
@@ -377,7 +377,8 @@ fn what_a_described_program_cannot_be_told_or_be_called_is_refused() {
             workspace = workspace.file(&format!("{name}.yaml"), declared.replace("NAME", name));
         }
         let asks = declared.replace("NAME", "asks") + "approvals: { pattern: sure }\n";
-        let run = workspace.file("asks.yaml", asks).run(&["config", "check"]);
+        let workspace = workspace.file("asks.yaml", asks).file("runner.yaml", ASKS_WITH_EVENTS);
+        let run = workspace.run(&["config", "check"]);
         run.errors().join("\n")
     };
     let allowed = "permissions: { default: allow }";
@@ -399,6 +400,12 @@ fn what_a_described_program_cannot_be_told_or_be_called_is_refused() {
     let named = "permissions: \"shell\" can be about nothing that asks asks: the names here are prompt";
     assert_eq!(check("adapter: asks.yaml, permissions: { deny: [shell] }"), format!("agents.yaml:2: agent a: {named}"));
     assert_eq!(check("adapter: asks.yaml, permissions: { deny: [prompt] }"), "");
+    let pattern = "permissions: { allow: ['Bash(git *)'] }";
+    let unreported = "permissions.allow: \"Bash(git *)\" has a pattern, and asks does not report such a command: name the tool alone";
+    assert_eq!(check(&format!("adapter: asks.yaml, {pattern}")), format!("agents.yaml:2: agent a: {unreported}"));
+    assert_eq!(check(&format!("adapter: runner.yaml, {pattern}")), "");
+    let another = "profiles: { complex: { cli: claude-code }, mid: {}, routine: {} }";
+    assert_eq!(check(&format!("adapter: asks.yaml, {pattern}, {another}")), "", "one of its programs reports it");
     let run = "agents.yaml:2: agent a: args: would let the program run what a caller writes: name the script that is run, \
                which gets the prompt";
     let profiles = |args: &str| format!("profiles: {{ complex: {{ args: [{args}] }}, mid: {{}}, routine: {{}} }}");

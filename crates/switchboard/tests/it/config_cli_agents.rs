@@ -416,3 +416,35 @@ fn a_generic_program_gets_the_prompt_and_asks_as_it_is_configured() {
     assert!(asked.0 == "TASK_STATE_INPUT_REQUIRED" && asked.1.contains("sure?"), "{asked:?}");
     server.stop();
 }
+
+/// A described program that asks with events, as an adapter file.
+pub(crate) const ASKS_WITH_EVENTS: &str = "name: runner
+binary: { names: [sh] }
+start: { args: [./runner.sh], input: prompt }
+output: jsonl
+approvals: { events: true }
+rules:
+  - { when: { kind: ask }, approval: { request: request, tool: tool, input: input } }
+  - { when: { kind: done }, done: { answer: answer } }
+";
+
+#[test]
+fn a_described_program_that_asks_with_events_is_held_to_patterns_for_its_commands() {
+    let content = "agents:
+  - { name: a, cli: generic, adapter: runner.yaml, permissions: { allow: ['Bash(git *)'] } }
+";
+    // The command that it wants to run is the prompt.
+    let script = r#"read -r prompt
+command=${prompt#*'"text":"'}
+echo "{\"kind\":\"ask\",\"request\":\"1\",\"tool\":\"Bash\",\"input\":{\"command\":\"${command%\"*}\"}}"
+read -r answer
+echo '{"kind":"done","answer":"it was allowed to"}'
+"#;
+    let workspace = agents(content).file("runner.yaml", ASKS_WITH_EVENTS).file("runner.sh", script);
+    let workspace = workspace.variable("PATH", "/usr/bin:/bin");
+    let server = Server::start(&workspace);
+    let state = |text: &str| server.message("a", "send", text, "").json()["task"]["status"]["state"].clone();
+    assert_eq!(state("git status"), "TASK_STATE_COMPLETED");
+    assert_eq!(state("git status; ls"), "TASK_STATE_INPUT_REQUIRED");
+    server.stop();
+}

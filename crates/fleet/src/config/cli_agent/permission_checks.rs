@@ -1,16 +1,14 @@
 //! Whether programs can be held to the permissions that are written for them. A rule that could never be about any of
 //! their tools is refused, because the operator who wrote it relies on it.
 
-use std::sync::Arc;
-
-use switchboard_cli_agents::adapters::{Acp, Adapter, CommandRule, FieldError, can_fit};
+use switchboard_cli_agents::adapters::{Adapter, CommandRule, FieldError, Permissions as Rules, can_fit};
 use switchboard_host::config::section::Section;
 use switchboard_host::config::suggestion;
 
 use crate::config::cli_agent::cli::Cli;
-use crate::config::cli_agent::generic::Approval;
 use crate::config::cli_agent::permissions::{Permissions, SkillPermissions};
 use crate::config::cli_agent::{CliAgent, key_checks};
+use crate::programs;
 
 /// Reads the permissions of an agent whose programs are known.
 pub(super) fn read(section: &mut Section<'_, '_>, agent: &mut CliAgent) {
@@ -50,25 +48,26 @@ fn read_with(section: &mut Section<'_, '_>, read: impl FnOnce(&mut Section<'_, '
 fn problems(agent: &CliAgent, permissions: &Permissions) -> Vec<FieldError> {
     let permissions = permissions.rules();
     let clis = clis(agent);
-    let adapters: Vec<Arc<dyn Adapter>> = clis.iter().filter_map(|cli| cli.adapter(permissions.may_ask())).collect();
-    let mut problems = Vec::new();
-    for adapter in &adapters {
-        problems.extend(adapter.check(&permissions).err());
+    let known = clis.iter().filter_map(|cli| cli.adapter(permissions.may_ask()));
+    let mut problems: Vec<FieldError> = known.filter_map(|adapter| adapter.check(&permissions).err()).collect();
+    if agent.adapter.is_some() && clis.contains(&Cli::Generic) {
+        // What a described program asks about is known once its file was read.
+        return problems;
     }
-    // The same rules go to all programs of an agent, so that a name need be known to one of them alone.
-    let mut names: Vec<&str> = adapters.iter().flat_map(|adapter| adapter.tool_names()).collect();
-    names.extend(clis.iter().flat_map(|cli| names_without_adapter(*cli, agent).0));
-    for (key, rules) in permissions.lists() {
-        let unknown = rules.iter().filter(|rule| !can_fit(rule, &names));
-        // The adapter has refused the whole list already, with a more precise message.
-        let unknown = unknown.filter(|_| !problems.iter().any(|problem| problem.field == key));
-        let unknown: Vec<FieldError> = unknown.map(|rule| unknown_name(key, rule, &clis, &names)).collect();
-        problems.extend(unknown);
-    }
-    let mut reporting: Vec<&str> = adapters.iter().flat_map(|adapter| adapter.command_tools()).collect();
-    reporting.extend(clis.iter().flat_map(|cli| names_without_adapter(*cli, agent).1));
-    let unreported = permissions.allow_commands.iter().filter(|rule| !can_fit(&rule.tool, &reporting));
-    problems.extend(unreported.map(|rule| unreported_command(rule, &clis, &reporting)));
+    let adapters = clis.iter().map(|cli| programs::adapter(agent, *cli, permissions.may_ask()));
+    // A command or an approval that cannot be used is reported by itself.
+    let Ok(adapters) = adapters.collect::<Result<Vec<_>, _>>() else { return problems };
+    let targets = RuleTargets::of(adapters.iter().map(|adapter| &**adapter));
+    // The adapter has refused some lists already, with a more precise message.
+    let refused: Vec<String> = problems.iter().map(|problem| problem.field.clone()).collect();
+    let unknown = targets.unknown_names(&permissions).filter(|(key, _)| !refused.iter().any(|field| field == key));
+    problems.extend(unknown.map(|(key, rule)| {
+        let wrong =
+            format!("\"{rule}\" can be about no tool of {}, so that nothing would come of it", targets.programs);
+        let right = suggestion::did_you_mean(rule, &targets.names, "the names here are");
+        FieldError { field: key.to_owned(), wrong, right }
+    }));
+    problems.extend(targets.unreported_commands(&permissions));
     problems
 }
 
@@ -84,32 +83,48 @@ fn clis(agent: &CliAgent) -> Vec<Cli> {
     clis
 }
 
-/// What rules can name in programs that are not known by their name, and the tools of which they report commands.
-fn names_without_adapter(cli: Cli, agent: &CliAgent) -> (&'static [&'static str], &'static [&'static str]) {
-    match (cli, &agent.approval) {
-        (Cli::Acp, _) => (&Acp::KINDS, &["execute"]),
-        (Cli::Generic, Some(Approval { pattern: Some(_), .. })) if agent.adapter.is_none() => (&["prompt"], &[]),
-        (Cli::Generic, Some(Approval { pattern: None, .. })) if agent.adapter.is_none() => (&["*"], &["*"]),
-        (Cli::Generic, _) => (&["*"], &[]),
-        _ => (&[], &[]),
+/// What the rules of an agent can be about. The same rules go to all of its programs, so that a name need be known to one
+/// of them alone.
+pub(crate) struct RuleTargets<'a> {
+    /// The names of the programs, for a sentence.
+    pub(crate) programs: String,
+    pub(crate) names: Vec<&'a str>,
+    /// Those of the names whose commands are reported before they are run.
+    reporting: Vec<&'a str>,
+}
+
+impl<'a> RuleTargets<'a> {
+    pub(crate) fn of(adapters: impl Iterator<Item = &'a dyn Adapter>) -> Self {
+        let (mut programs, mut names, mut reporting) = (Vec::new(), Vec::new(), Vec::new());
+        for adapter in adapters {
+            let program = adapter.about().name.as_str();
+            if !programs.contains(&program) {
+                programs.push(program);
+                names.extend(adapter.tool_names());
+                reporting.extend(adapter.command_tools());
+            }
+        }
+        Self { programs: programs.join(" or "), names, reporting }
     }
-}
 
-fn unreported_command(rule: &CommandRule, clis: &[Cli], reporting: &[&str]) -> FieldError {
-    let programs: Vec<&str> = clis.iter().map(|cli| cli.name()).collect();
-    let programs = programs.join(" or ");
-    let wrong =
-        format!("\"{}({})\" has a pattern, and {programs} does not report such a command", rule.tool, rule.pattern);
-    let right = match reporting.is_empty() {
-        true => "name the tool alone".to_owned(),
-        false => format!("patterns are for {}; name other tools alone", reporting.join(", ")),
-    };
-    FieldError { field: "allow".to_owned(), wrong, right }
-}
+    /// Rules that can be about no tool of any program, with the names of their lists.
+    pub(crate) fn unknown_names<'p>(&self, permissions: &'p Rules) -> impl Iterator<Item = (&'static str, &'p str)> {
+        let rules =
+            permissions.lists().into_iter().flat_map(|(key, rules)| rules.iter().map(move |rule| (key, &**rule)));
+        rules.filter(|(_, rule)| !can_fit(rule, &self.names))
+    }
 
-fn unknown_name(key: &str, rule: &str, clis: &[Cli], names: &[&str]) -> FieldError {
-    let programs: Vec<&str> = clis.iter().map(|cli| cli.name()).collect();
-    let wrong =
-        format!("\"{rule}\" can be about no tool of {}, so that nothing would come of it", programs.join(" or "));
-    FieldError { field: key.to_owned(), wrong, right: suggestion::did_you_mean(rule, names, "the names here are") }
+    /// Rules with a pattern for a command that no program reports.
+    pub(crate) fn unreported_commands(&self, permissions: &Rules) -> impl Iterator<Item = FieldError> {
+        let rules = permissions.allow_commands.iter().filter(|rule| !can_fit(&rule.tool, &self.reporting));
+        rules.map(|CommandRule { tool, pattern }| {
+            let programs = &self.programs;
+            let wrong = format!("\"{tool}({pattern})\" has a pattern, and {programs} does not report such a command");
+            let right = match self.reporting.is_empty() {
+                true => "name the tool alone".to_owned(),
+                false => format!("patterns are for {}; name other tools alone", self.reporting.join(", ")),
+            };
+            FieldError { field: "allow".to_owned(), wrong, right }
+        })
+    }
 }
