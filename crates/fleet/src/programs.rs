@@ -22,7 +22,7 @@ use switchboard_host::serve::Lifecycle;
 
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::permission_checks::RuleTargets;
-use crate::config::cli_agent::profiles::Selected;
+use crate::config::cli_agent::profiles::Profile;
 use crate::config::cli_agent::{self, Worktree, generic};
 
 /// Between the two signals that end a program.
@@ -183,14 +183,14 @@ pub fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, SkillSetti
 }
 
 fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Workers, AgentSettingsError> {
-    let worker = |profile| worker(agent, &agent.selected(profile), permissions);
+    let worker = |profile: &Profile| worker(agent, profile, permissions);
     let workers = match &agent.profiles {
-        None => Workers::One(worker(None)?),
+        None => Workers::One(worker(&Profile::default())?),
         Some(profiles) => Workers::ByDifficulty(Box::new(ByDifficulty {
             classifier: Classifier::new(profiles.complex.keywords.as_deref(), profiles.routine.keywords.as_deref()),
-            complex: worker(Some(&profiles.complex))?,
-            mid: worker(Some(&profiles.mid))?,
-            routine: worker(Some(&profiles.routine))?,
+            complex: worker(&profiles.complex)?,
+            mid: worker(&profiles.mid)?,
+            routine: worker(&profiles.routine)?,
         })),
     };
     if agent.adapter.is_some() {
@@ -214,19 +214,23 @@ fn check_rules(workers: &Workers, permissions: &Permissions) -> Result<(), Strin
     }
 }
 
+/// What does the tasks of a profile. The keys of the agent itself are about its own program alone.
 fn worker(
     agent: &cli_agent::CliAgent,
-    selected: &Selected<'_>,
+    profile: &Profile,
     permissions: &Permissions,
 ) -> Result<Worker, AgentSettingsError> {
+    let cli = profile.cli.unwrap_or(agent.cli);
+    let base = Some(agent).filter(|agent| agent.cli == cli);
+    let base_args = base.into_iter().flat_map(|agent| agent.args.iter());
     let worker = Worker {
-        adapter: adapter(agent, selected.cli, permissions.may_ask())?,
-        program: selected.program.map(Path::to_owned),
-        args: selected.args.iter().map(|arg| (*arg).to_owned()).collect(),
-        model: selected.model.map(str::to_owned),
-        models: selected.models.to_vec(),
-        effort: selected.effort.map(str::to_owned),
-        efforts: selected.efforts.to_vec(),
+        adapter: adapter(agent, cli, permissions.may_ask())?,
+        program: profile.program.clone().or_else(|| base?.program.clone()),
+        args: base_args.chain(profile.args.iter()).map(str::to_owned).collect(),
+        model: profile.model.clone().or_else(|| base?.model.clone()),
+        models: profile.models.clone().or_else(|| Some(base?.models.clone())).unwrap_or_default(),
+        effort: profile.effort.clone().or_else(|| base?.effort.clone()),
+        efforts: profile.efforts.clone().or_else(|| Some(base?.efforts.clone())).unwrap_or_default(),
     };
     let checked = worker.adapter.check_args(worker.program.as_deref(), permissions, &worker.args);
     checked.map_err(|error| error.to_string())?;

@@ -26,7 +26,7 @@ use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::generic::{Approval, Input, Output, Separator};
 use crate::config::cli_agent::output_limits::OutputLimits;
 use crate::config::cli_agent::permissions::Permissions;
-use crate::config::cli_agent::profiles::{Profile, Profiles, Selected};
+use crate::config::cli_agent::profiles::Profiles;
 use crate::config::cli_agent::variable_name::VariableName;
 use crate::config::path_text;
 
@@ -320,23 +320,6 @@ impl CliAgent {
             format!("{key}: there is no folder {}: create it, or correct {key}", folder.display())
         };
         folders.filter(|(_, folder)| !folder.is_dir()).map(absent).collect()
-    }
-
-    /// What a task is done with: by its profile, or as the agent itself says.
-    pub fn selected<'a>(&'a self, profile: Option<&'a Profile>) -> Selected<'a> {
-        let own = Selected {
-            cli: self.cli,
-            program: self.program.as_deref(),
-            args: self.args.iter().collect(),
-            model: self.model.as_deref(),
-            models: &self.models,
-            effort: self.effort.as_deref(),
-            efforts: &self.efforts,
-        };
-        match profile {
-            Some(profile) => profile.over(own),
-            None => own,
-        }
     }
 }
 

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use serde_json::json;
+use switchboard_cli_agents::{Worker, Workers};
 use switchboard_fleet::config::FleetConfig;
 use switchboard_fleet::config::agents::Kind;
 use switchboard_fleet::config::cli_agent::CliAgent;
 use switchboard_fleet::config::cli_agent::cli::Cli;
-use switchboard_fleet::config::cli_agent::profiles::Selected;
 use switchboard_fleet::config::cli_agent::variable_name::VariableName;
 use switchboard_fleet::config::remote_agent::RemoteUrl;
+use switchboard_fleet::programs;
 use switchboard_host::config::Overrides;
 use switchboard_host::config::value::Scalar;
 
@@ -300,35 +301,19 @@ fn a_profile_stands_over_the_agent_unless_it_is_another_program() {
       ROUTINE: { cli: gemini, model: quick, args: [-q] }
 ";
     let agent = loaded(&agents(content));
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
-    let (both, large, low) = (names(&["middle", "large"]), names(&["large"]), names(&["low"]));
-    let codex = Selected {
-        cli: Cli::Codex,
-        program: Some("codex-next".as_ref()),
-        args: vec!["-v"],
-        model: Some("middle"),
-        models: &both,
-        effort: Some("low"),
-        efforts: &low,
+    let Workers::ByDifficulty(workers) = programs::workers(&agent).unwrap() else { panic!("the profiles are lost") };
+    let shown = |worker: &Worker| {
+        let Worker { program, args, model, models, effort, efforts, .. } = worker;
+        json!([worker.name(), program, args, model, models, effort, efforts])
     };
-    let gemini = Selected {
-        cli: Cli::Gemini,
-        program: None,
-        args: vec!["-q"],
-        model: Some("quick"),
-        // Its requests may choose nothing: what the agent allows are words of another program.
-        models: &[],
-        effort: None,
-        efforts: &[],
-    };
-    let profiles = agent.profiles.as_ref().unwrap();
-    let own = Selected { models: &large, efforts: &[], ..codex.clone() };
-    assert_eq!(
-        agent.selected(Some(&profiles.complex)),
-        Selected { args: vec!["-v", "--deep"], model: Some("large"), ..own }
-    );
-    assert_eq!((agent.selected(Some(&profiles.mid)), agent.selected(None)), (codex.clone(), codex));
-    assert_eq!(agent.selected(Some(&profiles.routine)), gemini);
+    let expected = json!(["codex", "codex-next", ["-v", "--deep"], "large", ["large"], "low", []]);
+    assert_eq!(shown(&workers.complex), expected);
+    let same = json!(["codex", "codex-next", ["-v"], "middle", ["middle", "large"], "low", ["low"]]);
+    assert_eq!(shown(&workers.mid), same);
+    // Its requests may choose nothing: what the agent allows are words of another program.
+    assert_eq!(shown(&workers.routine), json!(["gemini", null, ["-q"], "quick", [], null, []]));
+    let Workers::One(worker) = programs::workers(&CliAgent { profiles: None, ..agent }).unwrap() else { panic!() };
+    assert_eq!(shown(&worker), same);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Profiles: a hard task may be worth another program or model than a routine one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -56,25 +56,6 @@ pub struct Profile {
 
 /// The names of the profiles, in the two spellings that are taken.
 const NAMES: [(&str, &str); 3] = [("complex", "COMPLEX"), ("mid", "MID"), ("routine", "ROUTINE")];
-
-/// What a task is done with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selected<'a> {
-    /// Kind of program.
-    pub cli: Cli,
-    /// Where it is, if not under its usual names.
-    pub program: Option<&'a Path>,
-    /// Arguments to add.
-    pub args: Vec<&'a str>,
-    /// Model, if it is not the program's own choice.
-    pub model: Option<&'a str>,
-    /// Models that a request may choose.
-    pub models: &'a [String],
-    /// Effort, if it is not the program's own choice.
-    pub effort: Option<&'a str>,
-    /// Efforts that a request may choose.
-    pub efforts: &'a [String],
-}
 
 impl Profiles {
     pub(super) fn all(&self) -> [&Profile; 3] {
@@ -152,34 +133,16 @@ impl Profile {
 
     /// Refuses a list of its own without what is used where a request chooses nothing.
     fn refuse_strangers(&self, section: &mut Section<'_, '_>, agent: &CliAgent) {
-        let selected = self.over(agent.selected(None));
+        let base = Some(agent).filter(|agent| self.cli.is_none_or(|cli| cli == agent.cli));
+        let model = self.model.as_deref().or_else(|| base?.model.as_deref());
+        let effort = self.effort.as_deref().or_else(|| base?.effort.as_deref());
         for (key, value, list_key, list) in
-            [("model", selected.model, "models", &self.models), ("effort", selected.effort, "efforts", &self.efforts)]
+            [("model", model, "models", &self.models), ("effort", effort, "efforts", &self.efforts)]
         {
             let Some(list) = list else { continue };
             // Where the value is the agent's, the list is what is wrong.
             let at = if section.is_set(key) { key } else { list_key };
             refuse_stranger(section, at, value, list_key, list);
-        }
-    }
-
-    /// This profile over what the agent itself says.
-    pub(super) fn over<'a>(&'a self, own: Selected<'a>) -> Selected<'a> {
-        let cli = self.cli.unwrap_or(own.cli);
-        let base = match cli == own.cli {
-            true => own,
-            false => {
-                Selected { cli, program: None, args: Vec::new(), model: None, models: &[], effort: None, efforts: &[] }
-            }
-        };
-        Selected {
-            cli,
-            program: self.program.as_deref().or(base.program),
-            args: base.args.into_iter().chain(self.args.iter()).collect(),
-            model: self.model.as_deref().or(base.model),
-            models: self.models.as_deref().unwrap_or(base.models),
-            effort: self.effort.as_deref().or(base.effort),
-            efforts: self.efforts.as_deref().unwrap_or(base.efforts),
         }
     }
 }
