@@ -28,16 +28,10 @@ pub(crate) struct TextLines {
     approval: Option<ApprovalPattern>,
     /// Questions without an answer. Only the first was passed to the caller: a program reads its answers in the order
     /// of its questions, so they are decided one by one.
-    questions: VecDeque<PendingQuestion>,
+    questions: VecDeque<Approval>,
     asked: u64,
     /// The part of the unfinished line in which questions were looked for and found. It comes again.
     seen: String,
-}
-
-#[derive(Debug)]
-struct PendingQuestion {
-    request: String,
-    prompt: String,
 }
 
 impl TextLines {
@@ -63,7 +57,15 @@ impl TextLines {
             return true;
         }
         self.asked += 1;
-        self.questions.push_back(PendingQuestion { request: self.asked.to_string(), prompt: last.trim().to_owned() });
+        self.questions.push_back(Approval {
+            request: self.asked.to_string(),
+            tool: PROMPT_TOOL.to_owned(),
+            input: json!({}),
+            prompt: last.trim().to_owned(),
+            choices: Vec::new(),
+            no_plain_yes: false,
+            takes_reason: false,
+        });
         if self.questions.len() == 1 {
             self.ask(steps);
         }
@@ -72,16 +74,9 @@ impl TextLines {
 
     /// Requests approval for the first question.
     fn ask(&self, steps: &mut Steps) {
-        let Some(question) = self.questions.front() else { return };
-        steps.event(Event::ApprovalRequired(Approval {
-            request: question.request.clone(),
-            tool: PROMPT_TOOL.to_owned(),
-            input: json!({}),
-            prompt: question.prompt.clone(),
-            choices: Vec::new(),
-            no_plain_yes: false,
-            takes_reason: false,
-        }));
+        if let Some(question) = self.questions.front() {
+            steps.event(Event::ApprovalRequired(question.clone()));
+        }
     }
 }
 
