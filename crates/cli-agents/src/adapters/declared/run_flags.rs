@@ -1,8 +1,17 @@
 //! Detects arguments in which a prompt would be run as code.
 //!
-//! A flag that makes programs run the text after it is refused for every program. Shells and interpreters have more
-//! such flags, in clusters and before other options, so they are known by name, as are the programs that start them.
-//! What a program does with its input, and a script with its arguments, is the operator's to know.
+//! | words before the prompt | the prompt is | why |
+//! |---|---|---|
+//! | `psql --command`, `agent -c`, `agent -le` | code | a run flag is the last word, of any program |
+//! | `bash -c -x`, `node -p` | code | the interpreter still expects the text of its run flag |
+//! | `python -X dev` | code | no script yet: the prompt would be its name |
+//! | `bash run.sh`, `sh -c 'git "$1"' x` | an argument | the script or the text is there already |
+//! | `awk`, `ssh host` | code | the program runs its arguments as a text |
+//! | `sudo bash -c`, `env -S "bash -c"` | code | a wrapper starts one of these |
+//!
+//! Shells and interpreters have more run flags than other programs, in clusters and before other options, so they are
+//! known by name, as are the programs that start them. What a program does with its input, and a script with its
+//! arguments, is the operator's to know.
 
 use std::path::Path;
 
@@ -15,15 +24,24 @@ const RUN_LETTERS: [char; 3] = ['c', 'e', 'E'];
 /// Longer words with one dash are names: `-message`.
 const LONGEST_SHORT_FLAGS: usize = 3;
 
-/// Interpreters, with the letters of the short flags that run a text, and of those with another value in the next word.
-const INTERPRETERS: [(&str, &str, &str); 7] = [
-    ("ash bash csh dash fish ksh mksh sh tcsh zsh", "cC", "oO"),
-    ("nu powershell pwsh", "cCeE", ""),
-    ("pypy python", "c", "WX"),
-    ("bun deno node nodejs", "ep", "rC"),
-    ("perl ruby", "eE", "CIr"),
-    ("php", "rRBE", "cdz"),
-    ("Rscript julia lua luajit osascript tclsh", "ceE", "l"),
+/// Programs with the same short flags.
+struct Interpreter {
+    /// Names of the programs, without a version at the end.
+    names: &'static str,
+    /// Letters of the flags that run the text after them.
+    run_letters: &'static str,
+    /// Letters of the flags with another value in the next word.
+    value_letters: &'static str,
+}
+
+const INTERPRETERS: [Interpreter; 7] = [
+    Interpreter { names: "ash bash csh dash fish ksh mksh sh tcsh zsh", run_letters: "cC", value_letters: "oO" },
+    Interpreter { names: "nu powershell pwsh", run_letters: "cCeE", value_letters: "" },
+    Interpreter { names: "pypy python", run_letters: "c", value_letters: "WX" },
+    Interpreter { names: "bun deno node nodejs", run_letters: "ep", value_letters: "rC" },
+    Interpreter { names: "perl ruby", run_letters: "eE", value_letters: "CIr" },
+    Interpreter { names: "php", run_letters: "rRBE", value_letters: "cdz" },
+    Interpreter { names: "Rscript julia lua luajit osascript tclsh", run_letters: "ceE", value_letters: "l" },
 ];
 
 /// The beginnings of their long flags that run a text.
@@ -59,7 +77,8 @@ pub(crate) fn run_prompt(program: &str, words: &[String], before: &str) -> bool 
     }
     words.extend(before.split('=').next().filter(|option| option.starts_with('-')));
     let programs = if is_wrapper { words.len() } else { 1 };
-    (0..programs).find_map(|at| runs_next(&words[at..])).unwrap_or(false)
+    let mut prompts = (0..programs).map(|at| prompt_after(&words[at..]));
+    prompts.find(|prompt| *prompt != Prompt::Unknown) == Some(Prompt::Code)
 }
 
 fn is_run_flag(word: &str) -> bool {
@@ -67,39 +86,47 @@ fn is_run_flag(word: &str) -> bool {
     RUN_FLAGS.contains(&word) || short.is_some_and(|short| short.ends_with(RUN_LETTERS))
 }
 
-/// Whether the first of these words is a program that runs what follows the last of them. An interpreter runs the text
-/// after its run flag, or a file; once either is there, the prompt is an argument of it. `None` if the first may be no
-/// program: `sudo -u node …`.
-fn runs_next(words: &[&str]) -> Option<bool> {
-    let (program, words) = words.split_first()?;
+/// What a prompt behind the words of a command is to its program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Prompt {
+    Code,
+    Argument,
+    /// The first word is no program that is known, and perhaps none at all: `sudo -u node …`.
+    Unknown,
+}
+
+/// What the prompt after these words is, if the first of them is a program. An interpreter runs the text after its run
+/// flag, or a file; once either is there, the prompt is an argument of it.
+fn prompt_after(words: &[&str]) -> Prompt {
+    let Some((program, arguments)) = words.split_first() else { return Prompt::Unknown };
     let name = file_name(program);
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
-    let interpreter = INTERPRETERS.iter().find(|(names, ..)| lists(names, plain));
-    let Some((_, run_letters, value_letters)) = interpreter else {
-        return lists(ARGUMENT_RUNNERS, name).then_some(true);
+    let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| lists(interpreter.names, plain)) else {
+        return if lists(ARGUMENT_RUNNERS, name) { Prompt::Code } else { Prompt::Unknown };
     };
-    let (mut has_code, mut runs, mut has_value) = (false, false, false);
-    for word in words {
-        let is_value = std::mem::take(&mut has_value);
-        match (word.strip_prefix("--"), word.strip_prefix(['-', '+'])) {
+    let (mut has_code, mut expects_code, mut expects_value) = (false, false, false);
+    for argument in arguments {
+        let is_value = std::mem::take(&mut expects_value);
+        match (argument.strip_prefix("--"), argument.strip_prefix(['-', '+'])) {
             (Some(long), _) => {
-                let is_run = RUN_WORDS.iter().any(|run| long.starts_with(run));
-                has_code |= is_run && long.contains('=');
-                runs |= is_run && !long.contains('=');
-                has_value = VALUE_FLAGS.contains(word);
+                let is_run_flag = RUN_WORDS.iter().any(|run| long.starts_with(run));
+                has_code |= is_run_flag && long.contains('=');
+                expects_code |= is_run_flag && !long.contains('=');
+                expects_value = VALUE_FLAGS.contains(argument);
             }
             (None, Some(short)) => {
-                runs |= short.contains(|letter| run_letters.contains(letter));
-                has_value = short.ends_with(|letter| value_letters.contains(letter));
+                expects_code |= short.contains(|letter| interpreter.run_letters.contains(letter));
+                expects_value = short.ends_with(|letter| interpreter.value_letters.contains(letter));
             }
-            (None, None) if *word == "eval" => runs = true,
+            (None, None) if *argument == "eval" => expects_code = true,
             (None, None) if is_value => {}
             // More texts may follow the first: `perl -e … -e …`.
-            (None, None) if runs => (has_code, runs) = (true, false),
-            (None, None) => return has_code.then_some(false),
+            (None, None) if expects_code => (has_code, expects_code) = (true, false),
+            (None, None) if has_code => return Prompt::Argument,
+            (None, None) => return Prompt::Unknown,
         }
     }
-    Some(runs || !has_code)
+    if expects_code || !has_code { Prompt::Code } else { Prompt::Argument }
 }
 
 /// The words after the options that `env` splits into words: `-S "bash -c"`, `--split-string=bash -c`.
