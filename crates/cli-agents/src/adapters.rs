@@ -19,6 +19,7 @@ mod json;
 mod json_lines;
 mod login_sign;
 mod messages;
+mod one_way;
 mod opencode;
 mod order;
 mod permissions;

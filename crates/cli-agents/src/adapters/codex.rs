@@ -30,10 +30,11 @@ use uuid::Uuid;
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities, owned};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::login_sign::LoginSign;
+use crate::adapters::one_way::OneWayDialogue;
 use crate::adapters::order::{Launch, Order, OrderError};
 use crate::adapters::permissions::{Permission, Permissions};
 use app_server::AppServer;
-use exec::Exec;
+use exec::ExecOutput;
 
 /// What rules can name: the table above.
 const TOOLS: [&str; 11] = [
@@ -113,7 +114,7 @@ impl Adapter for Codex {
         }
         let allows_all = order.permissions.default == Permission::Allow && !order.permissions.has_rules();
         let (args, dialogue): (_, Box<dyn Dialogue>) = if allows_all {
-            (exec_args(order), Box::new(Exec::new(order)))
+            (exec_args(order), Box::new(OneWayDialogue::new(Some(order.prompt.clone()), ExecOutput::new(order))))
         } else {
             (app_server_args(order), Box::new(AppServer::new(order)))
         };

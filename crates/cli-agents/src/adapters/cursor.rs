@@ -3,7 +3,7 @@
 //! Written after its documentation: it needs an account, so no recording of it is in our tests. It cannot ask while it
 //! works, and without `--force` it would edit files unasked; so it is started only to do everything, or only to read.
 
-mod dialogue;
+mod output;
 
 use std::sync::LazyLock;
 
@@ -11,9 +11,10 @@ use crate::adapters::adapter::{About, Adapter, Binary, Capabilities, owned};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
 use crate::adapters::login_sign::LoginSign;
+use crate::adapters::one_way::OneWayDialogue;
 use crate::adapters::order::{Launch, Order, OrderError, flag};
 use crate::adapters::permissions::{Permission, Permissions};
-use dialogue::CursorDialogue;
+use output::CursorOutput;
 
 /// Cursor's agent.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +81,7 @@ impl Adapter for Cursor {
         let prompt = order.prompt_argument()? + "\n";
         args.extend(["--".to_owned(), prompt]);
         let launch = Launch { args, env: Vec::new(), input: false };
-        Ok((launch, Box::new(CursorDialogue::new(order))))
+        Ok((launch, Box::new(OneWayDialogue::new(None, CursorOutput::new(order)))))
     }
 }
 

@@ -131,6 +131,11 @@ impl Steps {
         self.0.push(Step::Finish(ending));
     }
 
+    /// Whether the turn ends with one of them.
+    pub(crate) fn are_finished(&self) -> bool {
+        self.0.iter().any(|step| matches!(step, Step::Finish(_)))
+    }
+
     /// Takes the collected steps.
     pub fn take(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.0)

@@ -3,7 +3,7 @@
 //! In this form it cannot ask while it works. What it may do is fixed when it starts: everything, or what its own
 //! default mode lets it do without a human (reading, searching) and the tools that are allowed by name.
 
-mod dialogue;
+mod output;
 pub(crate) mod trust;
 
 use std::sync::LazyLock;
@@ -12,9 +12,10 @@ use crate::adapters::adapter::{About, Adapter, Binary, Capabilities, owned};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
 use crate::adapters::login_sign::LoginSign;
+use crate::adapters::one_way::OneWayDialogue;
 use crate::adapters::order::{Launch, Order, OrderError, flag};
 use crate::adapters::permissions::{Permission, Permissions};
-use dialogue::GeminiDialogue;
+use output::GeminiOutput;
 
 /// Gemini CLI.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +128,7 @@ impl Adapter for Gemini {
             ],
             input: input.is_some(),
         };
-        Ok((launch, Box::new(GeminiDialogue::new(order, input))))
+        Ok((launch, Box::new(OneWayDialogue::new(input, GeminiOutput::new(order)))))
     }
 }
 

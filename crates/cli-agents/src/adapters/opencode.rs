@@ -2,7 +2,7 @@
 //!
 //! In this mode it cannot request approval during a turn: a call that would need it is refused.
 
-mod dialogue;
+mod output;
 pub(crate) mod permission;
 pub(crate) mod plugins;
 
@@ -12,9 +12,10 @@ use crate::adapters::adapter::{About, Adapter, Binary, Capabilities, owned};
 use crate::adapters::dialogue::{Dialogue, Exit};
 use crate::adapters::field_error::FieldError;
 use crate::adapters::login_sign::LoginSign;
+use crate::adapters::one_way::OneWayDialogue;
 use crate::adapters::order::{Launch, Order, OrderError, flag};
 use crate::adapters::permissions::Permissions;
-use dialogue::OpencodeDialogue;
+use output::OpencodeOutput;
 
 /// opencode.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +109,7 @@ impl Adapter for Opencode {
         }
         // The prompt is written to its standard input: as an argument it would be put in quotes if it holds a space.
         let launch = Launch { args, env, input: true };
-        Ok((launch, Box::new(OpencodeDialogue::new(order))))
+        let dialogue = OneWayDialogue::new(Some(order.prompt.clone()), OpencodeOutput::new(order));
+        Ok((launch, Box::new(dialogue)))
     }
 }

@@ -5,31 +5,24 @@ use serde_json::Value;
 use super::failure;
 use super::items::{Call, Items, either_text, usage};
 use crate::adapters::auth_failures::AuthFailures;
-use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
+use crate::adapters::dialogue::{Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::Event;
 use crate::adapters::json::text;
+use crate::adapters::one_way::OutputReader;
 use crate::adapters::order::Order;
 
 #[derive(Default)]
-pub(super) struct Exec {
-    prompt: String,
+pub(super) struct ExecOutput {
     model: Option<String>,
     resumed: Option<String>,
     items: Items,
     auth_failures: AuthFailures,
     has_begun: bool,
-    interrupted: bool,
-    finished: bool,
 }
 
-impl Exec {
+impl ExecOutput {
     pub(super) fn new(order: &Order) -> Self {
-        Self {
-            prompt: order.prompt.clone(),
-            model: order.model.clone(),
-            resumed: order.session.resumed().cloned(),
-            ..Self::default()
-        }
+        Self { model: order.model.clone(), resumed: order.session.resumed().cloned(), ..Self::default() }
     }
 
     fn thread_started(&mut self, line: &Value, steps: &mut Steps) {
@@ -70,42 +63,30 @@ impl Exec {
         }
         let answer = self.items.end(steps);
         steps.done(answer);
-        self.finished = true;
     }
 
     fn fail(&mut self, failure: Failure, steps: &mut Steps) {
         self.items.end(steps);
         steps.fail(failure.kind, failure.message);
-        self.finished = true;
     }
 }
 
-impl Dialogue for Exec {
-    fn begin(&mut self, steps: &mut Steps) {
-        steps.write(std::mem::take(&mut self.prompt));
-        // It reads up to the end of its input before it begins.
-        steps.close_input();
-    }
-
-    fn line(&mut self, line: &str, steps: &mut Steps) {
-        let Ok(line) = serde_json::from_str::<Value>(line) else { return };
-        if self.finished {
-            return;
-        }
+impl OutputReader for ExecOutput {
+    fn line(&mut self, line: &Value, steps: &mut Steps) {
         let item = &line["item"];
         if item.is_object() && text(item, "type") != "error" {
             self.auth_failures.reset();
         }
-        match text(&line, "type") {
-            "thread.started" => self.thread_started(&line, steps),
+        match text(line, "type") {
+            "thread.started" => self.thread_started(line, steps),
             "item.started" => self.items.started(item, steps),
             "item.updated" => self.items.updated(item, steps),
             "item.completed" => {
                 let call = self.items.completed(item, steps);
                 Self::explain(call.as_ref(), item, steps);
             }
-            "error" => self.error(text(&line, "message"), steps),
-            "turn.completed" => self.turn_completed(&line, steps),
+            "error" => self.error(text(line, "message"), steps),
+            "turn.completed" => self.turn_completed(line, steps),
             "turn.failed" => {
                 let error = &line["error"];
                 self.fail(failure::reported(text(error, "message"), &Value::Null), steps);
@@ -114,16 +95,8 @@ impl Dialogue for Exec {
         }
     }
 
-    /// Its input is closed, so there is nothing to write. A signal ends it without further output.
-    fn interrupt(&mut self, _: &mut Steps) {
-        self.interrupted = true;
-    }
-
-    fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
-        if self.finished {
-            return;
-        }
-        let failure = if self.interrupted { failure::interrupted() } else { failure::at_exit(exit, self.has_begun) };
+    fn ended(&mut self, exit: &Exit, interrupted: bool, steps: &mut Steps) {
+        let failure = if interrupted { failure::interrupted() } else { failure::at_exit(exit, self.has_begun) };
         self.fail(failure, steps);
     }
 }

@@ -4,9 +4,10 @@
 
 use serde_json::Value;
 
-use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
+use crate::adapters::dialogue::{Exit, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
-use crate::adapters::json_lines::{ended_without_result, message, object, refused_by_itself, text};
+use crate::adapters::json_lines::{ended_without_result, message, refused_by_itself, text};
+use crate::adapters::one_way::OutputReader;
 use crate::adapters::order::Order;
 use crate::adapters::permissions::Permission;
 
@@ -15,15 +16,13 @@ const NOT_LOGGED_IN: [&str; 5] =
     ["not logged in", "not authenticated", "authentication required", "agent login", "cursor_api_key"];
 
 #[derive(Default)]
-pub(super) struct CursorDialogue {
+pub(super) struct CursorOutput {
     /// Whether it was started read-only, so that its refusals are the operator's.
     only_reads: bool,
     refusal: Option<String>,
-    interrupted: bool,
-    finished: bool,
 }
 
-impl CursorDialogue {
+impl CursorOutput {
     pub(super) fn new(order: &Order) -> Self {
         Self { only_reads: order.permissions.default == Permission::Deny, ..Self::default() }
     }
@@ -58,7 +57,6 @@ impl CursorDialogue {
     }
 
     fn result(&mut self, event: &Value, steps: &mut Steps) {
-        self.finished = true;
         if let Some(usage) = usage(&event["usage"]) {
             steps.event(Event::Usage(usage));
         }
@@ -75,9 +73,8 @@ impl CursorDialogue {
     }
 }
 
-impl Dialogue for CursorDialogue {
-    fn line(&mut self, line: &str, steps: &mut Steps) {
-        let Some(event) = object(line).filter(|_| !self.finished) else { return };
+impl OutputReader for CursorOutput {
+    fn line(&mut self, event: &Value, steps: &mut Steps) {
         match (event["type"].as_str(), event["subtype"].as_str()) {
             (Some("system"), Some("init")) => {
                 steps.event(Event::Init { session: text(&event["session_id"]), model: text(&event["model"]) });
@@ -95,26 +92,18 @@ impl Dialogue for CursorDialogue {
                     steps.event(Event::Reasoning { text });
                 }
             }
-            (Some("tool_call"), _) => self.tool_call(&event, steps),
-            (Some("result"), _) => self.result(&event, steps),
+            (Some("tool_call"), _) => self.tool_call(event, steps),
+            (Some("result"), _) => self.result(event, steps),
             _ => {}
         }
     }
 
-    fn interrupt(&mut self, _: &mut Steps) {
-        self.interrupted = true;
-    }
-
-    fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
-        if self.finished {
-            return;
-        }
-        self.finished = true;
+    fn ended(&mut self, exit: &Exit, interrupted: bool, steps: &mut Steps) {
         let described = format!("cursor {}", exit.describe());
         match exit.code {
             Some(code) if code != 0 && is_login(&exit.stderr) => steps.fail(FailureKind::NotLoggedIn, described),
-            Some(1) if !self.interrupted => steps.fail(FailureKind::Reported, described),
-            _ => ended_without_result("cursor", exit, self.interrupted, steps),
+            Some(1) if !interrupted => steps.fail(FailureKind::Reported, described),
+            _ => ended_without_result("cursor", exit, interrupted, steps),
         }
     }
 }

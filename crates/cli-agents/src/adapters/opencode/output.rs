@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::permission::is_denied;
 use crate::adapters::auth_failures::{AuthFailures, is_auth_failure};
-use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
+use crate::adapters::dialogue::{Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
-use crate::adapters::json_lines::{ended_without_result, message, object, refused_by_itself, text};
+use crate::adapters::json_lines::{ended_without_result, message, refused_by_itself, text};
+use crate::adapters::one_way::OutputReader;
 use crate::adapters::order::Order;
 use crate::adapters::permissions::{Permission, Permissions};
 
@@ -19,8 +20,7 @@ use crate::adapters::permissions::{Permission, Permissions};
 const MOST_BROKEN_STEPS: u32 = 3;
 
 #[derive(Default)]
-pub(super) struct OpencodeDialogue {
-    prompt: Option<String>,
+pub(super) struct OpencodeOutput {
     permissions: Permissions,
     resumed: bool,
     /// Whether the session's id was reported.
@@ -34,18 +34,11 @@ pub(super) struct OpencodeDialogue {
     /// An error after which no step has begun.
     error: Option<Failure>,
     auth_failures: AuthFailures,
-    interrupted: bool,
-    finished: bool,
 }
 
-impl OpencodeDialogue {
+impl OpencodeOutput {
     pub(super) fn new(order: &Order) -> Self {
-        Self {
-            prompt: Some(order.prompt.clone()),
-            permissions: order.permissions.clone(),
-            resumed: order.session.resumed().is_some(),
-            ..Self::default()
-        }
+        Self { permissions: order.permissions.clone(), resumed: order.session.resumed().is_some(), ..Self::default() }
     }
 
     fn name_session(&mut self, event: &Value, steps: &mut Steps) {
@@ -115,7 +108,6 @@ impl OpencodeDialogue {
         }
         self.broken_steps += 1;
         if self.broken_steps == MOST_BROKEN_STEPS {
-            self.finished = true;
             steps.fail(
                 FailureKind::Reported,
                 format!(
@@ -149,14 +141,13 @@ impl OpencodeDialogue {
     /// An error that it may recover from.
     fn error(&mut self, failure: Failure, steps: &mut Steps) {
         if failure.kind == FailureKind::NotLoggedIn && self.auth_failures.add() {
-            self.finished = true;
             return steps.fail(failure.kind, failure.message);
         }
         self.error.get_or_insert(failure);
     }
 
     /// Finishes a turn by the reason of its last step; returns false if the reason is unknown.
-    fn ending(&mut self, exit: &Exit, steps: &mut Steps) -> bool {
+    fn ending(&mut self, exit: &Exit, interrupted: bool, steps: &mut Steps) -> bool {
         match self.reason.as_deref() {
             // Whatever the exit code: it stays 1 after an error that it recovered from.
             Some("stop") => steps.done(self.said.take()),
@@ -167,7 +158,7 @@ impl OpencodeDialogue {
                 steps.fail(FailureKind::Reported, "the model's provider withheld the answer (content filter)");
             }
             // It stops after a call only if that was refused.
-            Some("tool-calls") if exit.code == Some(0) && !self.interrupted => {
+            Some("tool-calls") if exit.code == Some(0) && !interrupted => {
                 let text = "opencode stopped after it had refused a tool without asking: look at opencode's own settings \
                             and at permissions of this agent";
                 steps.fail(FailureKind::Refused, text);
@@ -178,17 +169,9 @@ impl OpencodeDialogue {
     }
 }
 
-impl Dialogue for OpencodeDialogue {
-    fn begin(&mut self, steps: &mut Steps) {
-        if let Some(prompt) = self.prompt.take() {
-            steps.write(prompt);
-            steps.close_input();
-        }
-    }
-
-    fn line(&mut self, line: &str, steps: &mut Steps) {
-        let Some(event) = object(line).filter(|_| !self.finished) else { return };
-        self.name_session(&event, steps);
+impl OutputReader for OpencodeOutput {
+    fn line(&mut self, event: &Value, steps: &mut Steps) {
+        self.name_session(event, steps);
         let part = &event["part"];
         match event["type"].as_str() {
             Some("step_start") => self.step_start(steps),
@@ -211,15 +194,7 @@ impl Dialogue for OpencodeDialogue {
         }
     }
 
-    fn interrupt(&mut self, _: &mut Steps) {
-        self.interrupted = true;
-    }
-
-    fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
-        if self.finished {
-            return;
-        }
-        self.finished = true;
+    fn ended(&mut self, exit: &Exit, interrupted: bool, steps: &mut Steps) {
         let no_session = self.resumed && exit.stderr.contains("Session not found");
         if let Some(Failure { kind, message }) = self.error.take() {
             steps.fail(kind, message);
@@ -229,8 +204,8 @@ impl Dialogue for OpencodeDialogue {
             steps.fail(FailureKind::Refused, refusal);
         } else if !self.named && super::lost_a_race(exit) {
             steps.fail(FailureKind::NotReady, format!("opencode {}", exit.describe()));
-        } else if !self.ending(exit, steps) {
-            ended_without_result("opencode", exit, self.interrupted, steps);
+        } else if !self.ending(exit, interrupted, steps) {
+            ended_without_result("opencode", exit, interrupted, steps);
         }
     }
 }

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::adapters::auth_failures::{AuthFailures, is_auth_failure};
-use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
+use crate::adapters::dialogue::{Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
-use crate::adapters::json_lines::{ended_without_result, message, object, refused_by_itself, text};
+use crate::adapters::json_lines::{ended_without_result, message, refused_by_itself, text};
 use crate::adapters::messages::Messages;
+use crate::adapters::one_way::OutputReader;
 use crate::adapters::order::Order;
 use crate::adapters::permissions::{Permission, Permissions};
 
@@ -20,8 +21,7 @@ use crate::adapters::permissions::{Permission, Permissions};
 const MOST_OPEN_TOOLS: usize = 1000;
 
 #[derive(Default)]
-pub(super) struct GeminiDialogue {
-    input: Option<String>,
+pub(super) struct GeminiOutput {
     permissions: Permissions,
     resumed: bool,
     messages: Messages,
@@ -30,18 +30,11 @@ pub(super) struct GeminiDialogue {
     /// Something went wrong although it may call the turn a success.
     failure: Option<Failure>,
     auth_failures: AuthFailures,
-    interrupted: bool,
-    finished: bool,
 }
 
-impl GeminiDialogue {
-    pub(super) fn new(order: &Order, input: Option<String>) -> Self {
-        Self {
-            input,
-            permissions: order.permissions.clone(),
-            resumed: order.session.resumed().is_some(),
-            ..Self::default()
-        }
+impl GeminiOutput {
+    pub(super) fn new(order: &Order) -> Self {
+        Self { permissions: order.permissions.clone(), resumed: order.session.resumed().is_some(), ..Self::default() }
     }
 
     /// A chunk of a message, or a whole one.
@@ -116,7 +109,6 @@ impl GeminiDialogue {
             };
             if kind == FailureKind::NotLoggedIn && self.auth_failures.add() {
                 self.messages.end(steps);
-                self.finished = true;
                 return steps.fail(kind, message(&text));
             }
             self.failure = Some(Failure { kind, message: message(&text) });
@@ -126,7 +118,6 @@ impl GeminiDialogue {
 
     fn result(&mut self, event: &Value, steps: &mut Steps) {
         self.messages.end(steps);
-        self.finished = true;
         if let Some(usage) = usage(&event["stats"]) {
             steps.event(Event::Usage(usage));
         }
@@ -145,38 +136,22 @@ impl GeminiDialogue {
     }
 }
 
-impl Dialogue for GeminiDialogue {
-    fn begin(&mut self, steps: &mut Steps) {
-        if let Some(prompt) = self.input.take() {
-            steps.write(prompt);
-            steps.close_input();
-        }
-    }
-
-    fn line(&mut self, line: &str, steps: &mut Steps) {
-        let Some(event) = object(line).filter(|_| !self.finished) else { return };
+impl OutputReader for GeminiOutput {
+    fn line(&mut self, event: &Value, steps: &mut Steps) {
         match event["type"].as_str() {
             Some("init") => {
                 steps.event(Event::Init { session: text(&event["session_id"]), model: text(&event["model"]) });
             }
-            Some("message") => self.message(&event, steps),
-            Some("tool_use") => self.tool_use(&event, steps),
-            Some("tool_result") => self.tool_result(&event, steps),
-            Some("error") => self.error(&event, steps),
-            Some("result") => self.result(&event, steps),
+            Some("message") => self.message(event, steps),
+            Some("tool_use") => self.tool_use(event, steps),
+            Some("tool_result") => self.tool_result(event, steps),
+            Some("error") => self.error(event, steps),
+            Some("result") => self.result(event, steps),
             _ => {}
         }
     }
 
-    fn interrupt(&mut self, _: &mut Steps) {
-        self.interrupted = true;
-    }
-
-    fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
-        if self.finished {
-            return;
-        }
-        self.finished = true;
+    fn ended(&mut self, exit: &Exit, interrupted: bool, steps: &mut Steps) {
         self.messages.end(steps);
         let no_session = exit.stderr.lines().find(|line| line.contains("Error resuming session"));
         match (exit.code, no_session) {
@@ -191,7 +166,7 @@ impl Dialogue for GeminiDialogue {
             (Some(42 | 44 | 52 | 54), _) => {
                 steps.fail(FailureKind::Reported, format!("gemini {}", exit.describe()));
             }
-            _ => ended_without_result("gemini", exit, self.interrupted, steps),
+            _ => ended_without_result("gemini", exit, interrupted, steps),
         }
     }
 }
