@@ -1,8 +1,10 @@
 //! The Agent Client Protocol against three real agents: gemini, opencode and the adapter of claude.
 
+mod approvals;
 mod captures;
 mod edge_cases;
 mod session_settings;
+mod usage;
 
 use serde_json::{Value, json};
 use switchboard_cli_agents::adapters::{

@@ -1,15 +1,14 @@
-//! Programs that a file describes.
+//! Programs that a file describes: what their lines mean.
 
-use serde_json::{Value, json};
-use switchboard_cli_agents::adapters::{
-    Adapter, Declared, Ending, Event, Exit, FailureKind, Order, OrderError, Permission, Permissions, Session, Step,
-    TurnOptions,
-};
-
+mod arguments;
+mod examples;
 mod problems;
 
+use switchboard_cli_agents::adapters::{
+    Adapter, Declared, Ending, Event, FailureKind, Order, OrderError, Permission, Step,
+};
+
 use crate::generic::{exited, failure, order, steps, text};
-use crate::replay::Recording;
 
 const GOOSE: &str = include_str!("../declarations/goose.yaml");
 const QWEN: &str = include_str!("../declarations/qwen-code.yaml");
@@ -35,11 +34,6 @@ fn refused(declared: &Declared, change: impl FnOnce(&mut Order)) -> OrderError {
     declared.start(&allowed(change)).map(|_| ()).unwrap_err()
 }
 
-fn played(yaml: &str, recording: &str) -> Value {
-    let (_, mut dialogue) = read(yaml).start(&allowed(|_| ())).unwrap();
-    serde_json::to_value(Recording::open(recording).play(&mut *dialogue, &[]).steps).unwrap()
-}
-
 /// A declaration with these lines instead of those that begin with the same key.
 fn with(lines: &str) -> String {
     const PLAIN: &str = "name: x\nbinary: { names: [x] }\nstart: { args: ['--p={prompt}'] }\noutput: text\n";
@@ -52,170 +46,6 @@ fn with(lines: &str) -> String {
 /// What is wrong with such a declaration.
 fn wrong(lines: &str) -> String {
     Declared::parse(&with(lines), "x.yaml").map(|_| ()).unwrap_err().to_string()
-}
-
-#[test]
-fn goose_is_started_and_understood() {
-    let goose = read(GOOSE);
-    assert!(goose.about().capabilities.resume && goose.about().capabilities.chosen_session);
-    let (launch, _) = goose.start(&allowed(|order| order.model = Some("m-1".to_owned()))).unwrap();
-    let name = "--name=6f1c2a0e-0000-4000-8000-000000000001";
-    assert_eq!(launch.args, ["run", "--output-format=stream-json", "--model", "m-1", name, "--text=fix it"]);
-    assert_eq!(launch.env, [("GOOSE_MODE".to_owned(), "auto".to_owned())]);
-    assert!(!launch.input);
-    let resumed = arguments(&goose, |order| order.session = Session::Resume("s".to_owned()));
-    assert_eq!(resumed, ["run", "--output-format=stream-json", "--resume", "--name=s", "--text=fix it"]);
-
-    assert_eq!(
-        played(GOOSE, "declared-goose-tool.txt"),
-        json!([
-            {"event": {"kind": "reasoning", "text": "a shell call"}},
-            {"event": {"kind": "text", "text": "I will "}},
-            {"event": {"kind": "text", "text": "look."}},
-            {"event": {"kind": "text_end"}},
-            {"event": {"kind": "tool_use", "id": "call_1", "tool": "developer__shell", "input": {"command": "ls"}}},
-            {"event": {"kind": "notice", "text": "running ls"}},
-            {"event": {"kind": "notice", "text": "half"}},
-            {"event": {"kind": "tool_result", "id": "call_1", "tool": "developer__shell", "output": "a.txt\nb.txt",
-                       "is_error": false}},
-            {"event": {"kind": "tool_use", "id": "call_2", "tool": "developer__shell", "input": {"command": "rm /"}}},
-            {"event": {"kind": "tool_result", "id": "call_2", "tool": "developer__shell",
-                       "output": "refused by the user", "is_error": true}},
-            {"event": {"kind": "text", "text": "Two files."}},
-            {"event": {"kind": "text_end"}},
-            {"finish": {"done": {"answer": "Two files."}}},
-        ])
-    );
-    assert_eq!(
-        played(GOOSE, "declared-goose-error.txt"),
-        json!([
-            {"event": {"kind": "text", "text": "Let me"}},
-            {"event": {"kind": "text_end"}},
-            {"finish": {"failed": {"kind": "reported", "message": "Authentication failed: 401"}}},
-        ])
-    );
-}
-
-#[test]
-fn qwen_code_is_started_and_understood() {
-    let qwen = read(QWEN);
-    assert!(qwen.about().capabilities.resume && !qwen.about().capabilities.chosen_session);
-    let args = arguments(&qwen, |order| {
-        order.prompt = "--yolo".to_owned();
-        order.args = vec!["--debug".to_owned()];
-    });
-    assert_eq!(args, ["--output-format=stream-json", "--approval-mode=yolo", "--debug", "--prompt=--yolo"]);
-    let denied = arguments(&qwen, |order| order.permissions.default = Permission::Deny);
-    assert!(denied.contains(&"--approval-mode=plan".to_owned()), "{denied:?}");
-    let error = refused(&qwen, |order| order.permissions.default = Permission::Ask).to_string();
-    assert_eq!(error, "permissions.default: Qwen Code cannot be run with ask: write allow or deny");
-    let error = refused(&qwen, |order| order.permissions.deny = vec!["shell".to_owned()]).to_string();
-    assert!(error.contains("single tools cannot be allowed or denied"), "{error}");
-}
-
-#[test]
-fn what_qwen_code_said_is_understood() {
-    let input = json!({"command": "echo hello", "description": "say hello", "is_background": false});
-    assert_eq!(
-        played(QWEN, "declared-qwen-tool.txt"),
-        json!([
-            {"event": {"kind": "init", "session": "646a479d-d500-4ea0-9059-60a44dddfb2c", "model": "fake-model"}},
-            {"event": {"kind": "tool_use", "id": "call_1", "tool": "run_shell_command", "input": input}},
-            {"event": {"kind": "tool_result", "id": "call_1", "tool": "run_shell_command", "output": "hello",
-                       "is_error": false}},
-            {"event": {"kind": "text", "text": "The tool has answered."}},
-            {"event": {"kind": "text_end"}},
-            {"event": {"kind": "usage", "scope": "session", "input_tokens": 200, "cached_tokens": 0,
-                       "output_tokens": 14, "reasoning_tokens": 0}},
-            {"finish": {"done": {"answer": "The tool has answered."}}},
-        ])
-    );
-    let last = |recording| played(QWEN, recording).as_array().unwrap().last().unwrap()["finish"].clone();
-    assert_eq!(last("declared-qwen-resume.txt"), json!({"done": {"answer": "Hello there."}}));
-    for (recording, kind, message) in [
-        ("declared-qwen-refused.txt", "refused", "run_shell_command"),
-        ("declared-qwen-400.txt", "reported", "[API Error: 400 bad model]"),
-        ("declared-qwen-limit.txt", "limit", "Reached max session turns"),
-    ] {
-        assert_eq!(last(recording), json!({"failed": {"kind": kind, "message": message}}), "{recording}");
-    }
-    let unknown = &last("declared-qwen-unknown.txt")["failed"];
-    assert_eq!(unknown["kind"], "unknown_session");
-    let message = unknown["message"].as_str().unwrap();
-    assert!(message.starts_with("Qwen Code exited with code 1: No saved session found with ID"), "{message}");
-}
-
-#[test]
-fn what_an_inner_agent_says_is_not_for_the_caller() {
-    assert_eq!(
-        played(QWEN, "declared-qwen-inner.txt"),
-        json!([
-            {"event": {"kind": "init", "session": "s-1", "model": "qwen3-coder-plus"}},
-            {"event": {"kind": "reasoning", "text": "one file"}},
-            {"event": {"kind": "text", "text": "Reading it."}},
-            {"event": {"kind": "text_end"}},
-            {"event": {"kind": "tool_use", "id": "t1", "tool": "agent", "input": {"path": "a.txt"}}},
-            {"event": {"kind": "tool_result", "id": "t1", "tool": "agent", "output": "hello", "is_error": false}},
-            {"event": {"kind": "notice", "text": "a warning that is no JSON"}},
-            {"event": {"kind": "text", "text": "It says hello."}},
-            {"event": {"kind": "text_end"}},
-            {"event": {"kind": "usage", "scope": "session", "input_tokens": 1850, "cached_tokens": 800,
-                       "output_tokens": 28, "reasoning_tokens": 0}},
-            {"finish": {"done": {"answer": "It says hello."}}},
-        ])
-    );
-}
-
-#[test]
-fn an_end_without_words_is_looked_up() {
-    let yaml = with("exits: [{ code: 41, kind: notLoggedIn }, { stderr: too long, kind: limit }]");
-    let ended = |code: i32, stderr: &str, interrupted: bool| {
-        let (_, mut dialogue) = read(&yaml).start(&allowed(|_| ())).unwrap();
-        steps(&mut *dialogue, |dialogue, steps| {
-            if interrupted {
-                dialogue.interrupt(steps);
-            }
-            dialogue.ended(&Exit { stderr: stderr.to_owned(), ..exited(code) }, steps);
-        })
-    };
-    assert_eq!(failure(&ended(41, "", false)).0, FailureKind::NotLoggedIn);
-    assert_eq!(failure(&ended(1, "context is too long\nsee the log", false)).0, FailureKind::Limit);
-    assert_eq!(failure(&ended(1, "", false)).0, FailureKind::Reported);
-    assert_eq!(failure(&ended(41, "", true)).0, FailureKind::Interrupted);
-    assert_eq!(ended(0, "too long", false), [Step::Finish(Ending::Done { answer: None })]);
-}
-
-#[test]
-fn aider_speaks_text_and_its_exit_code_is_its_result() {
-    let aider = read(AIDER);
-    assert_eq!(aider.about().binary.version_args, ["--version"]);
-    let (launch, mut dialogue) = aider.start(&allowed(|_| ())).unwrap();
-    assert_eq!(launch.args, ["--yes-always", "--no-stream", "--no-pretty", "--message=fix it"]);
-    let told = steps(&mut *dialogue, |dialogue, steps| dialogue.line("\u{1b}[1mApplied edit\u{1b}[0m", steps));
-    assert_eq!(told, [text("Applied edit\n")]);
-    let ended = steps(&mut *dialogue, |dialogue, steps| dialogue.ended(&exited(0), steps));
-    assert_eq!(ended.last(), Some(&Step::Finish(Ending::Done { answer: Some("Applied edit".to_owned()) })));
-    let (_, mut dialogue) = aider.start(&allowed(|_| ())).unwrap();
-    let ended = steps(&mut *dialogue, |dialogue, steps| dialogue.ended(&exited(1), steps));
-    assert_eq!(failure(&ended), (FailureKind::Reported, "Aider exited with code 1"));
-
-    let error = refused(&aider, |order| order.permissions.default = Permission::Ask).to_string();
-    assert_eq!(error, "permissions.default: Aider cannot be run with ask: write allow");
-    let error = refused(&aider, |order| order.session = Session::Resume("s".to_owned())).to_string();
-    assert_eq!(error, "Aider cannot take up a conversation again: begin a new one");
-    let error = refused(&aider, |order| order.effort = Some("high".to_owned())).to_string();
-    assert_eq!(error, "Aider has no argument for effort: remove effort");
-    assert_eq!(refused(&aider, |order| order.prompt = String::new()), OrderError::NoPrompt);
-}
-
-#[test]
-fn the_examples_in_the_documentation_can_be_read() {
-    let page = include_str!("../../../../docs/cli-agents/programs.md");
-    let examples = page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    let titles = examples
-        .filter(|example| example.starts_with("# adapters/"))
-        .map(|example| read(example).about().title.clone());
-    assert_eq!(titles.collect::<Vec<_>>(), ["Aider", "goose"]);
 }
 
 #[test]
@@ -279,134 +109,6 @@ fn conditions_compare_values_lists_and_presence() {
     ] {
         assert_eq!(fits(when, line), fit, "{when} {line}");
     }
-}
-
-#[test]
-fn a_value_can_never_become_an_option() {
-    let declared = |args: &str| with(&format!("start: {{ args: {args} }}"));
-    for args in [
-        r#"["{prompt}"]"#,
-        r#"[run, "{prompt}"]"#,
-        r#"["--{prompt}"]"#,
-        r#"["{prompt} please"]"#,
-        r#"[[--, "{model}"], "{prompt}"]"#,
-    ] {
-        let error = wrong(&format!("start: {{ args: {args} }}"));
-        assert!(error.contains("x.yaml: start.args[") && error.contains("taken for an option"), "{args} {error}");
-    }
-    let dashed = |yaml: &str| arguments(&read(yaml), |order| order.prompt = "-rf".to_owned());
-    assert_eq!(dashed(&declared(r#"[run, --, "{prompt}"]"#)), ["run", "--", "-rf"]);
-    assert_eq!(dashed(&declared(r#"[run, [--, "{prompt}"]]"#)), ["run", "--", "-rf"]);
-    assert_eq!(dashed(&declared(r#"["-m={prompt}"]"#)), ["-m=-rf"]);
-    let after_flag = read(&declared(r#"[--message, "{prompt}"]"#));
-    assert_eq!(arguments(&after_flag, |_| ()), ["--message", "fix it"]);
-    let error = refused(&after_flag, |order| order.prompt = "--yes".to_owned()).to_string();
-    assert!(error.starts_with("the message begins with a dash"), "{error}");
-
-    let both = with(
-        "start: { args: ['--p={prompt}', '{session}'] }\nresume: { args: [--resume, '{session}', '--p={prompt}'] }",
-    );
-    let error = refused(&read(&both), |order| order.session = Session::Resume("--all".to_owned())).to_string();
-    assert!(error.starts_with("the session begins with a dash"), "{error}");
-    let error = refused(&read(&both), |order| order.session = Session::Resume("a\0".to_owned())).to_string();
-    assert!(error.starts_with("the session holds a zero character"), "{error}");
-    assert_eq!(refused(&read(&both), |order| order.prompt = "a\0".to_owned()), OrderError::ZeroByte);
-    let most = Order::LONGEST_ARGUMENT - "--p=".len();
-    let long = refused(&read(&both), |order| order.prompt = "x".repeat(most + 1));
-    assert_eq!(long, OrderError::PromptTooLong { bytes: most + 1, most });
-    assert_eq!(arguments(&read(&both), |order| order.prompt = "x".repeat(most)).len(), 2);
-}
-
-#[test]
-fn a_prompt_is_never_part_of_a_text_that_is_run() {
-    for (name, args) in [
-        ("sh", r#"[-c, "lint {prompt}"]"#),
-        ("/bin/bash", r#"[-lc, "{prompt}"]"#),
-        ("node", r#"["--eval", "run('{prompt}')"]"#),
-        ("perl", r#"[-ne, "{prompt}"]"#),
-        ("env", r#"["--split-string=python3 -c {prompt}"]"#),
-        ("env", r#"["--split=python3 -c {prompt}"]"#),
-        ("env", r#"["-S FOO=1 python3 -c {prompt}"]"#),
-        ("sudo", r#"[env, "-iSA=1 agent --message {prompt}"]"#),
-        ("node", r#"["--eval={prompt}"]"#),
-        ("bash", r#"[-c, "--", "{prompt}"]"#),
-        ("env", r#"[python3, -c, "{prompt}"]"#),
-        ("sudo", r#"[nice, -n, "5", bash, -c, "{prompt}"]"#),
-        ("ssh", r#"[host, --, "{prompt}"]"#),
-        ("bash", r#"[-euxc, "lint {prompt}"]"#),
-        ("python3", r#"["-cx={prompt}"]"#),
-        ("node", r#"["--print=run({prompt})"]"#),
-        ("aider, bash", r#"[-cx, --, "{prompt}"]"#),
-        ("python3", r#"[-u, ["{model}"], --, "{prompt}"]"#),
-    ] {
-        let error = wrong(&format!("binary: {{ names: [{name}] }}\nstart: {{ args: {args} }}"));
-        assert!(error.contains("would let the program run what a caller writes"), "{error}");
-    }
-    for glued in ["-m", "-c"] {
-        let error = wrong(&format!("start: {{ args: ['{glued}{{prompt}}'] }}"));
-        assert!(error.contains("is glued to its flag"), "{error}");
-    }
-    let input = with("binary: { names: [bash] }\nstart: { args: [run.sh], input: prompt }");
-    assert_eq!(arguments(&read(&input), |order| order.prompt = "$(id)".to_owned()), ["run.sh"]);
-    let safe = with("binary: { names: [sh] }\nstart: { args: [-c, 'lint \"$1\"', --, '{prompt}'] }");
-    assert_eq!(
-        arguments(&read(&safe), |order| order.prompt = "$(id)".to_owned()),
-        ["-c", "lint \"$1\"", "--", "$(id)"]
-    );
-    let script = with("binary: { names: [python3] }\nstart: { args: [agent.py, '--p={prompt}'] }");
-    assert_eq!(arguments(&read(&script), |_| ()), ["agent.py", "--p=fix it"]);
-    let in_folder = with("binary: { names: [python3] }\nstart: { args: ['{cwd}/agent.py', --, '{prompt}'] }");
-    assert_eq!(arguments(&read(&in_folder), |_| ()), ["/home/agent/project/agent.py", "--", "fix it"]);
-
-    let plain = read(&with("start: { args: [--x, '{prompt}'] }"));
-    let allow = Permissions { default: Permission::Allow, ..Permissions::default() };
-    plain.check_args(None, &allow, &["-v".to_owned()]).unwrap();
-    let error = plain.check_args(Some("/bin/bash".as_ref()), &allow, &["-cx".to_owned()]).unwrap_err();
-    assert_eq!((&*error.field, &*error.wrong), ("args", "would let the program run what a caller writes"));
-    let added =
-        with("permissions: { allow: { args: [ssh] } }\nbinary: { names: [nice] }\nstart: { args: [--, '{prompt}'] }");
-    let error = refused(&read(&added), |order| order.permissions = allow.clone()).to_string();
-    assert!(error.starts_with("args: would let the program run"), "{error}");
-}
-
-#[test]
-fn absent_values_take_their_flags_with_them_and_added_arguments_find_their_place() {
-    let yaml = with(
-        "start: { args: [-j, [--model, '{model}'], '--effort={effort}', '-C{cwd}', '{\"a\":1}', --msg, '{prompt}'] }",
-    );
-    let declared = read(&yaml);
-    assert_eq!(arguments(&declared, |_| ()), ["-j", "-C/home/agent/project", "{\"a\":1}", "--msg", "fix it"]);
-    let all = arguments(&declared, |order| {
-        order.model = Some("m".to_owned());
-        order.effort = Some("high".to_owned());
-        order.args = vec!["--more".to_owned()];
-    });
-    let expected =
-        ["-j", "--model", "m", "--effort=high", "-C/home/agent/project", "{\"a\":1}", "--more", "--msg", "fix it"];
-    assert_eq!(all, expected);
-    let added = |lines: &str| arguments(&read(&with(lines)), |order| order.args = vec!["+".to_owned()]);
-    assert_eq!(added("start: { args: [a, --, b, '{prompt}'] }"), ["a", "+", "--", "b", "fix it"]);
-    assert_eq!(added("start: { args: [a, b], input: prompt }"), ["a", "b", "+"]);
-    assert_eq!(added("start: { args: [a, '--p={prompt}', b] }"), ["a", "+", "--p=fix it", "b"]);
-}
-
-#[test]
-fn what_a_conversation_was_told_when_it_began_need_not_be_told_again() {
-    let start = "start: { args: [[--model, '{model}'], '--name={session}', '--p={prompt}'] }";
-    let declared = read(&with(&format!("{start}\nresume: {{ args: ['--resume={{session}}', '--p={{prompt}}'] }}")));
-    let model = |order: &mut Order| order.model = Some("m".to_owned());
-    let resumed = arguments(&declared, |order| {
-        model(order);
-        order.session = Session::Resume("s".to_owned());
-    });
-    assert_eq!(resumed, ["--resume=s", "--p=fix it"]);
-    let retold = TurnOptions { model: false, effort: false };
-    assert_eq!((declared.told(), declared.retold()), (TurnOptions { model: true, effort: false }, retold));
-    let error = refused(&declared, |order| {
-        order.effort = Some("high".to_owned());
-        order.session = Session::Resume("s".to_owned());
-    });
-    assert_eq!(error.to_string(), "x has no argument for effort: remove effort", "it was never told");
 }
 
 #[test]
@@ -498,25 +200,6 @@ fn paths_step_through_members_and_lists_and_take_the_first_that_leads_somewhere(
         assert!(
             wrong(&format!("output: jsonl\nrules: [{{ notice: '{path}', done: {{}} }}]")).contains("is not a place")
         );
-    }
-}
-
-#[test]
-fn words_in_braces_are_filled_in_and_other_braces_stay() {
-    for (argument, expected) in [
-        ("--text={prompt}!", "--text=fix it!"),
-        ("x{session}{cwd}", "x6f1c2a0e-0000-4000-8000-000000000001/home/agent/project"),
-        (r#"{"a":{"b":1}}"#, r#"{"a":{"b":1}}"#),
-        ("{}{}", "{}{}"),
-        ("{", "{"),
-        ("}", "}"),
-        ("{a b}", "{a b}"),
-        ("ä{ö}", "ä{ö}"),
-        ("x{{cwd}}", "x{/home/agent/project}"),
-    ] {
-        let prompt = if argument.contains("{prompt}") { "" } else { "\n  input: prompt" };
-        let yaml = with(&format!("start:\n  args: ['{argument}']{prompt}")).replace("start: \n", "start:\n");
-        assert_eq!(arguments(&read(&yaml), |_| ()), [expected], "{argument}");
     }
 }
 
