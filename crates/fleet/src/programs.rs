@@ -33,7 +33,7 @@ pub struct Programs {
     shared: Arc<SharedResources>,
     agents: Vec<Arc<CliAgent>>,
     names: Vec<String>,
-    copies: PathBuf,
+    worktrees: PathBuf,
 }
 
 impl Programs {
@@ -45,23 +45,23 @@ impl Programs {
         if orphans.ended > 0 {
             tracing::warn!(ended = orphans.ended, "programs that an earlier server had started were still running");
         }
-        let (shared, copies) = (SharedResources::new(children, clock), data_dir.join("worktrees"));
-        Ok(Self { shared, agents: Vec::new(), names: Vec::new(), copies })
+        let (shared, worktrees) = (SharedResources::new(children, clock), data_dir.join("worktrees"));
+        Ok(Self { shared, agents: Vec::new(), names: Vec::new(), worktrees })
     }
 
     pub fn add(&mut self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
         let problem =
             |error: AgentSettingsError| StartError::Agent { name: name.to_owned(), problem: error.to_string() };
         let settings = settings(name, agent).map_err(problem)?;
-        let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.copies.join(name)));
+        let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.worktrees.join(name)));
         self.agents.push(agent.clone());
         self.names.push(name.to_owned());
         Ok(agent)
     }
 
-    /// Folders for copies of agents that are not served any more.
+    /// Folders for worktrees of agents that are not served any more.
     fn folders_of_removed_agents(&self) -> Vec<PathBuf> {
-        let folders = std::fs::read_dir(&self.copies).into_iter().flatten().flatten();
+        let folders = std::fs::read_dir(&self.worktrees).into_iter().flatten().flatten();
         let is_served = |name: &OsStr| self.names.iter().any(|served| name == served.as_str());
         folders.filter(|folder| !is_served(&folder.file_name())).map(|folder| folder.path()).collect()
     }

@@ -117,9 +117,9 @@ impl Declared {
     /// Refuses an option that the program has no argument for. A session keeps the options it was started with, so
     /// `resume` need not repeat them.
     fn check(&self, turn: &Turn, order: &Order) -> Result<(), OrderError> {
-        let wishes = [(order.model.is_some(), Placeholder::Model), (order.effort.is_some(), Placeholder::Effort)];
-        for (wished, placeholder) in wishes {
-            if wished && turn.arguments.uses(placeholder) == 0 && self.start.arguments.uses(placeholder) == 0 {
+        let options = [(order.model.is_some(), Placeholder::Model), (order.effort.is_some(), Placeholder::Effort)];
+        for (is_set, placeholder) in options {
+            if is_set && turn.arguments.uses(placeholder) == 0 && self.start.arguments.uses(placeholder) == 0 {
                 let (title, word) = (&self.about.title, placeholder.word());
                 return Err(OrderError::Unsupported(format!("{title} has no argument for {word}: remove {word}")));
             }

@@ -146,7 +146,7 @@ fn a_skill_has_permissions_of_its_own_that_its_conversation_keeps() {
     let harness = Harness::open(&fixture, settings);
     harness.run(async {
         let reviewed = harness.send(within("c", "look at it").with("skill", "review")).await;
-        assert_eq!(reviewed.status.state, TaskState::Completed, "nobody is asked: {}", status_text(&reviewed));
+        assert_eq!(reviewed.status.state, TaskState::Completed, "no approval is requested: {}", status_text(&reviewed));
         assert_eq!(data(&reviewed, "agent-metadata")["skill"], "review");
         assert_eq!(decisions(&fixture), ["allow", "deny"]);
         let again = harness.send(within("c", "and again")).await;
@@ -193,7 +193,7 @@ fn rules_decide_without_asking() {
 }
 
 #[test]
-fn a_question_that_nobody_answers_expires() {
+fn a_question_without_an_answer_expires() {
     let fixture = Fixture::new();
     let settings =
         Settings { approval_expiry: Duration::from_secs(90), ..fixture.settings("hear; ask r1 Bash; hear; finish ok") };

@@ -7,7 +7,7 @@ use switchboard_cli_agents::WorktreePolicy;
 
 use crate::fixture::Fixture;
 use crate::harness::*;
-use crate::worktrees::{branch, copying, put_away};
+use crate::worktrees::{await_removal, branch, in_worktrees};
 
 fn diff(task: &Task) -> &Artifact {
     task.artifacts.iter().find(|artifact| artifact.artifact_id.as_str() == "diff").unwrap()
@@ -36,11 +36,12 @@ fn changed(files: &[(&str, &[u8])], program: &str) -> (Fixture, Task) {
         std::fs::write(fixture.work().join(name), content).unwrap();
     }
     fixture.repository();
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, &format!("{program}; finish ok")));
+    let harness =
+        Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, &format!("{program}; finish ok")));
     let task = harness.run(async {
         let task = harness.send("go").await;
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
         task
     });
     drop(harness);

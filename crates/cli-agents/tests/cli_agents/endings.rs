@@ -212,7 +212,7 @@ fn a_prompt_reaches_the_program_as_it_is_whatever_it_looks_like() {
 }
 
 #[test]
-fn lines_that_nobody_understands_do_no_harm() {
+fn lines_that_no_adapter_understands_do_no_harm() {
     let program = r#"hear; echo '{"half":'; echo '{"kind":"unheard-of"}'; printf '\377\376\n'; echo '[1]'; echo null; echo
         printf '\033[2J{"kind":"text","text":"hidden"}\n'; printf '%s\n' '{"kind":7}'; finish 'Still here.'"#;
     assert_eq!(ended(program), (TaskState::Completed, "Still here.".to_owned(), String::new()));

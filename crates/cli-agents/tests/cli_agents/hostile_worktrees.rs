@@ -1,12 +1,12 @@
 //! Copies and repositories whose settings name commands for git to run. The program itself may run what it likes; what the
-//! server does afterwards with its copy must not run any of it.
+//! server does afterwards with its worktree must not run any of it.
 
 use switchboard_a2a::{Task, TaskState};
 use switchboard_cli_agents::WorktreePolicy;
 
 use crate::fixture::Fixture;
 use crate::harness::*;
-use crate::worktrees::{branch, branches, copying, put_away};
+use crate::worktrees::{await_removal, branch, branches, in_worktrees};
 
 /// Settings with all commands that git may run while files are added, committed, compared and checked out. Each says on
 /// which way it was run.
@@ -62,18 +62,18 @@ fn tasks(fixture: &Fixture, policy: WorktreePolicy, hostile: &str) -> Task {
         fi
         finish ok"#
     );
-    let harness = Harness::open(fixture, copying(fixture, policy, &program));
+    let harness = Harness::open(fixture, in_worktrees(fixture, policy, &program));
     harness.run(async {
         let first = harness.send(within("c", "one")).await;
         assert_eq!(first.status.state, TaskState::Completed, "{}", status_text(&first));
         fixture.allow("second");
-        // What the first has left in the repository is there for copies of others, too.
+        // What the first has left in the repository is there for worktrees of others, too.
         for context in ["c", "d"] {
             let task = harness.send(within(context, "two")).await;
             assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
         }
-        put_away(&harness, fixture).await;
-        assert_eq!(fixture.noted("ran"), None, "git ran what a copy named");
+        await_removal(&harness, fixture).await;
+        assert_eq!(fixture.noted("ran"), None, "git ran what a worktree named");
         first
     })
 }
@@ -96,7 +96,7 @@ fn settings_of_the_repository_run_nothing() {
 }
 
 #[test]
-fn settings_of_the_copy_alone_run_nothing() {
+fn settings_of_the_worktree_alone_run_nothing() {
     let fixture = Fixture::new();
     fixture.repository();
     let hostile = r#"attributes .gitattributes; git config extensions.worktreeConfig true
@@ -105,7 +105,7 @@ fn settings_of_the_copy_alone_run_nothing() {
 }
 
 #[test]
-fn a_copy_that_points_to_another_repository_is_still_the_copy() {
+fn a_worktree_that_points_to_another_repository_is_still_the_worktree() {
     let fixture = Fixture::new();
     fixture.repository();
     let hostile = r#"attributes .gitattributes; git init --quiet "$NOTES/other"; settings "$NOTES/other/.git/config"
@@ -116,7 +116,7 @@ fn a_copy_that_points_to_another_repository_is_still_the_copy() {
 }
 
 #[test]
-fn a_copy_with_a_repository_of_its_own_is_still_the_copy() {
+fn a_worktree_with_a_repository_of_its_own_is_still_the_worktree() {
     let fixture = Fixture::new();
     fixture.repository();
     let hostile = r#"attributes .gitattributes; rm .git; git init --quiet; settings .git/config"#;
@@ -124,7 +124,7 @@ fn a_copy_with_a_repository_of_its_own_is_still_the_copy() {
 }
 
 #[test]
-fn repositories_within_a_copy_run_nothing() {
+fn repositories_within_a_worktree_run_nothing() {
     let fixture = Fixture::new();
     fixture.repository();
     // Known to git already, so that it would look for changes there.
@@ -153,7 +153,7 @@ fn what_git_itself_left_broken_or_locked_is_no_obstacle() {
             closed) mkdir closed; echo x > closed/x; chmod 000 closed/x; chmod 500 closed;;
         esac
         finish ok"#;
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, program));
     harness.run(async {
         let mut ids = Vec::new();
         for broken in ["locked", "nonsense", "pipe", "orphan", "gone", "closed"] {
@@ -165,7 +165,7 @@ fn what_git_itself_left_broken_or_locked_is_no_obstacle() {
             assert!(text(&task, "diff").is_some_and(|patch| patch.contains("+a\n")), "{broken}: {task:?}");
             assert_eq!(fixture.git(&["show", &format!("{}:a.txt", branch(&task))]), "a", "{broken}");
         }
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
     });
 }
 
@@ -194,7 +194,7 @@ fn settings_without_a_value_are_no_obstacle() {
     let settings = std::fs::read_to_string(&config).unwrap() + "[core]\n\tsymlinks\n\teol = lf\n\tautocrlf = input\n";
     std::fs::write(&config, settings).unwrap();
     let program = "printf 'two\\r\\n' >> readme; finish ok";
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, program));
     let task = harness.run(harness.send("go"));
     assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
     assert_eq!(fixture.git(&["show", &format!("{}:readme", branch(&task))]), "one\ntwo", "the rest of them count");

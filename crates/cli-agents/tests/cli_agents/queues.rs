@@ -300,7 +300,7 @@ const STUBBORN: &str = r#"hear; if [ -e "$NOTES/pid" ]; then kill -0 "$(cat "$NO
     trap '' TERM; note pid $$; text on; while [ ! -e "$NOTES/leave" ]; do sleep 0.02; done"#;
 
 #[test]
-fn nobody_is_let_in_while_anything_of_a_canceled_child_is_left() {
+fn no_task_is_let_in_while_anything_of_a_canceled_child_is_left() {
     for same_conversation in [true, false] {
         let fixture = Fixture::new();
         let settings = Settings { repo_lock: !same_conversation, ..fixture.settings(STUBBORN) };
@@ -372,7 +372,7 @@ fn tasks_of_a_conversation_work_in_the_order_in_which_they_came() {
 fn what_a_canceled_child_writes_at_its_end_is_in_its_branch() {
     let fixture = Fixture::new();
     fixture.repository();
-    // What it says to nobody would end it: the shell tells of commands that a signal has ended.
+    // What it writes to a closed pipe would end it: the shell tells of commands that a signal has ended.
     let program = "exec 2>/dev/null; trap 'sleep 0.1; echo late > late.txt; exit' TERM; hear; text on
         while :; do sleep 0.02; done";
     let settings = Settings { worktree: WorktreePolicy::Keep, ..fixture.settings(program) };
@@ -381,8 +381,8 @@ fn what_a_canceled_child_writes_at_its_end_is_in_its_branch() {
         let id = harness.start("go").await;
         harness.until(&id, is_running).await;
         harness.cancel_at_once(&id).await;
-        let is_put_away = || std::fs::read_dir(fixture.data().join("worktrees")).map_or(0, Iterator::count) == 0;
-        harness.wait_for(|| (harness.children.running() == 0 && is_put_away()).then_some(())).await;
+        let is_removed = || std::fs::read_dir(fixture.data().join("worktrees")).map_or(0, Iterator::count) == 0;
+        harness.wait_for(|| (harness.children.running() == 0 && is_removed()).then_some(())).await;
         let committed = fixture.git(&["ls-tree", "-r", "--name-only", &format!("switchboard/{id}")]);
         assert_eq!(committed, "late.txt\nreadme");
     });

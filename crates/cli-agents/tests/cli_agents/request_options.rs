@@ -269,7 +269,7 @@ fn a_child_runs_as_the_account_it_is_given() {
         assert!(account.ends_with(&format!(" {} nobody", home.display())), "{account}");
         assert!(!account.starts_with("0 "), "{account}");
     } else {
-        assert_eq!(task.status.state, TaskState::Failed, "only root can become somebody else");
+        assert_eq!(task.status.state, TaskState::Failed, "only root can become another account");
         assert!(status_text(&task).contains("root"), "{}", status_text(&task));
     }
 }

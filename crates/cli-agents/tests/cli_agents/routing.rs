@@ -76,7 +76,7 @@ fn a_conversation_stays_with_whom_it_began_unless_the_caller_says_otherwise() {
 }
 
 #[test]
-fn a_request_chooses_among_the_models_of_whoever_works() {
+fn a_request_chooses_among_the_models_of_the_program_that_works() {
     let fixture = Fixture::new();
     let mut settings = settings(&fixture);
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
@@ -176,7 +176,7 @@ fn a_conversation_that_moves_to_another_program_is_remembered_there() {
 }
 
 #[test]
-fn a_conversation_stays_in_its_repository_whoever_works() {
+fn a_conversation_stays_in_its_repository_whichever_program_works() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.work().join("other")).unwrap();
     let mut settings = Settings { repos: vec![fixture.work().to_owned()], ..settings(&fixture) };

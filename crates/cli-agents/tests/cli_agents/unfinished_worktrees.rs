@@ -13,7 +13,7 @@ use switchboard_engine::Switches;
 
 use crate::fixture::Fixture;
 use crate::harness::*;
-use crate::worktrees::{at_work, branch, branches, copies, copying, put_away};
+use crate::worktrees::{at_work, await_removal, branch, branches, in_worktrees, worktree_count};
 
 /// Says what earlier turns have logged, and logs one more.
 const LOGS: &str = r#"tell '{"kind":"init","session":"s"}'; echo "$said" >> log; text on; await "$said"
@@ -30,7 +30,7 @@ fn a_later_turn_of_a_task_goes_on_with_what_was_changed() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
         let fixture = Fixture::new();
         fixture.repository();
-        let harness = Harness::open(&fixture, copying(&fixture, policy, LOGS));
+        let harness = Harness::open(&fixture, in_worktrees(&fixture, policy, LOGS));
         let id = at_work(&harness, "one");
         harness.run(async {
             add(&harness, &id, "two").await;
@@ -39,7 +39,7 @@ fn a_later_turn_of_a_task_goes_on_with_what_was_changed() {
             let task = harness.ended(&id).await;
             assert_eq!(ending(&task), (TaskState::Completed, "one two ".to_owned()));
             assert!(text(&task, "diff").unwrap().contains("+one\n+two\n"), "the diff is of the whole task");
-            put_away(&harness, &fixture).await;
+            await_removal(&harness, &fixture).await;
             let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
             assert_eq!(branches(&fixture), expected);
         });
@@ -47,18 +47,18 @@ fn a_later_turn_of_a_task_goes_on_with_what_was_changed() {
 }
 
 #[test]
-fn a_later_turn_that_needs_no_copy_leaves_nothing_of_the_earlier_one() {
+fn a_later_turn_that_needs_no_worktree_leaves_nothing_of_the_earlier_one() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
         let fixture = Fixture::new();
         fixture.repository();
-        let harness = Harness::open(&fixture, copying(&fixture, policy, LOGS));
+        let harness = Harness::open(&fixture, in_worktrees(&fixture, policy, LOGS));
         let id = at_work(&harness, "one");
         harness.run(async {
             add(&harness, &id, " ").await;
             fixture.allow("one");
             let task = harness.ended(&id).await;
             assert_eq!(task.status.state, TaskState::Rejected, "{}", status_text(&task));
-            put_away(&harness, &fixture).await;
+            await_removal(&harness, &fixture).await;
             let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
             assert_eq!(branches(&fixture), expected);
         });
@@ -71,24 +71,24 @@ fn a_task_that_changes_nothing_does_not_part_the_next_one_from_the_work_before()
     fixture.repository();
     let program = r#"tell '{"kind":"init","session":"s"}'; [ "$said" = look ] || echo "$said" >> log
         finish "$(cat log | tr '\n' ' ')""#;
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, program));
     harness.run(async {
         for (said, expected) in [("one", "one "), ("look", "one "), ("two", "one two ")] {
             let task = harness.send(within("c", said)).await;
             assert_eq!(ending(&task), (TaskState::Completed, expected.to_owned()));
         }
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
         assert_eq!(branches(&fixture).len(), 2);
     });
 }
 
 #[test]
-fn a_copy_stays_while_its_task_waits_to_be_taken_up_again() {
+fn a_worktree_stays_while_its_task_waits_to_be_taken_up_again() {
     let fixture = Fixture::new();
     fixture.repository();
     let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; text on
         [ "$1" = new ] && await never; await end; finish "$(cat log | tr '\n' ' ')""#;
-    let settings = || Settings { idle: None, timeout: None, ..copying(&fixture, WorktreePolicy::Keep, program) };
+    let settings = || Settings { idle: None, timeout: None, ..in_worktrees(&fixture, WorktreePolicy::Keep, program) };
     let harness = Harness::open(&fixture, settings());
     let ids = [at_work(&harness, "one"), at_work(&harness, "two")];
     harness.kill();
@@ -99,17 +99,17 @@ fn a_copy_stays_while_its_task_waits_to_be_taken_up_again() {
         let noted = || fixture.noted("folders").unwrap().lines().count();
         harness.wait_for(|| (noted() == 3).then_some(())).await;
         assert_eq!(harness.agent.sweep_worktrees(&harness.engine).await, 1, "one waits");
-        assert_eq!(copies(&fixture), 2);
+        assert_eq!(worktree_count(&fixture), 2);
         fixture.allow("end");
         for id in &ids {
             let task = harness.ended(id).await;
             assert_eq!(ending(&task), (TaskState::Completed, "new resume ".to_owned()));
         }
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
     });
 }
 
-/// As if the server had been killed while it made or removed its only copy.
+/// As if the server had been killed while it made or removed its only worktree.
 fn is_half(fixture: &Fixture) {
     let files = std::fs::read_dir(fixture.data().join("worktrees")).unwrap().map(|file| file.unwrap().path());
     let (records, folders): (Vec<_>, Vec<_>) = files.partition(|file| file.is_file());
@@ -119,13 +119,13 @@ fn is_half(fixture: &Fixture) {
 }
 
 #[test]
-fn half_a_copy_is_made_anew_or_removed_and_never_taken_for_work() {
+fn half_a_worktree_is_made_anew_or_removed_and_never_taken_for_work() {
     for resumes in [true, false] {
         let fixture = Fixture::new();
         fixture.repository();
         let session = if resumes { r#"tell '{"kind":"init","session":"s"}'"# } else { "" };
         let program = format!("{session}\ntext on; [ \"$1\" = new ] && await never; finish \"$(cat readme)\"");
-        let settings = || Settings { idle: None, ..copying(&fixture, WorktreePolicy::Keep, &program) };
+        let settings = || Settings { idle: None, ..in_worktrees(&fixture, WorktreePolicy::Keep, &program) };
         let harness = Harness::open(&fixture, settings());
         let id = at_work(&harness, "go");
         harness.kill();
@@ -138,7 +138,7 @@ fn half_a_copy_is_made_anew_or_removed_and_never_taken_for_work() {
                 false => assert_eq!(reason(&task), "interrupted"),
             }
             harness.agent.sweep_worktrees(&harness.engine).await;
-            put_away(&harness, &fixture).await;
+            await_removal(&harness, &fixture).await;
             assert!(branches(&fixture).is_empty());
         });
     }
@@ -150,7 +150,7 @@ fn work_that_cannot_be_committed_stays_until_it_can() {
     fixture.repository();
     // Git keeps branches as files: now there can be none below this one.
     fixture.git(&["branch", "switchboard"]);
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, "echo half > half; finish ok"));
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, "echo half > half; finish ok"));
     harness.run(async {
         let task = harness.send("go").await;
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
@@ -158,10 +158,10 @@ fn work_that_cannot_be_committed_stays_until_it_can() {
         let note = "WORKING: What was changed could not be committed yet and stays in the worktree: git update-ref: ";
         assert!(told.iter().any(|line| line.starts_with(note)), "{told:?}");
         assert_eq!(harness.agent.sweep_worktrees(&harness.engine).await, 0);
-        assert_eq!(copies(&fixture), 1);
+        assert_eq!(worktree_count(&fixture), 1);
         fixture.git(&["branch", "-D", "switchboard"]);
         harness.agent.sweep_worktrees(&harness.engine).await;
-        assert_eq!(copies(&fixture), 0);
+        assert_eq!(worktree_count(&fixture), 0);
         assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
     });
 }
@@ -181,16 +181,16 @@ fn account(fixture: &Fixture) -> User {
 }
 
 #[test]
-fn copies_of_another_account_are_in_its_home_and_belong_to_it() {
+fn worktrees_of_another_account_are_in_its_home_and_belong_to_it() {
     let fixture = Fixture::new();
     fixture.repository();
     let user = account(&fixture);
-    // The server itself would be told off for looking at somebody else's repository.
+    // The server itself would be told off for looking at another account's repository.
     let git = |args: &[&str]| fixture.git(&[&["-c", "safe.directory=*"], args].concat());
     let program = r#"mkdir closed; echo x > closed/x; chmod 500 closed; echo half > half; text on; [ "$said" = end ] || await never
         finish "$(id -u) $(stat -c %u half)""#;
     let settings =
-        || Settings { idle: None, user: Some(user.clone()), ..copying(&fixture, WorktreePolicy::Keep, program) };
+        || Settings { idle: None, user: Some(user.clone()), ..in_worktrees(&fixture, WorktreePolicy::Keep, program) };
     let there = |folder: &Path| std::fs::read_dir(folder).map_or(0, Iterator::count);
     let homes = || {
         let all = std::fs::read_dir(user.home.join(".switchboard/worktrees")).unwrap();
@@ -199,7 +199,7 @@ fn copies_of_another_account_are_in_its_home_and_belong_to_it() {
     let harness = Harness::open(&fixture, settings());
     let lost = at_work(&harness, "stay");
     harness.kill();
-    assert_eq!((homes(), there(&fixture.data().join("worktrees"))), (1, 1), "the copy there, and its record here");
+    assert_eq!((homes(), there(&fixture.data().join("worktrees"))), (1, 1), "the worktree there, and its record here");
     let harness = Harness::open(&fixture, settings());
     harness.run(async {
         let lost = harness.ended(&lost).await;
@@ -210,7 +210,7 @@ fn copies_of_another_account_are_in_its_home_and_belong_to_it() {
         for task in [lost, task] {
             assert_eq!(git(&["ls-tree", "--name-only", &branch(&task)]), "closed\nhalf\nreadme");
             let own = fixture.work().join(".git/refs/heads").join(branch(&task)).metadata().unwrap();
-            assert_eq!(own.uid(), user.uid, "git ran as somebody else");
+            assert_eq!(own.uid(), user.uid, "git ran as another account");
         }
         assert_eq!(git(&["worktree", "list"]).lines().count(), 1);
     });
@@ -222,7 +222,7 @@ fn the_work_of_a_task_is_kept_whenever_the_time_for_its_cancel_is_over() {
         let fixture = Fixture::new();
         fixture.repository();
         let harness =
-            Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, "echo half > half; text on; hear"));
+            Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, "echo half > half; text on; hear"));
         let id = at_work(&harness, "go");
         harness.run(async {
             let late = async {
@@ -231,7 +231,7 @@ fn the_work_of_a_task_is_kept_whenever_the_time_for_its_cancel_is_over() {
             };
             let (task, ()) = tokio::join!(harness.cancel(&id), late);
             let task = task.unwrap();
-            put_away(&harness, &fixture).await;
+            await_removal(&harness, &fixture).await;
             assert_eq!(branches(&fixture), [branch(&task)], "after {milliseconds} ms");
             assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
         });
@@ -262,7 +262,7 @@ impl Dialogue for Panics {
 }
 
 #[test]
-fn a_turn_that_panics_leaves_no_copy() {
+fn a_turn_that_panics_leaves_no_worktree() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
         let fixture = Fixture::new();
         fixture.repository();
@@ -272,7 +272,7 @@ fn a_turn_that_panics_leaves_no_copy() {
         harness.run(async {
             let task = harness.send("go").await;
             assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "panic"));
-            put_away(&harness, &fixture).await;
+            await_removal(&harness, &fixture).await;
             let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
             assert_eq!(branches(&fixture), expected);
             harness.wait_for(|| (harness.children.running() == 0).then_some(())).await;

@@ -1,4 +1,4 @@
-//! Tasks that work in copies of a repository: what they change, and that nothing is left.
+//! Tasks that work in worktrees of a repository: what they change, and that nothing is left.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use crate::fixture::Fixture;
 use crate::harness::*;
 use crate::resuming::Resuming;
 
-/// An agent that works in copies. Its program has what it was told in `$said`.
-pub(crate) fn copying(fixture: &Fixture, policy: WorktreePolicy, program: &str) -> Settings {
+/// An agent that works in worktrees. Its program has what it was told in `$said`.
+pub(crate) fn in_worktrees(fixture: &Fixture, policy: WorktreePolicy, program: &str) -> Settings {
     let begin = r#"hear; said=${line#*'"text":"'}; said=${said%%'"'*}; echo "$PWD" >> "$NOTES/folders""#;
     let worker = Worker::new(Resuming::new(fixture.asking(&format!("{begin}\n{program}"))));
     Settings { worktree: policy, ..Settings::new("coder", worker, fixture.work()) }
@@ -21,8 +21,8 @@ pub(crate) fn branches(fixture: &Fixture) -> Vec<String> {
     all.lines().filter(|name| *name != "main").map(str::to_owned).collect()
 }
 
-/// How many copies there are, of whatever a copy consists: its folder, its record, what git knows of it.
-pub(crate) fn copies(fixture: &Fixture) -> usize {
+/// How many worktrees there are, of whatever one consists: its folder, its record, what git knows of it.
+pub(crate) fn worktree_count(fixture: &Fixture) -> usize {
     let files = std::fs::read_dir(fixture.data().join("worktrees")).into_iter().flatten().flatten();
     let names: HashSet<_> = files.filter_map(|file| Some(file.path().file_stem()?.to_owned())).collect();
     // Not by `git worktree list`, which fails if one is removed while it looks.
@@ -30,9 +30,9 @@ pub(crate) fn copies(fixture: &Fixture) -> usize {
     names.len().max(known)
 }
 
-/// Waits until no copy is left.
-pub(crate) async fn put_away(harness: &Harness, fixture: &Fixture) {
-    harness.wait_for(|| (copies(fixture) == 0).then_some(())).await;
+/// Waits until no worktree is left.
+pub(crate) async fn await_removal(harness: &Harness, fixture: &Fixture) {
+    harness.wait_for(|| (worktree_count(fixture) == 0).then_some(())).await;
 }
 
 pub(crate) fn branch(task: &Task) -> String {
@@ -59,7 +59,7 @@ fn what_a_task_changed_is_told_and_its_branch_kept_or_removed() {
         std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
         std::fs::write(&hook, format!("#!/bin/sh\ntouch {}/hooked\n", fixture.notes().display())).unwrap();
         std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let harness = Harness::open(&fixture, copying(&fixture, policy, CHANGES));
+        let harness = Harness::open(&fixture, in_worktrees(&fixture, policy, CHANGES));
         harness.run(async {
             let base = fixture.git(&["rev-parse", "HEAD"]);
             let task = harness.send("add a file\nand more").await;
@@ -81,7 +81,7 @@ fn what_a_task_changed_is_told_and_its_branch_kept_or_removed() {
                 }
             }
             assert_eq!(data(&task, "result")["filesChanged"], serde_json::json!(["readme", "ö.txt"]));
-            put_away(&harness, &fixture).await;
+            await_removal(&harness, &fixture).await;
             assert_eq!(
                 std::fs::read_to_string(fixture.work().join("readme")).unwrap(),
                 "one\n",
@@ -104,11 +104,11 @@ fn what_a_task_changed_is_told_and_its_branch_kept_or_removed() {
 fn a_task_that_changed_nothing_leaves_no_branch() {
     let fixture = Fixture::new();
     fixture.repository();
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, "finish ok"));
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, "finish ok"));
     harness.run(async {
         let task = harness.send("look").await;
         assert_eq!((task.status.state, text(&task, "diff").as_deref()), (TaskState::Completed, Some("")));
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
         assert!(branches(&fixture).is_empty());
     });
 }
@@ -118,7 +118,7 @@ fn a_later_task_of_the_conversation_goes_on_at_the_same_place_with_what_was_chan
     let fixture = Fixture::new();
     fixture.repository();
     let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; finish "$(cat log | tr '\n' ' ')""#;
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, program));
     harness.run(async {
         let first = harness.send(within("c", "one")).await;
         let second = harness.send(within("c", "two")).await;
@@ -134,7 +134,7 @@ fn a_later_task_of_the_conversation_goes_on_at_the_same_place_with_what_was_chan
         assert_eq!(branches(&fixture), expected);
         let other = harness.send(within("d", "three")).await;
         assert_eq!(status_text(&other).trim(), "new", "another conversation begins with the repository");
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
     });
 }
 
@@ -143,29 +143,29 @@ fn a_task_that_fails_still_tells_what_it_changed_and_leaves_nothing() {
     let fixture = Fixture::new();
     fixture.repository();
     let program = r#"echo half > half; tell '{"kind":"error","message":"no"}'"#;
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, program));
     harness.run(async {
         let task = harness.send("go").await;
         assert_eq!(ending(&task), (TaskState::Failed, "no".to_owned()));
         assert!(text(&task, "diff").unwrap().contains("+half"));
         assert_eq!(branches(&fixture), [branch(&task)]);
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
     });
 }
 
 #[test]
-fn a_task_that_is_stopped_leaves_no_copy_and_keeps_its_work_on_its_branch() {
+fn a_task_that_is_stopped_leaves_no_worktree_and_keeps_its_work_on_its_branch() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
         let fixture = Fixture::new();
         fixture.repository();
-        let harness = Harness::open(&fixture, copying(&fixture, policy, "echo half > half; text on; await never"));
+        let harness = Harness::open(&fixture, in_worktrees(&fixture, policy, "echo half > half; text on; await never"));
         harness.run(async {
             let id = harness.start("go").await;
             harness.until(&id, |task| text(task, "assistant-response").is_some()).await;
             let task = harness.cancel(&id).await.unwrap();
             assert_eq!(task.status.state, TaskState::Canceled);
             assert!(text(&task, "diff").unwrap().contains("+half"), "with `remove` this is all that stays");
-            harness.wait_for(|| (copies(&fixture) == 0).then_some(())).await;
+            harness.wait_for(|| (worktree_count(&fixture) == 0).then_some(())).await;
             match policy {
                 WorktreePolicy::Keep => {
                     harness
@@ -185,40 +185,41 @@ fn a_task_that_asks_and_is_canceled_tells_what_it_changed() {
     let fixture = Fixture::new();
     fixture.repository();
     let harness =
-        Harness::open(&fixture, copying(&fixture, WorktreePolicy::Remove, "echo half > half; ask r1 Bash; hear"));
+        Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Remove, "echo half > half; ask r1 Bash; hear"));
     harness.run(async {
         let asked = harness.send("go").await;
         let task = harness.cancel(&asked.id).await.unwrap();
         assert!(text(&task, "diff").unwrap().contains("+half"));
         let told = harness.told(&task.id).await;
         assert_eq!(told.last().unwrap(), "CANCELED: ", "the diff comes before the end: {told:?}");
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
     });
 }
 
 #[test]
-fn a_task_that_says_more_than_a_task_can_hold_leaves_no_copy() {
+fn a_task_that_says_more_than_a_task_can_hold_leaves_no_worktree() {
     let fixture = Fixture::new();
     fixture.repository();
     let program = r#"note pid $$; printf '{"kind":"tool_use","id":"1","tool":"%s"}\n' "$(head -c 9000000 /dev/zero | tr '\0' x)"; await never"#;
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Remove, program));
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Remove, program));
     harness.run(async {
         let task = harness.send("go").await;
         assert_eq!(task.status.state, TaskState::Failed, "{}", status_text(&task));
         assert_eq!(reason(&task), "too_large");
-        harness.wait_for(|| (copies(&fixture) == 0 && branches(&fixture).is_empty()).then_some(())).await;
+        harness.wait_for(|| (worktree_count(&fixture) == 0 && branches(&fixture).is_empty()).then_some(())).await;
         harness.wait_for(|| (harness.children.running() == 0).then_some(())).await;
     });
 }
 
 #[test]
-fn tasks_in_copies_do_not_wait_for_each_other_and_a_folder_within_stays_one() {
+fn tasks_in_worktrees_do_not_wait_for_each_other_and_a_folder_within_stays_one() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.work().join("src")).unwrap();
     std::fs::write(fixture.work().join("src/code"), "x").unwrap();
     fixture.repository();
     let program = "text \"in $(basename \"$PWD\")\"; await end; finish ok";
-    let settings = Settings { cwd: fixture.work().join("src"), ..copying(&fixture, WorktreePolicy::Keep, program) };
+    let settings =
+        Settings { cwd: fixture.work().join("src"), ..in_worktrees(&fixture, WorktreePolicy::Keep, program) };
     let harness = Harness::open(&fixture, settings);
     harness.run(async {
         let mut ids = Vec::new();
@@ -229,19 +230,19 @@ fn tasks_in_copies_do_not_wait_for_each_other_and_a_folder_within_stays_one() {
             let task = harness.until(id, |task| text(task, "assistant-response").is_some()).await;
             assert_eq!(text(&task, "assistant-response").unwrap(), "in src");
         }
-        assert_eq!(copies(&fixture), 5);
+        assert_eq!(worktree_count(&fixture), 5);
         fixture.allow("end");
         for id in &ids {
             assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
         }
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
     });
 }
 
 #[test]
 fn a_folder_that_cannot_be_copied_is_said_to_be_one() {
     let fixture = Fixture::new();
-    let open = |fixture: &Fixture| Harness::open(fixture, copying(fixture, WorktreePolicy::Keep, "finish ok"));
+    let open = |fixture: &Fixture| Harness::open(fixture, in_worktrees(fixture, WorktreePolicy::Keep, "finish ok"));
     let harness = open(&fixture);
     let expected = "this agent works in worktrees, and its folder is in no git repository";
     assert_eq!(ending(&harness.run(harness.send("go"))), (TaskState::Failed, expected.to_owned()));
@@ -251,27 +252,27 @@ fn a_folder_that_cannot_be_copied_is_said_to_be_one() {
 }
 
 #[test]
-fn a_task_taken_up_again_finds_its_copy_as_it_left_it() {
+fn a_task_taken_up_again_finds_its_worktree_as_it_left_it() {
     let fixture = Fixture::new();
     fixture.repository();
     let program =
         r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; text on; [ "$1" = new ] && await never; finish ok"#;
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, program));
     let id = at_work(&harness, "go");
     harness.kill();
-    assert_eq!(copies(&fixture), 1, "a killed server leaves the copy");
-    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    assert_eq!(worktree_count(&fixture), 1, "a killed server leaves the worktree");
+    let harness = Harness::open(&fixture, in_worktrees(&fixture, WorktreePolicy::Keep, program));
     harness.run(async {
         let task = harness.ended(&id).await;
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
         let patch = text(&task, "diff").unwrap();
         assert!(patch.contains("+new\n+resume\n"), "{patch}");
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
     });
 }
 
 #[test]
-fn copies_that_nobody_will_go_on_in_are_put_away() {
+fn worktrees_in_which_no_task_will_go_on_are_removed() {
     // It never names its session, so that it cannot be taken up again.
     swept("echo half > half; text on; await never");
 }
@@ -282,11 +283,11 @@ fn what_a_program_has_committed_itself_is_kept_too() {
     swept(&format!("echo half > half; git add --all; {commit}; text on; await never"));
 }
 
-/// A killed server leaves a copy with a file `half`, and its task cannot be taken up again.
+/// A killed server leaves a worktree with a file `half`, and its task cannot be taken up again.
 fn swept(program: &str) {
     let fixture = Fixture::new();
     fixture.repository();
-    let settings = || Settings { idle: None, ..copying(&fixture, WorktreePolicy::Keep, program) };
+    let settings = || Settings { idle: None, ..in_worktrees(&fixture, WorktreePolicy::Keep, program) };
     let harness = Harness::open(&fixture, settings());
     let id = at_work(&harness, "go");
     harness.kill();
@@ -296,23 +297,23 @@ fn swept(program: &str) {
         assert_eq!(reason(&task), "interrupted");
         let at_work = harness.start("go").await;
         harness.until(&at_work, |task| text(task, "assistant-response").is_some()).await;
-        assert_eq!(copies(&fixture), 2);
+        assert_eq!(worktree_count(&fixture), 2);
         harness.agent.sweep_worktrees(&harness.engine).await;
-        assert_eq!(copies(&fixture), 1, "that of the task at work stays");
+        assert_eq!(worktree_count(&fixture), 1, "that of the task at work stays");
         assert_eq!(harness.get(&at_work).await.status.state, TaskState::Working);
         assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
     });
 }
 
 #[test]
-fn a_message_right_after_a_stop_finds_the_copy_put_away_and_what_was_changed() {
+fn a_message_right_after_a_stop_finds_the_worktree_removed_and_what_was_changed() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
         let fixture = Fixture::new();
         fixture.repository();
         // What was changed takes its time to be committed.
         let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; [ "$1" = new ] && head -c 5000000 /dev/urandom > slow
             text on; [ "$1" = new ] && await never; finish "$(cat log | tr '\n' ' ')""#;
-        let harness = Harness::open(&fixture, copying(&fixture, policy, program));
+        let harness = Harness::open(&fixture, in_worktrees(&fixture, policy, program));
         harness.run(async {
             let id = harness.start(within("c", "one")).await;
             harness.until(&id, |task| text(task, "assistant-response").is_some()).await;
@@ -321,7 +322,7 @@ fn a_message_right_after_a_stop_finds_the_copy_put_away_and_what_was_changed() {
             let expected = if policy == WorktreePolicy::Keep { "new resume" } else { "resume" };
             assert_eq!(status_text(&task).trim(), expected);
             assert!(text(&task, "diff").unwrap().contains("+resume"));
-            put_away(&harness, &fixture).await;
+            await_removal(&harness, &fixture).await;
         });
     }
 }
@@ -331,7 +332,7 @@ fn what_a_lost_task_left_is_committed_before_its_place_is_used_again() {
     let fixture = Fixture::new();
     fixture.repository();
     let program = "[ -e half ] || echo half > half; text on; await end; finish ok";
-    let settings = || copying(&fixture, WorktreePolicy::Keep, program);
+    let settings = || in_worktrees(&fixture, WorktreePolicy::Keep, program);
     let harness = Harness::open(&fixture, settings());
     let id = at_work(&harness, within("c", "one"));
     harness.kill();
@@ -343,7 +344,7 @@ fn what_a_lost_task_left_is_committed_before_its_place_is_used_again() {
         let again = harness.send(within("c", "two")).await;
         assert_eq!(again.status.state, TaskState::Completed, "{}", status_text(&again));
         assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&lost)]), "half\nreadme");
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
     });
 }
 
@@ -353,7 +354,7 @@ fn a_program_that_works_on_a_branch_of_its_own_loses_nothing() {
     fixture.repository();
     let program = r#"tell '{"kind":"init","session":"s"}'; [ "$1" = new ] && git checkout --quiet -b own
         echo "$1" >> log; text on; [ "$1" = new ] && await never; finish ok"#;
-    let settings = || copying(&fixture, WorktreePolicy::Keep, program);
+    let settings = || in_worktrees(&fixture, WorktreePolicy::Keep, program);
     let harness = Harness::open(&fixture, settings());
     let id = at_work(&harness, "go");
     harness.kill();
@@ -371,7 +372,7 @@ fn branches_of_others_are_never_removed() {
     let fixture = Fixture::new();
     fixture.repository();
     let program = "git checkout --quiet -b mine; text on; await never";
-    let settings = || Settings { idle: None, ..copying(&fixture, WorktreePolicy::Remove, program) };
+    let settings = || Settings { idle: None, ..in_worktrees(&fixture, WorktreePolicy::Remove, program) };
     let harness = Harness::open(&fixture, settings());
     let id = at_work(&harness, "go");
     harness.kill();
@@ -379,7 +380,7 @@ fn branches_of_others_are_never_removed() {
     harness.run(async {
         harness.ended(&id).await;
         harness.agent.sweep_worktrees(&harness.engine).await;
-        put_away(&harness, &fixture).await;
+        await_removal(&harness, &fixture).await;
         assert_eq!(fixture.git(&["branch", "--list", "mine"]).trim(), "mine");
     });
 }

@@ -23,7 +23,7 @@ fn it_becomes_the_program_below_its_parent() {
 }
 
 #[test]
-fn a_child_of_somebody_else_exits() {
+fn a_child_of_another_process_exits() {
     let output = exec_child(&["1", "--", "/bin/sh", "-c", "echo never"]);
     assert_eq!(output.status.code(), Some(125));
     assert!(told(&output).contains("process 1, which started this, is gone"));

@@ -140,7 +140,7 @@ pub(crate) fn state(pid: i32) -> Option<char> {
     stat.rsplit(") ").next()?.chars().next()
 }
 
-/// Whether something of it runs. Whether a zombie goes away is up to whoever is its parent now.
+/// Whether something of it runs. Whether a zombie goes away is up to the process that is its parent now.
 pub(crate) fn is_alive(pid: i32) -> bool {
     state(pid).is_some_and(|state| state != 'Z' && state != 'X')
 }

@@ -32,7 +32,7 @@ async fn without_input_there_is_only_its_end() {
 }
 
 #[tokio::test]
-async fn a_child_that_never_reads_stops_nobody() {
+async fn a_child_that_never_reads_blocks_no_writer() {
     let fixture = Fixture::patient();
     let mut child = fixture.sh("echo ready; sleep 60").await;
     let long = "x".repeat(300_000);
@@ -48,7 +48,7 @@ async fn a_child_that_never_reads_stops_nobody() {
 }
 
 #[tokio::test]
-async fn a_child_that_closes_its_input_is_told_of_and_kills_nobody() {
+async fn a_child_that_closes_its_input_is_told_of_and_does_not_end_the_server() {
     let fixture = Fixture::patient();
     let mut child = fixture.sh("exec <&-; echo closed; sleep 60").await;
     assert_eq!(child.next().await, line("closed"));

@@ -67,7 +67,7 @@ const GRANDCHILDREN: [&str; 3] = ["plain", "session", "orphan"];
 #[test]
 fn a_child_of_another_user_dies_with_the_server_too() {
     if !rustix::process::geteuid().is_root() {
-        // Nobody else can start one; that this is told is tested where children are started.
+        // Only root can start one; that this is told is tested where children are started.
         return;
     }
     let folder = tempfile::tempdir().unwrap();

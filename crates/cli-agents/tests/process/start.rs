@@ -134,7 +134,7 @@ async fn another_user_is_root_s_to_choose() {
 }
 
 #[tokio::test]
-async fn a_start_that_nobody_waits_for_leaves_nothing() {
+async fn a_start_that_no_caller_waits_for_leaves_nothing() {
     let fixture = Fixture::new();
     for _ in 0..20 {
         let start = fixture.children.spawn(fixture.script("sleep 60"), LIMITS);

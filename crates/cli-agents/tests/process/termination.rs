@@ -51,7 +51,7 @@ async fn a_stopped_child_is_woken_to_obey() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_twice() {
+async fn no_process_is_asked_twice() {
     let fixture = Fixture::patient();
     let script = "trap 'echo asked >> asked' TERM; echo up; while [ ! -s asked ]; do sleep 0.01; done
                   i=0; while [ $i -lt 30 ]; do sleep 0.01; i=$((i+1)); done";
@@ -97,7 +97,7 @@ async fn dropping_a_child_or_its_end_ends_it_all_the_same() {
     assert_eq!(child.next().await, line("up"));
     let pid = child.pid().cast_signed();
     assert!(child.end().now_or_never().is_none(), "it has a grace");
-    until("the end that nobody waits for", || !is_alive(pid) && fixture.children.running() == 0);
+    until("the end that no task waits for", || !is_alive(pid) && fixture.children.running() == 0);
     assert_eq!(child.end().await.signal, Some(9), "and it can still be asked for");
 
     let mut child = fixture.sh(script).await;
@@ -191,7 +191,7 @@ fn a_child_that_forks_without_end_is_beaten() {
         block_on(async {
             let fixture = Fixture::exclusive();
             // Always a new process, in a session of its own, and never longer than a moment. For ten seconds at most,
-            // for whoever breaks what is tested here.
+            // for a developer who breaks what is tested here.
             let script = "perl -MPOSIX -e '$SIG{TERM} = q(IGNORE); $SIG{CHLD} = q(IGNORE); $end = time + 10;
                           while (time < $end) { POSIX::setsid(); select(undef, undef, undef, 0.003); exit if fork() }' &
                           echo up; exec sleep 60";

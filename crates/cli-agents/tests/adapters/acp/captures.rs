@@ -159,7 +159,7 @@ fn errors_of_the_model() {
 
 #[test]
 fn a_run_that_ends_before_the_turn_does() {
-    // Nobody gave the prompt in this one.
+    // No prompt was given in this one.
     let (_, steps) = play("claude-agent", "as-root", &[]);
     let (kind, message) = failure(&steps);
     assert_eq!(kind, FailureKind::NoResult);

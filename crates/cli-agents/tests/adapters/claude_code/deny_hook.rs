@@ -1,4 +1,4 @@
-//! What the operator permits holds, whoever has written what lies in the folder.
+//! What the operator permits holds, whatever a repository's author has put into the folder.
 //!
 //! The recordings were made in a project that grants itself everything: rules that allow all tools, hooks, servers of
 //! tools, skills, agents, variables. The program was told to trust it, and started as this adapter starts it.

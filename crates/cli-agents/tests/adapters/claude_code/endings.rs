@@ -6,7 +6,7 @@ use switchboard_cli_agents::adapters::{Exit, Failure, Permission, Scope};
 use super::*;
 
 #[test]
-fn a_tool_that_nobody_was_asked_about_fails_the_turn_although_all_else_says_success() {
+fn a_tool_without_an_approval_fails_the_turn_although_all_else_says_success() {
     let name = "claude-tool-denied-no-prompt-tool.txt";
     let played = play(name, &[]);
     let message = "refused without a question to the caller: Bash: touch noprompt && echo tool ran; look at claude's own \
@@ -25,7 +25,7 @@ fn a_tool_that_nobody_was_asked_about_fails_the_turn_although_all_else_says_succ
 }
 
 #[test]
-fn a_refusal_of_another_call_does_not_excuse_one_that_nobody_decided() {
+fn a_refusal_of_another_call_does_not_excuse_one_without_a_decision() {
     let mut dialogue = dialogue();
     let request = json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "asked"});
     hear(dialogue.as_mut(), &[json!({"type": "control_request", "request_id": "q", "request": request})]);
@@ -176,7 +176,7 @@ fn an_end_without_a_result_says_how_it_ended() {
             "; send another message in the same context to go on, and run `switchboard doctor` if it happens again";
         assert_eq!(play(name, &[]).failure(), (FailureKind::NoResult, &*format!("{message}{next}")), "{name}");
     }
-    // What to do about this is said by whoever has started it.
+    // What to do about this is said by the code that has started it.
     let (mut dialogue, mut steps) = (dialogue(), Steps::default());
     let stderr = "--dangerously-skip-permissions cannot be used with root".to_owned();
     dialogue.ended(&Exit { code: Some(1), signal: None, stderr }, &mut steps);

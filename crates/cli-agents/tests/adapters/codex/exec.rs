@@ -64,7 +64,7 @@ fn an_item_called_error_is_a_warning_and_an_error_is_not_the_end() {
     assert!(played.notices()[1].starts_with("Reconnecting... 1/1"));
     assert_eq!(played.failure(), (FailureKind::Reported, "exceeded retry limit, last status: 429 Too Many Requests"));
 
-    // A dead endpoint is tried for ever: nothing but notices, until somebody ends it.
+    // A dead endpoint is tried for ever: nothing but notices, until the operator or the caller ends it.
     let played = play("codex-exec-endpoint-dead.txt", exec(), &[]);
     assert_eq!(played.notices().len(), 4);
     assert_eq!(played.failure(), (FailureKind::NoResult, "codex was ended by signal 15"));

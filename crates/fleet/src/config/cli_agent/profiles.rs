@@ -20,7 +20,7 @@ pub struct Profiles {
     pub complex: Profile,
     /// For tasks in between.
     pub mid: Profile,
-    /// For tasks that anybody could do.
+    /// For tasks that need little thought.
     pub routine: Profile,
 }
 
