@@ -189,7 +189,7 @@ fn values_that_cannot_be_are_named_with_what_would_be_right() {
         &format!("agents.yaml:25: agents[1].approval: has no pattern: add pattern: with a regular expression for the question, such as {question}, or events: true for a program that writes jsonl"),
         "agents.yaml:25: agents[1].approval: yes and no are both \"n\": write two answers that differ",
         &format!("agents.yaml:28: agents[2].command: names no program: {command}"),
-        &format!("agents.yaml:29: agents[2].approval.pattern: \"[y/N\" is no regular expression (found unclosed character class): write one such as {question}, in single quotes"),
+        &format!("agents.yaml:29: agents[2].approval.pattern: \"[y/N\" is no regular expression (non-empty character class has no closing bracket): write one such as {question}, in single quotes"),
         &format!("agents.yaml:32: agents[3].command: an item is a list: {command}"),
         r"agents.yaml:33: agents[3].approval.pattern: fits an empty line, so it would fit every line: write what only a question holds, such as '\[y/N\]'",
         "agents.yaml:34: agents[3].permissions.allow: \"prompt\" is in deny too, which wins: keep it in one of the two",
