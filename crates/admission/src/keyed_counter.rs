@@ -1,4 +1,4 @@
-//! A limit per key and one in total, without waiting: connections by address, streams by caller.
+//! A limit per key and one in total, without waiting: connections by address, streams and turns by caller.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,16 +7,14 @@ use parking_lot::Mutex;
 
 use crate::Key;
 
-/// Counts permits by key. A key without permits takes no memory.
-#[derive(Debug)]
-pub struct KeyedCounter<K> {
-    total: usize,
-    per_key: usize,
-    held: Arc<Mutex<Held<K>>>,
-}
+/// Counts permits by key. Clones share the counts; a key without permits takes no memory.
+#[derive(Clone, Debug)]
+pub struct KeyedCounter<K>(Arc<Mutex<Counts<K>>>);
 
 #[derive(Debug)]
-struct Held<K> {
+struct Counts<K> {
+    max_total: usize,
+    max_per_key: usize,
     total: usize,
     by_key: HashMap<K, usize>,
 }
@@ -25,7 +23,7 @@ struct Held<K> {
 #[derive(Debug)]
 pub struct KeyedPermit<K: Key> {
     key: K,
-    held: Arc<Mutex<Held<K>>>,
+    counter: KeyedCounter<K>,
 }
 
 /// Which limit refused a permit, with how many are held under it.
@@ -38,37 +36,58 @@ pub enum LimitReached {
 }
 
 impl<K: Key> KeyedCounter<K> {
-    /// At most `total` permits, and `per_key` of them for one key.
-    pub fn new(total: usize, per_key: usize) -> Self {
-        let held = Held { total: 0, by_key: HashMap::new() };
-        Self { total, per_key, held: Arc::new(Mutex::new(held)) }
+    /// At most `max_total` permits, and `max_per_key` of them for one key.
+    pub fn new(max_total: usize, max_per_key: usize) -> Self {
+        Self(Arc::new(Mutex::new(Counts { max_total, max_per_key, total: 0, by_key: HashMap::new() })))
+    }
+
+    /// How many are held in total.
+    pub fn held(&self) -> usize {
+        self.0.lock().total
+    }
+
+    /// Whether a key could have a permit now.
+    pub fn check(&self, key: &K) -> Result<(), LimitReached> {
+        self.0.lock().check(key)
     }
 
     /// A permit for one key, if neither limit is reached.
     pub fn try_acquire(&self, key: &K) -> Result<KeyedPermit<K>, LimitReached> {
-        let mut held = self.held.lock();
-        if held.total >= self.total {
-            return Err(LimitReached::Total(held.total));
+        let mut counts = self.0.lock();
+        counts.check(key)?;
+        counts.change(key, 1);
+        Ok(KeyedPermit { key: key.clone(), counter: self.clone() })
+    }
+
+    /// Counts a change whatever the limits say, for what needs no permit because it outlives the process.
+    pub fn change(&self, key: &K, change: isize) {
+        self.0.lock().change(key, change);
+    }
+}
+
+impl<K: Key> Counts<K> {
+    fn check(&self, key: &K) -> Result<(), LimitReached> {
+        if self.total >= self.max_total {
+            return Err(LimitReached::Total(self.total));
         }
-        let own = held.by_key.get(key).copied().unwrap_or(0);
-        if own >= self.per_key {
-            return Err(LimitReached::Key(own));
+        match self.by_key.get(key).copied().unwrap_or(0) {
+            own if own >= self.max_per_key => Err(LimitReached::Key(own)),
+            _ => Ok(()),
         }
-        held.by_key.insert(key.clone(), own + 1);
-        held.total += 1;
-        Ok(KeyedPermit { key: key.clone(), held: Arc::clone(&self.held) })
+    }
+
+    fn change(&mut self, key: &K, change: isize) {
+        self.total = self.total.saturating_add_signed(change);
+        let own = self.by_key.entry(key.clone()).or_default();
+        *own = own.saturating_add_signed(change);
+        if *own == 0 {
+            self.by_key.remove(key);
+        }
     }
 }
 
 impl<K: Key> Drop for KeyedPermit<K> {
     fn drop(&mut self) {
-        let mut held = self.held.lock();
-        held.total -= 1;
-        if let Some(own) = held.by_key.get_mut(&self.key) {
-            *own -= 1;
-            if *own == 0 {
-                held.by_key.remove(&self.key);
-            }
-        }
+        self.counter.change(&self.key, -1);
     }
 }

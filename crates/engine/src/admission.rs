@@ -8,45 +8,39 @@
 //! there is none.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock};
-use switchboard_admission::{Counter, CounterPermit};
+use parking_lot::Mutex;
+use switchboard_admission::{Counter, CounterPermit, KeyedCounter, KeyedPermit};
 
 use crate::directory::Hosted;
 use crate::engine::EngineState;
 use crate::error::Error;
 use crate::ids::CallerId;
 use crate::live_task::LiveTask;
-use crate::queue::{Lane, Queue, QueuePriority};
+use crate::queue::{Queue, QueuePriority};
+use crate::settings::Settings;
 
 /// Counts and queue of a process.
-#[derive(Default)]
 pub(crate) struct Admission {
-    pub(crate) running: Counter,
+    pub(crate) running: KeyedCounter<CallerId>,
     /// Turns that run or still have output to commit, and do not only wait; a shutdown waits for these.
     pub(crate) busy: Counter,
     /// Queue slots, those included whose task is still on its way into the log.
     pub(crate) queued: Counter,
-    parked: AtomicIsize,
-    callers: RwLock<HashMap<CallerId, Arc<CallerCounts>>>,
+    /// Tasks that wait for an answer. The store keeps them, so they are counted without permits.
+    pub(crate) parked: KeyedCounter<CallerId>,
     queue: Mutex<Queue>,
     /// How often queued turns were to be started since one thread began to do so.
     starting: AtomicUsize,
 }
 
-/// What one caller has running and parked.
-#[derive(Default)]
-pub(crate) struct CallerCounts {
-    running: Counter,
-    parked: AtomicIsize,
-}
-
 /// A permit to run. Dropping it starts the next queued turn.
 pub(crate) struct Permit {
     engine: Weak<EngineState>,
-    running: [CounterPermit; 3],
+    /// Of the process and the caller, and of the agent.
+    running: Option<(KeyedPermit<CallerId>, CounterPermit)>,
     /// A shutdown waits for the turn from the moment it has its permit.
     pub(crate) busy: CounterPermit,
 }
@@ -58,11 +52,15 @@ pub(crate) enum Admitted {
 }
 
 impl Admission {
-    pub(crate) fn caller(&self, id: &CallerId) -> Arc<CallerCounts> {
-        if let Some(counts) = self.callers.read().get(id) {
-            return counts.clone();
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            running: KeyedCounter::new(settings.running_tasks, settings.running_per_caller),
+            busy: Counter::default(),
+            queued: Counter::default(),
+            parked: KeyedCounter::new(settings.parked_tasks, settings.parked_per_caller),
+            queue: Mutex::default(),
+            starting: AtomicUsize::default(),
         }
-        self.callers.write().entry(id.clone()).or_default().clone()
     }
 
     /// Where a task waits: 1 is next.
@@ -70,16 +68,8 @@ impl Admission {
         self.queue.lock().position(live)
     }
 
-    pub(crate) fn count_parked(&self, caller: &CallerId, change: isize) {
-        self.parked.fetch_add(change, Ordering::Relaxed);
-        self.caller(caller).parked.fetch_add(change, Ordering::Relaxed);
-    }
-
     pub(crate) fn enqueue(&self, priority: QueuePriority, live: Arc<LiveTask>, slot: CounterPermit) {
-        if let Some(hosted) = live.hosted.clone() {
-            let caller = self.caller(&live.task.owner);
-            self.queue.lock().push(priority, live, &hosted, caller, slot);
-        }
+        self.queue.lock().push(priority, live, slot);
     }
 
     pub(crate) fn withdraw(&self, live: &LiveTask) {
@@ -110,29 +100,17 @@ impl EngineState {
 
     /// Refuses a new task while too many wait for an answer.
     pub(crate) fn check_parked(&self, caller: &CallerId) -> Result<(), Error> {
-        let is_full =
-            |count: &AtomicIsize, limit: usize| usize::try_from(count.load(Ordering::Relaxed)).unwrap_or(0) >= limit;
-        let own = &self.admission.caller(caller).parked;
-        if is_full(&self.admission.parked, self.settings.parked_tasks) || is_full(own, self.settings.parked_per_caller)
-        {
-            return Err(Error::retry_soon("too many tasks wait for an answer; answer or cancel some"));
-        }
-        Ok(())
+        let refused = |_| Error::retry_soon("too many tasks wait for an answer; answer or cancel some");
+        self.admission.parked.check(caller).map_err(refused)
     }
 
     /// A permit for a turn, if no limit is reached.
     pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Hosted, owner: &CallerId) -> Option<Permit> {
-        self.permit(hosted, &self.admission.caller(owner))
-    }
-
-    fn permit(self: &Arc<Self>, hosted: &Hosted, caller: &CallerCounts) -> Option<Permit> {
-        let settings = &self.settings;
-        let running = [
-            self.admission.running.try_acquire(settings.running_tasks)?,
-            hosted.running.try_acquire(hosted.max_running(settings.running_per_agent))?,
-            caller.running.try_acquire(settings.running_per_caller)?,
-        ];
-        Some(Permit { engine: Arc::downgrade(self), running, busy: self.admission.busy.acquire() })
+        let running = (
+            self.admission.running.try_acquire(owner).ok()?,
+            hosted.running.try_acquire(hosted.max_running(self.settings.running_per_agent))?,
+        );
+        Some(Permit { engine: Arc::downgrade(self), running: Some(running), busy: self.admission.busy.acquire() })
     }
 
     /// Starts queued turns in order while no limit is reached; one whose agent or caller is at its limit lets others pass.
@@ -166,17 +144,18 @@ impl EngineState {
 
     fn take_startable(self: &Arc<Self>) -> Vec<(Arc<LiveTask>, Permit)> {
         let settings = &self.settings;
-        let is_admitted = |lane: &Lane| {
-            lane.hosted.recovering.held() == 0
-                && lane.hosted.running.held() < lane.hosted.max_running(settings.running_per_agent)
-                && lane.caller.running.held() < settings.running_per_caller
+        let running = &self.admission.running;
+        let is_admitted = |caller: &CallerId, hosted: &Hosted| {
+            hosted.recovering.held() == 0
+                && hosted.running.held() < hosted.max_running(settings.running_per_agent)
+                && running.check(caller).is_ok()
         };
         let mut startable = Vec::new();
         let mut queue = self.admission.queue.lock();
-        while self.admission.running.held() < settings.running_tasks {
-            let Some((live, lane)) = queue.first(is_admitted) else { break };
+        while running.held() < settings.running_tasks {
+            let Some((live, hosted)) = queue.first(is_admitted) else { break };
             // If another turn took the permit first, giving it back looks here again.
-            let Some(permit) = self.permit(&lane.hosted, &lane.caller) else { break };
+            let Some(permit) = self.try_permit(hosted, &live.task.owner) else { break };
             let live = live.clone();
             queue.remove(&live);
             startable.push((live, permit));
@@ -188,7 +167,7 @@ impl EngineState {
 impl Drop for Permit {
     fn drop(&mut self) {
         // Before the queue is looked at, which is why these are not left to their own drop.
-        self.running.iter_mut().for_each(|count| count.set_held(false));
+        self.running = None;
         if let Some(engine) = self.engine.upgrade() {
             engine.start_queued();
         }

@@ -209,8 +209,8 @@ impl LiveTask {
         };
         let mut core = self.core.lock();
         match (core.row.phase == Phase::Parked, row.phase == Phase::Parked) {
-            (false, true) => engine.admission.count_parked(&self.task.owner, 1),
-            (true, false) => engine.admission.count_parked(&self.task.owner, -1),
+            (false, true) => engine.admission.parked.change(&self.task.owner, 1),
+            (true, false) => engine.admission.parked.change(&self.task.owner, -1),
             _ => {}
         }
         core.key = Some(appended.key);

@@ -64,6 +64,7 @@ impl Engine {
         settings: Settings,
     ) -> Result<Self, StoreError> {
         let epoch = store.epoch();
+        let admission = Admission::new(&settings);
         let inner = Arc::new(EngineState {
             store,
             directory,
@@ -71,7 +72,7 @@ impl Engine {
             settings,
             epoch,
             live: LiveTasks::default(),
-            admission: Admission::default(),
+            admission,
             key_reservations: KeyReservations::default(),
             history_cache: HistoryCache::default(),
             terminal_tasks: TerminalTaskCache::default(),
@@ -82,7 +83,7 @@ impl Engine {
         });
         let census = inner.store.census().await?;
         for (caller, parked) in census.parked {
-            inner.admission.count_parked(&caller, isize::try_from(parked).unwrap_or(isize::MAX));
+            inner.admission.parked.change(&caller, isize::try_from(parked).unwrap_or(isize::MAX));
         }
         inner.start_recovery().await;
         inner.spawn_sweeper();

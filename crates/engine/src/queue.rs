@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 
 use switchboard_admission::CounterPermit;
 
-use crate::admission::CallerCounts;
 use crate::directory::Hosted;
 use crate::ids::{AgentName, CallerId};
 use crate::live_task::LiveTask;
@@ -37,9 +36,8 @@ pub(crate) struct Queue {
 }
 
 /// The turns of one caller that wait for one agent.
-pub(crate) struct Lane {
-    pub(crate) hosted: Arc<Hosted>,
-    pub(crate) caller: Arc<CallerCounts>,
+struct Lane {
+    hosted: Arc<Hosted>,
     /// With rising numbers.
     waiting: VecDeque<Waiting>,
 }
@@ -51,15 +49,9 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Puts a task at the end of its priority, unless it waits already.
-    pub(crate) fn push(
-        &mut self,
-        priority: QueuePriority,
-        live: Arc<LiveTask>,
-        hosted: &Arc<Hosted>,
-        caller: Arc<CallerCounts>,
-        slot: CounterPermit,
-    ) {
+    /// Puts a task at the end of its priority, unless it waits already or its agent is gone.
+    pub(crate) fn push(&mut self, priority: QueuePriority, live: Arc<LiveTask>, slot: CounterPermit) {
+        let Some(hosted) = live.hosted.clone() else { return };
         if live.queue_number.load(Ordering::Acquire) != 0 {
             return;
         }
@@ -68,7 +60,7 @@ impl Queue {
         let number = priority as u64 * PER_PRIORITY + self.last[priority];
         live.queue_number.store(number, Ordering::Release);
         let key = (live.task.agent.clone(), live.task.owner.clone());
-        let new = || Lane { hosted: hosted.clone(), caller, waiting: VecDeque::new() };
+        let new = || Lane { hosted, waiting: VecDeque::new() };
         let lane = self.lanes.entry(key).or_insert_with(new);
         let index = lane.waiting.partition_point(|waiting| waiting.number < number);
         lane.waiting.insert(index, Waiting { number, live, _slot: slot });
@@ -94,9 +86,12 @@ impl Queue {
     }
 
     /// The first in order among the lanes that may run a turn.
-    pub(crate) fn first(&self, is_admitted: impl Fn(&Lane) -> bool) -> Option<(&Arc<LiveTask>, &Lane)> {
-        let open = self.lanes.values().filter(|lane| is_admitted(lane));
-        let heads = open.filter_map(|lane| lane.waiting.front().map(|head| (head, lane)));
-        heads.min_by_key(|(head, _)| head.number).map(|(head, lane)| (&head.live, lane))
+    pub(crate) fn first(
+        &self,
+        is_admitted: impl Fn(&CallerId, &Hosted) -> bool,
+    ) -> Option<(&Arc<LiveTask>, &Arc<Hosted>)> {
+        let open = self.lanes.iter().filter(|((_, caller), lane)| is_admitted(caller, &lane.hosted));
+        let heads = open.filter_map(|(_, lane)| lane.waiting.front().map(|head| (head, &lane.hosted)));
+        heads.min_by_key(|(head, _)| head.number).map(|(head, hosted)| (&head.live, hosted))
     }
 }

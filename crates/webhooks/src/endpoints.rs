@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use switchboard_a2a::Timestamp;
-use switchboard_admission::FairQueue;
+use switchboard_admission::{FairQueue, KeyedCounter, KeyedPermit};
 use switchboard_engine::CallerId;
 use switchboard_engine::store::webhooks::{WebhookKey, WebhookRoute};
 
@@ -62,8 +62,11 @@ pub(crate) struct Started {
 
 enum JobState {
     Waiting(Arc<str>, CallerId),
-    /// With the route of the run after it, if the job was added again meanwhile.
-    Running(Option<WebhookRoute>),
+    Running {
+        /// The route of the run after it, if the job was added again meanwhile.
+        again: Option<WebhookRoute>,
+        _permit: KeyedPermit<CallerId>,
+    },
 }
 
 /// All endpoints with jobs, and those that have failed.
@@ -74,9 +77,7 @@ pub(crate) struct Endpoints {
     /// Paused endpoints, by the end of their pause.
     pauses: BTreeSet<(Timestamp, Arc<str>)>,
     jobs: HashMap<Job, JobState>,
-    running: usize,
-    running_by_caller: HashMap<CallerId, usize>,
-    caller_limit: usize,
+    running: KeyedCounter<CallerId>,
     options: Options,
     /// Endpoints that were removed while they were paused.
     removed: Vec<Arc<str>>,
@@ -92,9 +93,7 @@ impl Endpoints {
             ready: FairQueue::default(),
             pauses: BTreeSet::new(),
             jobs: HashMap::new(),
-            running: 0,
-            running_by_caller: HashMap::new(),
-            caller_limit: options.parallel / fraction,
+            running: KeyedCounter::new(options.parallel, options.parallel / fraction),
             options,
             removed: Vec::new(),
             has_more: false,
@@ -105,7 +104,7 @@ impl Endpoints {
     pub(crate) fn add(&mut self, route: WebhookRoute) {
         let crowded = self.jobs.len() >= CROWDED_AT;
         match self.jobs.get_mut(&route.webhook) {
-            Some(JobState::Running(again)) => {
+            Some(JobState::Running { again, .. }) => {
                 *again = Some(route);
                 return;
             }
@@ -142,13 +141,15 @@ impl Endpoints {
 
     /// The next job that may start now.
     pub(crate) fn start(&mut self, now: Timestamp) -> Option<Started> {
-        while self.running < self.options.parallel {
-            let running = &self.running_by_caller;
-            let below_limit = |caller: &CallerId| running.get(caller).is_none_or(|count| *count < self.caller_limit);
-            let (caller, name) = self.ready.pop(|caller, _| below_limit(caller))?;
-            let started = self.start_at(&caller, name, now);
-            if started.is_some() {
-                return started;
+        while self.running.held() < self.options.parallel {
+            let mut permit = None;
+            let (caller, name) = self.ready.pop(|caller, _| {
+                permit = self.running.try_acquire(caller).ok();
+                permit.is_some()
+            })?;
+            if let Some(started) = self.start_at(&caller, name, now) {
+                self.jobs.insert(started.job, JobState::Running { again: None, _permit: permit? });
+                return Some(started);
             }
         }
         None
@@ -179,24 +180,14 @@ impl Endpoints {
             pause.probing = true;
         }
         endpoint.remove_lane_if_idle(caller);
-        self.running += 1;
-        *self.running_by_caller.entry(caller.clone()).or_default() += 1;
-        self.jobs.insert(job, JobState::Running(None));
         Some(Started { job, owner: caller.clone(), endpoint: name })
     }
 
     /// Ends a job, and queues it again if there is more to do for it.
     pub(crate) fn end(&mut self, started: &Started, health: Health, more: bool, now: Timestamp) -> Change {
         let Started { job, owner: caller, endpoint: name } = started;
-        self.running = self.running.saturating_sub(1);
-        if let Some(running) = self.running_by_caller.get_mut(caller) {
-            *running -= 1;
-            if *running == 0 {
-                self.running_by_caller.remove(caller);
-            }
-        }
         let again = match self.jobs.remove(job) {
-            Some(JobState::Running(again)) => again,
+            Some(JobState::Running { again, .. }) => again,
             _ => None,
         };
         let mut change = Change::None;
@@ -289,7 +280,7 @@ impl Endpoints {
 
     /// Queues a job before all others and ends its endpoint's pause: the job is the probe.
     pub(crate) fn try_now(&mut self, route: WebhookRoute, now: Timestamp) {
-        if let Some(JobState::Running(again)) = self.jobs.get_mut(&route.webhook) {
+        if let Some(JobState::Running { again, .. }) = self.jobs.get_mut(&route.webhook) {
             *again = Some(route);
             return;
         }

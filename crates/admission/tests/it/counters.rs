@@ -30,7 +30,12 @@ fn both_limits_hold_and_a_key_without_permits_is_forgotten() {
     drop(first);
     let _again = counter.try_acquire(&"ann").unwrap();
     assert!(format!("{counter:?}").contains("bob"));
+    counter.change(&"bob", 2);
+    assert_eq!((counter.held(), counter.check(&"eve")), (5, Err(LimitReached::Total(5))));
+    counter.change(&"bob", -2);
+    assert_eq!((counter.held(), counter.check(&"eve")), (3, Err(LimitReached::Total(3))));
     drop(third);
+    assert_eq!((counter.check(&"ann"), counter.check(&"eve")), (Err(LimitReached::Key(2)), Ok(())));
     assert!(!format!("{counter:?}").contains("bob"), "a key without permits takes no memory");
 }
 

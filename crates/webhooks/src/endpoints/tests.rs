@@ -44,7 +44,7 @@ fn paused(jobs: i64, more: bool) -> Endpoints {
 
 fn nothing_is_left(endpoints: &Endpoints) {
     assert!(endpoints.endpoints.is_empty() && endpoints.jobs.is_empty());
-    assert!(endpoints.ready.is_empty() && endpoints.running_by_caller.is_empty() && endpoints.pauses.is_empty());
+    assert!(endpoints.ready.is_empty() && endpoints.running.held() == 0 && endpoints.pauses.is_empty());
 }
 
 #[test]
