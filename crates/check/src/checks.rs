@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::agent::TestedAgent;
 use crate::interface::TestedInterface;
 use crate::verdict::CheckResult;
-use table::TABLE;
+use table::{GroupChecks, TABLE};
 
 /// One check.
 #[derive(Debug)]
@@ -37,9 +37,6 @@ pub(crate) enum Run {
     /// Each of its interfaces.
     Interface(for<'a> fn(&'a TestedInterface) -> BoxFuture<'a, CheckResult>),
 }
-
-/// A check by its name, without the texts of its row.
-pub(crate) type CheckFunction = (&'static str, Run);
 
 /// How strongly something is demanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -87,33 +84,27 @@ pub enum Group {
 
 impl Group {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; TABLE.len()] = {
-        let mut all = [Self::Card; TABLE.len()];
-        let mut index = 0;
-        while index < all.len() {
-            all[index] = TABLE[index].0;
-            assert!(all[index] as usize == index, "the table has the order of the enum");
-            index += 1;
-        }
-        all
-    };
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|row| row.group)
+    }
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
-        TABLE[self as usize].1
+        TABLE.iter().find(|row| row.group == self).map_or("", |row| row.name)
     }
 
     /// The group of a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|group| group.as_str() == name)
+        Self::all().find(|group| group.as_str() == name)
     }
 }
 
 /// All checks, in the order of the report.
 pub fn checks() -> impl Iterator<Item = &'static Check> {
     static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
-        let functions = TABLE.iter().flat_map(|(group, _, functions)| functions.iter().map(|of| (*group, *of)));
-        functions.map(|(group, (id, run))| Check::of_row(group, id, run)).collect()
+        let of_group =
+            |row: &'static GroupChecks| row.checks.iter().map(|(id, run)| Check::of_row(row.group, id, *run));
+        TABLE.iter().flat_map(of_group).collect()
     });
     CHECKS.iter()
 }

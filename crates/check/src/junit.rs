@@ -11,7 +11,7 @@ impl CheckReport {
         let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let total = totals(&self.findings.iter().collect::<Vec<_>>());
         line(&mut xml, format_args!("<testsuites name=\"{}\" {total}>", escaped(&self.agent)));
-        for group in Group::ALL {
+        for group in Group::all() {
             let findings: Vec<&Finding> = self.findings.iter().filter(|finding| finding.group == group).collect();
             if findings.is_empty() {
                 continue;
@@ -71,14 +71,4 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_an_agent_says_breaks_the_document() {
-        assert_eq!(escaped("<a b=\"c\">&\u{1b}\u{0}\u{ffff}]]>\n"), "&lt;a b=&quot;c&quot;&gt;&amp;]]&gt;\n");
-    }
 }

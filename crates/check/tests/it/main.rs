@@ -3,6 +3,7 @@
 
 mod defects;
 mod examined;
+mod junit;
 mod legal;
 mod page;
 mod peer;

@@ -64,7 +64,7 @@ fn other(options: &ConformanceOptions, call: &AgentCall<'_>) -> Credentials {
 }
 
 fn group(text: &str) -> Result<Group, String> {
-    let names = || Group::ALL.map(Group::as_str).join(", ");
+    let names = || Group::all().map(Group::as_str).collect::<Vec<_>>().join(", ");
     Group::from_name(text).ok_or_else(|| format!("write one of {}", names()))
 }
 
@@ -157,7 +157,7 @@ fn print(report: &CheckReport, printer: Printer) {
     for interface in &report.interfaces {
         printer.line(format!("called: {}", sanitize::line(interface)));
     }
-    for group in Group::ALL {
+    for group in Group::all() {
         let mut findings = report.findings.iter().filter(|finding| finding.group == group).peekable();
         if findings.peek().is_none() {
             continue;
