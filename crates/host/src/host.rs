@@ -16,6 +16,7 @@ use crate::serve::{Fleet, Plan, Serving, Signals, StartError, stop_signal};
 /// Hosts agents behind A2A, with durable tasks.
 #[derive(Debug, Parser)]
 #[command(name = "switchboard")]
+#[command(mut_arg("workspace", |workspace| workspace.help("Workspace folder, which holds switchboard.yaml")))]
 struct HostArguments {
     #[command(flatten)]
     flags: ConfigFlags,
@@ -24,8 +25,8 @@ struct HostArguments {
 /// Hosts one agent under a name until Ctrl-C, and says on standard output where it is.
 ///
 /// The settings are those of `switchboard.yaml` in the current folder and of the environment, if there are any: without
-/// them it listens on `127.0.0.1:41242` and keeps its tasks in `.switchboard`. A file of agents is not read. The
-/// arguments of the program override both: `--bind`, `--data-dir` and `--workspace` as `switchboard serve` takes
+/// them it listens on `127.0.0.1:41242` and keeps its tasks in `.switchboard`. Files of agents are not read, and are
+/// warned of. The arguments of the program override both: `--bind`, `--data-dir` and `--workspace` as `switchboard serve` takes
 /// them. SIGHUP and `switchboard config reload` have it read its settings again. On `--help`, and on an argument that is
 /// none of these, it says so and ends the process.
 ///

@@ -1,4 +1,4 @@
-//! An agent of your own, as small as it can be: it greets whoever writes to it.
+//! An agent of your own, as small as it can be: it greets its callers.
 //! `cargo run -p hello-agent`, then copy one of the lines it prints.
 
 use switchboard::{Agent, AgentError, Manifest, StartError, TaskHandle, Turn};
@@ -7,7 +7,7 @@ struct Hello;
 
 impl Agent for Hello {
     fn manifest(&self) -> Manifest {
-        Manifest::new("Hello", "Greets whoever writes to it")
+        Manifest::new("Hello", "Greets its callers")
     }
 
     async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {

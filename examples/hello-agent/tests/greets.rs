@@ -1,12 +1,14 @@
-//! The example as a person runs it: it says where it is, greets, and ends with Ctrl-C.
+//! The examples as a person runs them: they say where they are, greet, and end with Ctrl-C.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+/// A running example.
 struct Hello {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -15,20 +17,29 @@ struct Hello {
 
 impl Hello {
     fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut child = program(folder, arguments).stdout(Stdio::piped()).spawn().unwrap();
+        Self::spawn(&mut program(folder, arguments))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = lines.next().unwrap().unwrap();
         let address = first.rsplit("http://").next().unwrap().to_owned();
         Self { child, lines, address }
     }
 
-    /// Sends it a name and returns what it answers.
+    /// Sends `hello` a name and returns what it answers.
     fn greet(&self, name: &str) -> String {
+        self.send("/a2a/hello", name)
+    }
+
+    /// Sends a name to an agent's address and returns the response.
+    fn send(&self, agent: &str, name: &str) -> String {
         let address = &self.address;
         let body = format!(r#"{{"message":{{"messageId":"m1","role":"ROLE_USER","parts":[{{"text":"{name}"}}]}}}}"#);
         let mut stream = TcpStream::connect(address).unwrap();
         let length = body.len();
-        let head = format!("POST /a2a/hello/message:send HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
+        let head = format!("POST {agent}/message:send HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
         let head = format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n");
         stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
         let mut answer = String::new();
@@ -52,13 +63,17 @@ impl Drop for Hello {
 }
 
 fn program(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hello-agent"));
+    program_of(env!("CARGO_BIN_EXE_hello-agent"), folder, arguments)
+}
+
+fn program_of(path: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(path);
     command.args(arguments).current_dir(folder).env_clear();
     command
 }
 
 #[test]
-fn greets_whoever_writes_to_it() {
+fn greets_its_callers() {
     let folder = tempfile::tempdir().unwrap();
     let mut hello = Hello::start(folder.path(), &["--bind", "127.0.0.1:0"]);
     assert!(hello.lines.any(|line| line.unwrap().contains("/a2a/hello/message:send")), "a line to copy");
@@ -98,9 +113,10 @@ fn it_takes_the_flags_of_a_server_and_no_others() {
     let help = program(folder.path(), &["--help"]).output().unwrap();
     let told = String::from_utf8(help.stdout).unwrap();
     assert!(help.status.success(), "{told}");
-    for flag in ["--bind", "--data-dir", "--workspace"] {
+    for flag in ["--bind", "--data-dir", "--workspace", "switchboard.yaml"] {
         assert!(told.contains(flag), "{told}");
     }
+    assert!(!told.contains("agents.yaml"), "it has its agent and reads no file of agents: {told}");
     let wrong = program(folder.path(), &["--colour"]).output().unwrap();
     let told = String::from_utf8(wrong.stderr).unwrap();
     assert_eq!(wrong.status.code(), Some(2), "{told}");
@@ -108,4 +124,39 @@ fn it_takes_the_flags_of_a_server_and_no_others() {
     let nowhere = program(folder.path(), &["--workspace", "nowhere"]).output().unwrap();
     let told = String::from_utf8(nowhere.stderr).unwrap();
     assert!(nowhere.status.code() == Some(1) && told.contains("nowhere does not exist"), "{told}");
+}
+
+#[test]
+fn files_of_agents_in_its_folder_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("agents.yaml"), "agents: this is not read").unwrap();
+    std::fs::create_dir(folder.path().join("agents.d")).unwrap();
+    let stderr = folder.path().join("stderr");
+    let mut command = program(folder.path(), &["--bind", "127.0.0.1:0"]);
+    let hello = Hello::spawn(command.stderr(File::create(&stderr).unwrap()));
+    assert!(hello.greet("Ada").contains("Hello, Ada!"));
+    hello.stop();
+    let told = std::fs::read_to_string(&stderr).unwrap();
+    for file in ["agents.yaml", "agents.d"] {
+        let warning = format!("{file} is not read: this program brings its own agents, switchboard serve reads it");
+        assert!(told.contains(&warning), "{told}");
+    }
+}
+
+#[test]
+fn several_agents_of_one_program_answer_at_their_own_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = env!("CARGO_BIN_EXE_two-agents");
+    let mut both = Hello::spawn(&mut program_of(path, folder.path(), &["--bind", "127.0.0.1:0"]));
+    for name in ["welcome", "goodbye"] {
+        let card = format!("/a2a/{name}/.well-known/agent-card.json");
+        assert!(both.lines.any(|line| line.unwrap().contains(&card)), "no {card}");
+    }
+    for (agent, greeting) in [("/a2a/welcome", "Welcome, Ada!"), ("/a2a/goodbye", "Goodbye, Ada!")] {
+        let answer = both.send(agent, "Ada");
+        assert!(answer.contains(greeting) && answer.contains("TASK_STATE_COMPLETED"), "{answer}");
+    }
+    let root = both.send("", "Ada");
+    assert!(root.starts_with("HTTP/1.1 404") && root.contains("name one: welcome, goodbye"), "{root}");
+    both.stop();
 }

@@ -37,9 +37,16 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Loads the settings of a folder and none of its agents, for a program that brings its own.
+    /// Loads the settings of a folder and none of its agents, for a program that brings its own. Warns of files that
+    /// list some.
     pub fn settings_only(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
-        Loader::open(folder, overrides)?.finish(Vec::new())
+        let mut loader = Loader::open(folder, overrides)?;
+        for path in ["agents.yaml", "agents.d"].map(Path::new).into_iter().filter(|path| folder.join(path).exists()) {
+            let reason = "this program brings its own agents, switchboard serve reads it";
+            let unread = format!("{} is not read: {reason}", loader.shown(path));
+            loader.workspace.unread.push(unread);
+        }
+        loader.finish(Vec::new())
     }
 
     /// The absolute data directory, so that messages do not depend on the current folder. A relative one starts at the

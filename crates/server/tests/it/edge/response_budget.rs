@@ -1,5 +1,6 @@
 //! Clients that ask for much and read nothing: what the server holds for them is bounded, and the other callers go on.
 
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -58,7 +59,7 @@ async fn until(running: &Running, are: impl Fn(usize, usize) -> bool) {
     assert!(ended.is_ok(), "bytes in flight and responses that wait: {:?}", load());
 }
 
-/// Whatever another caller does is answered, while the answers nobody reads wait.
+/// Whatever another caller does is answered, while unread answers wait.
 async fn others_go_on(running: &Running) {
     for round in 0..10 {
         let task = sent(running, "echo", BOB, "small").await;
@@ -146,6 +147,43 @@ async fn together_callers_have_no_more_in_flight_than_the_total() {
     assert_eq!(waits.reply().await.status, 200);
 }
 
+/// A render slot is held until its result is rendered, on a blocking thread: the only one of this runtime is kept busy.
+#[test]
+fn render_slots_are_few_however_large_the_budget() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let running = Running::keyed_with(|options| {
+            options.response_bytes = usize::MAX;
+            options.response_bytes_per_caller = usize::MAX;
+        })
+        .await;
+        // Not a small result, which needs no slot.
+        let text = "x".repeat(100 << 10);
+        let tasks = [(ANN, sent(&running, "echo", ANN, &text).await), (BOB, sent(&running, "echo", BOB, &text).await)];
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let busy = tokio::task::spawn_blocking(move || released.recv());
+
+        let slots = available_parallelism().map_or(1, |cores| cores.get() / 2).max(1);
+        let per_caller = (slots / 2).max(1);
+        let asked_per_caller = per_caller + 3;
+        let mut asked = Vec::new();
+        for (key, task) in tasks.iter().flat_map(|task| std::iter::repeat_n(task, asked_per_caller)) {
+            let mut wire = running.connect().await;
+            wire.send(&request(&format!("GET /a2a/echo/tasks/{task}"), &[key], "")).await;
+            asked.push(wire);
+        }
+        let rendering = slots.min(2 * per_caller);
+        until(&running, |_, waiting| waiting == 2 * asked_per_caller - rendering).await;
+        drop(release);
+        for reply in join_all(asked.iter_mut().map(Wire::reply)).await {
+            assert!(reply.status == 200 && reply.body.len() > text.len(), "{} bytes", reply.body.len());
+        }
+        until(&running, |bytes, waiting| (bytes, waiting) == (0, 0)).await;
+        assert!(busy.await.unwrap().is_err());
+    });
+}
+
 #[tokio::test]
 async fn a_stop_does_not_wait_for_responses_that_wait() {
     let mut running = Running::keyed_with(|options| {
@@ -154,7 +192,7 @@ async fn a_stop_does_not_wait_for_responses_that_wait() {
     })
     .await;
     let task = sent(&running, "echo", ANN, &"x".repeat(LARGE)).await;
-    // Whoever reads nothing is cut after the write timeout, and the next takes its turn: none keeps its part for ever.
+    // A client that reads nothing is cut after the write timeout, and the next takes its turn: none keeps its part for ever.
     let unread: Vec<Wire> = {
         let mut unread = Vec::new();
         for _ in 0..10 {
