@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use switchboard_a2a::{ContextId, Metadata, Task, TaskId, TaskStatus};
+use switchboard_a2a::{ContextId, Metadata, Task, TaskId, TaskState, TaskStatus};
 
 use crate::caller::{AgentScope, Caller};
 use crate::directory::Address;
@@ -26,7 +26,11 @@ const PORTION_BYTES: usize = 1 << 20;
 pub struct TaskPage {
     engine: Arc<EngineState>,
     caller: Caller,
-    list: ListFilter,
+    state: Option<TaskState>,
+    /// Whether tasks are read with their artifacts; not unless it is set.
+    pub artifacts: bool,
+    /// How many of the newest messages of each task are read; all unless it is set.
+    pub history: Option<usize>,
     /// Those that are not loaded yet.
     places: VecDeque<ListPosition>,
     /// The bytes of the events of all of them.
@@ -52,7 +56,8 @@ pub struct TaskPageEntry {
 
 impl Engine {
     /// A page of the caller's tasks.
-    pub async fn list(&self, address: &Address, caller: &Caller, list: ListFilter) -> Result<TaskPage, Error> {
+    pub async fn list(&self, address: &Address, caller: &Caller, filter: ListFilter) -> Result<TaskPage, Error> {
+        let state = filter.state;
         let query = ListQuery {
             owner: caller.id.clone(),
             agents: match (address, &caller.scopes.agents) {
@@ -61,13 +66,15 @@ impl Engine {
                 (Address::Root, AgentScope::All) => None,
                 (Address::Root, AgentScope::Only(names)) => Some(names.clone()),
             },
-            filter: list.clone(),
+            filter,
         };
         let page = self.inner.store.list(query).await?;
         Ok(TaskPage {
             engine: Arc::clone(&self.inner),
             caller: caller.clone(),
-            list,
+            state,
+            artifacts: false,
+            history: None,
             places: page.places.into(),
             sizes: page.sizes,
             loaded: VecDeque::new(),
@@ -109,7 +116,7 @@ impl TaskPage {
     pub fn next_loaded(&mut self) -> Option<TaskPageEntry> {
         while let Some((place, loaded)) = self.loaded.pop_front() {
             // It may have gone on since the page was made.
-            if self.list.state.is_none_or(|state| state == loaded.row.state.state) {
+            if self.state.is_none_or(|state| state == loaded.row.state.state) {
                 let agent = loaded.row.task.agent.clone();
                 return Some(TaskPageEntry { place, agent, task: self.read(loaded) });
             }
@@ -158,10 +165,10 @@ impl TaskPage {
     }
 
     fn trimmed(&self, mut task: Task) -> Task {
-        if !self.list.artifacts {
+        if !self.artifacts {
             task.artifacts.clear();
         }
-        let surplus = self.list.history.map_or(0, |wanted| task.history.len().saturating_sub(wanted));
+        let surplus = self.history.map_or(0, |wanted| task.history.len().saturating_sub(wanted));
         task.history.drain(..surplus);
         task
     }
@@ -169,8 +176,8 @@ impl TaskPage {
     /// A stored task, of which only what was asked for is read.
     fn read_snapshot(&self, json: &[u8]) -> Result<Task, Error> {
         let decoded = serde_json::from_slice::<StoredTaskJson<'_>>(json).and_then(|stored| {
-            let artifacts = stored.artifacts.filter(|_| self.list.artifacts);
-            let surplus = self.list.history.map_or(0, |wanted| stored.history.len().saturating_sub(wanted));
+            let artifacts = stored.artifacts.filter(|_| self.artifacts);
+            let surplus = self.history.map_or(0, |wanted| stored.history.len().saturating_sub(wanted));
             let newest = stored.history.into_iter().skip(surplus);
             Ok(Task {
                 id: stored.id,

@@ -87,7 +87,12 @@ pub trait Store: Send + Sync + 'static {
 }
 
 /// A conversation of a caller with an agent.
-pub type Conversation = (CallerId, AgentName, ContextId);
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Conversation {
+    pub owner: CallerId,
+    pub agent: AgentName,
+    pub context: ContextId,
+}
 
 /// The lock that an append is made under.
 #[derive(Clone, Debug)]
@@ -118,7 +123,7 @@ pub struct NewTask {
 
 impl NewTask {
     pub(crate) fn conversation(&self) -> Conversation {
-        (self.owner.clone(), self.agent.clone(), self.context.clone())
+        Conversation { owner: self.owner.clone(), agent: self.agent.clone(), context: self.context.clone() }
     }
 }
 
@@ -299,10 +304,6 @@ pub struct ListFilter {
     /// After the last task of the page before.
     pub after: Option<ListPosition>,
     pub page_size: usize,
-    /// Whether with what they have produced; a store lists their places only.
-    pub artifacts: bool,
-    /// How many of the newest messages of each; all if absent. The same goes for it.
-    pub history: Option<usize>,
 }
 
 /// Where a task stands in a list: its status time, and its key among those of the same time.

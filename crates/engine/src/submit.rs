@@ -24,7 +24,7 @@ use crate::media_types;
 use crate::queue::QueuePriority;
 use crate::routing_hints::RoutingHints;
 use crate::store::webhooks::NewWebhook;
-use crate::store::{IdempotencyRecord, IdempotencyScope, NewTask, Phase, RowState, SideWrites};
+use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope, NewTask, Phase, RowState, SideWrites};
 use crate::turn::{self, TurnInput};
 use validate::{check_context, takes_messages};
 
@@ -170,7 +170,8 @@ impl EngineState {
         if !hosted.agent.is_answer(&send.message) {
             return Ok(None);
         }
-        let conversation = (caller.id.clone(), hosted.name.clone(), context.clone());
+        let conversation =
+            Conversation { owner: caller.id.clone(), agent: hosted.name.clone(), context: context.clone() };
         let rows = self.store.context(conversation, CONTEXT_TASKS).await?;
         let mut waiting = rows.into_iter().filter(|row| row.state.state == TaskState::InputRequired);
         match (waiting.next(), waiting.next()) {

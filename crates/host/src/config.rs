@@ -41,7 +41,7 @@ use section::Section;
     schemars(default, deny_unknown_fields, title = "Switchboard")
 )]
 pub struct Config {
-    /// The front door.
+    /// The HTTP server.
     pub server: server::Server,
     /// The store of tasks.
     pub store: store::Store,

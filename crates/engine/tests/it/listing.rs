@@ -48,7 +48,8 @@ fn a_page_of_large_tasks_is_never_in_memory_as_a_whole() {
         }
         // The message is in the history, and the agent has given it back as an artifact.
         let task_bytes = 2 * LARGE + 10_000;
-        let (mut listing, mut read) = (list(&kernel, ListFilter { history: Some(0), ..page(100) }).await, 0);
+        let (mut listing, mut read) = (list(&kernel, page(100)).await, 0);
+        listing.history = Some(0);
         while let Some(listed) = listing.next().await.unwrap() {
             assert!(listed.task.history.is_empty() && listed.task.artifacts.is_empty());
             read += 1;
@@ -89,7 +90,9 @@ fn as_much_of_a_task_is_read_as_was_asked_for_whether_it_has_ended_or_not() {
         kernel.reach(held.id(), TaskState::Working).await;
         let asked = [(true, None), (true, Some(1)), (false, Some(0)), (false, None), (true, Some(0))];
         for (artifacts, history) in asked {
-            let listed = all(list(&kernel, ListFilter { artifacts, history, ..page(10) }).await).await;
+            let mut listing = list(&kernel, page(10)).await;
+            (listing.artifacts, listing.history) = (artifacts, history);
+            let listed = all(listing).await;
             for (listed, id) in listed.iter().zip([held.id(), &ended.id]) {
                 let mut expected = kernel.get(id).await.unwrap();
                 if !artifacts {

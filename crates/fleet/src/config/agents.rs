@@ -201,13 +201,13 @@ pub struct Skill {
     pub permissions: Option<SkillPermissions>,
 }
 
-section_keys!(Version03, read, {
+section_keys!(Version03, {
     blocking: Blocking::Block,
     close_on_interrupt: true,
     rest_files: RestFiles::Auto,
 });
 
-section_keys!(AgentStreams, read, {
+section_keys!(AgentStreams, {
     close_on_input_required: true,
 });
 

@@ -27,7 +27,7 @@ pub enum CardForm {
     V03,
 }
 
-section_keys!(Cards, read, {
+section_keys!(Cards, {
     default: CardForm::Hybrid,
 });
 

@@ -77,7 +77,7 @@ pub struct Limits {
     pub page: Size,
 }
 
-section_keys!(Limits, read_keys, {
+section_keys!(Limits with check, {
     running_tasks: Count::new(1_000),
     running_per_caller: Count::new(200),
     running_per_agent: Count::new(1_000),
@@ -104,8 +104,7 @@ section_keys!(Limits, read_keys, {
 });
 
 impl Limits {
-    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        self.read_keys(section);
+    fn check(&self, section: &mut Section<'_, '_>) {
         if self.event > self.task {
             // Whichever of the two was set is the one to look at.
             let key = if section.is_set("event") { "event" } else { "task" };

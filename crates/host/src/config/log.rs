@@ -44,7 +44,7 @@ pub enum LogFormat {
     Json,
 }
 
-section_keys!(Log, read, {
+section_keys!(Log, {
     level: LogLevel::Info,
     format: LogFormat::Text,
 });

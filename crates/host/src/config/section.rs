@@ -65,11 +65,11 @@ impl<'a> Reader<'a> {
 
 /// The keys of a section and their defaults: implements `Default`, and a function that reads each key into its field.
 /// A key is called like its field, in camel case. After the field may stand how it is read: `nonzero` for a time that
-/// must not be zero, `section` for a mapping of its own, `unread` for a key that is only known.
+/// must not be zero, `section` for a mapping of its own. After the section may stand what checks it once it is read.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! section_keys {
-    ($section:ident, $read:ident, { $($field:ident $(($how:ident))?: $default:expr,)+ }) => {
+    ($section:ident $(with $check:ident)?, { $($field:ident $(($how:ident))?: $default:expr,)+ }) => {
         impl Default for $section {
             fn default() -> Self {
                 Self { $($field: $default,)+ }
@@ -77,15 +77,15 @@ macro_rules! section_keys {
         }
 
         impl $section {
-            pub(crate) fn $read(&mut self, section: &mut $crate::config::section::Section<'_, '_>) {
+            pub(crate) fn read(&mut self, section: &mut $crate::config::section::Section<'_, '_>) {
                 $($crate::section_keys!(@ $($how)? section, $crate::config::section::camel_case(stringify!($field)), self.$field);)+
+                $(self.$check(section);)?
             }
         }
     };
     (@ $section:ident, $key:expr, $field:expr) => { $section.read($key, &mut $field) };
     (@ nonzero $section:ident, $key:expr, $field:expr) => { $section.read_nonzero($key, &mut $field) };
     (@ section $section:ident, $key:expr, $field:expr) => { $section.section($key, |section| $field.read(section)) };
-    (@ unread $section:ident, $key:expr, $field:expr) => { $section.mark_known($key) };
 }
 
 /// The key of a field: `maxAge` for `max_age`.

@@ -11,7 +11,7 @@ use crate::config::section::Section;
 use crate::config::time_span::TimeSpan;
 use crate::section_keys;
 
-/// The front door.
+/// The HTTP server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
@@ -77,7 +77,7 @@ pub struct Tls {
     pub key: Option<PathBuf>,
 }
 
-section_keys!(Server, read, {
+section_keys!(Server, {
     bind: BindAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 41242))),
     public_base_url: None,
     allowed_origins: Vec::new(),

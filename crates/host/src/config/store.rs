@@ -57,23 +57,22 @@ pub struct Retention {
     pub max_bytes: Size,
 }
 
-section_keys!(Store, read_keys, {
+section_keys!(Store with check, {
     data_dir: PathBuf::from(".switchboard"),
-    url (unread): None,
+    url: None,
     durability: Durability::Full,
     max_queue_delay (nonzero): TimeSpan::from_seconds(2),
     retention (section): Retention::default(),
 });
 
-section_keys!(Retention, read, {
+section_keys!(Retention, {
     max_age: TimeSpan::from_days(30),
     max_tasks: Count::new(1_000_000),
     max_bytes: Size::from_gibibytes(10),
 });
 
 impl Store {
-    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        self.read_keys(section);
+    fn check(&self, section: &mut Section<'_, '_>) {
         if section.is_set("url") {
             // The value is not repeated: it may hold a password.
             section.refuse(

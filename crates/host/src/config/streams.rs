@@ -16,6 +16,6 @@ pub struct Streams {
     pub ping: TimeSpan,
 }
 
-section_keys!(Streams, read, {
+section_keys!(Streams, {
     ping (nonzero): TimeSpan::from_seconds(15),
 });

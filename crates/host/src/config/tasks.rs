@@ -39,7 +39,7 @@ pub struct Tasks {
     pub parallel_recoveries: Count,
 }
 
-section_keys!(Tasks, read, {
+section_keys!(Tasks, {
     drain: TimeSpan::from_seconds(10),
     cancel_grace: TimeSpan::from_seconds(3),
     park: TimeSpan::from_minutes(10),

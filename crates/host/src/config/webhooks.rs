@@ -87,7 +87,7 @@ pub struct DeadLetters {
     pub max_bytes: Size,
 }
 
-section_keys!(Webhooks, read_keys, {
+section_keys!(Webhooks with check, {
     enabled: true,
     allowed_hosts: Vec::new(),
     allowed_cidrs: Vec::new(),
@@ -119,15 +119,14 @@ section_keys!(Webhooks, read_keys, {
     dead_letters (section): DeadLetters::default(),
 });
 
-section_keys!(DeadLetters, read, {
+section_keys!(DeadLetters, {
     max_age: TimeSpan::from_days(30),
     max: Count::new(10_000),
     max_bytes: Size::from_gibibytes(1),
 });
 
 impl Webhooks {
-    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
-        self.read_keys(section);
+    fn check(&self, section: &mut Section<'_, '_>) {
         if cfg!(not(feature = "nameservers")) && !self.nameservers.is_empty() {
             section.refuse(
                 "nameservers",

@@ -22,17 +22,17 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, request: ListRequest) -
     let tokens = PageTokens::new(engine.secret(), &caller.id, &call.address, &request);
     let after = request.page_token.as_deref().map(|token| tokens.read(token)).transpose()?;
     let page_size = request.page_size.unwrap_or(PAGE_SIZE);
-    let list = ListFilter {
+    let filter = ListFilter {
         context: request.context_id,
         state: request.status,
         since: request.status_timestamp_after,
         after,
         page_size: usize::try_from(page_size).unwrap_or(usize::MAX),
-        artifacts: request.include_artifacts,
-        history: request.history_length.map(|length| usize::try_from(length).unwrap_or(usize::MAX)),
     };
     let reserved = call.reserve(SMALL as u64).await?;
-    let listing = engine.list(&call.address, caller, list).await.map_err(from_engine)?;
+    let mut listing = engine.list(&call.address, caller, filter).await.map_err(from_engine)?;
+    listing.artifacts = request.include_artifacts;
+    listing.history = request.history_length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     let page = Page {
         writer: ListWriter::begin(call.dialect, request.include_artifacts, std::mem::take(&mut call.out)),
         max_bytes: call.state.options.page,

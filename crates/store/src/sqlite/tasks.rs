@@ -95,23 +95,26 @@ impl Store for SqliteStore {
         self.read(move |reader| reader.task_rows(&sql, (now.0, limit(max))))
     }
 
-    fn context(&self, (owner, agent, context): Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
+    fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.read(move |reader| {
-            let Some((owner, agent)) = numbers(reader, &owner, &agent)? else { return Ok(Vec::new()) };
+            let Some((owner, agent)) = numbers(reader, &conversation.owner, &conversation.agent)? else { return Ok(Vec::new()) };
             let sql = format!(
                 "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_context WHERE context = ?1 AND owner = ?2 AND hidden = 0 \
                  AND agent = ?3 ORDER BY status_at DESC, key DESC LIMIT ?4"
             );
-            reader.task_rows(&sql, params![Identifier::new(context.as_str()), owner, agent, limit(max)])
+            let context = Identifier::new(conversation.context.as_str());
+            reader.task_rows(&sql, params![context, owner, agent, limit(max)])
         })
     }
 
-    fn noted(&self, (owner, agent, context): Conversation) -> StoreFuture<Option<String>> {
+    fn noted(&self, conversation: Conversation) -> StoreFuture<Option<String>> {
         self.read(move |reader| {
-            let Some((owner, agent)) = numbers(reader, &owner, &agent)? else { return Ok(None) };
+            let Some((owner, agent)) = numbers(reader, &conversation.owner, &conversation.agent)? else {
+                return Ok(None);
+            };
             let sql = "SELECT note FROM task INDEXED BY task_context WHERE context = ?1 AND owner = ?2 AND hidden = 0 \
                        AND agent = ?3 AND note IS NOT NULL ORDER BY status_at DESC, key DESC LIMIT 1";
-            let context = Identifier::new(context.as_str());
+            let context = Identifier::new(conversation.context.as_str());
             optional_row(&reader.connection, sql, params![context, owner, agent], |row| row.get(0))
         })
     }

@@ -7,8 +7,8 @@ use switchboard_engine::store::webhooks::{
     Attempt, DeliveryKey, DeliveryRow, NewDelivery, NewWebhook, OutboxWrite, WebhookKey, WebhookStore,
 };
 use switchboard_engine::store::{
-    Append, AppendGuard, IdempotencyRecord, IdempotencyScope, ListFilter, ListQuery, NewTask, Phase, RowState,
-    SideWrites, Store, StoreError,
+    Append, AppendGuard, Conversation, IdempotencyRecord, IdempotencyScope, ListFilter, ListQuery, NewTask, Phase,
+    RowState, SideWrites, Store, StoreError,
 };
 
 /// A task's row: Submitted and Queued until told otherwise.
@@ -166,6 +166,11 @@ pub(crate) async fn make(
     let task = new_task(owner, agent, context);
     let appended = store.append(create(&task, &["made"], row)).await.unwrap();
     (task.id, appended.key)
+}
+
+/// What an owner and the agent `echo` say in the context `c`.
+pub(crate) fn conversation(owner: &str) -> Conversation {
+    Conversation { owner: owner.into(), agent: "echo".into(), context: "c".into() }
 }
 
 /// All of an owner's tasks.

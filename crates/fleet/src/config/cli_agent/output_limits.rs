@@ -27,7 +27,7 @@ pub struct OutputLimits {
     pub output: Size,
 }
 
-section_keys!(OutputLimits, read_keys, {
+section_keys!(OutputLimits with check, {
     line: Size::from_mebibytes(16),
     stderr: Size::from_kibibytes(64),
     events: Count::new(100_000),
@@ -35,8 +35,7 @@ section_keys!(OutputLimits, read_keys, {
 });
 
 impl OutputLimits {
-    pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
-        self.read_keys(section);
+    fn check(&self, section: &mut Section<'_, '_>) {
         if self.line > self.output {
             // Whichever of the two was set is the one to look at.
             let key = if section.is_set("line") { "line" } else { "output" };

@@ -64,7 +64,7 @@ pub struct SkillPermissions {
 #[serde(transparent)]
 pub struct ToolRule(String);
 
-section_keys!(Permissions, read_keys, {
+section_keys!(Permissions with check, {
     default: Permission::Ask,
     allow: Vec::new(),
     deny: Vec::new(),
@@ -72,11 +72,6 @@ section_keys!(Permissions, read_keys, {
 });
 
 impl Permissions {
-    pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
-        self.read_keys(section);
-        self.check(section);
-    }
-
     fn check(&self, section: &mut Section<'_, '_>) {
         if let Some(pattern) = self.deny.iter().find(|rule| rule.command().is_some()) {
             let wrong = format!("\"{}\" has a pattern, and a shell can say the same in other words", pattern.0);

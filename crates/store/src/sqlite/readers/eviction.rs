@@ -60,6 +60,13 @@ struct EvictionPlan {
     held: Vec<i64>,
 }
 
+/// The tasks of one caller with one agent that ended in one state.
+struct EndedGroup {
+    owner: i64,
+    agent: i64,
+    state: i64,
+}
+
 impl Reader {
     /// Keys of at most `max` tasks to delete, oldest first.
     pub(crate) fn evictable(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<i64>> {
@@ -130,7 +137,7 @@ impl Reader {
              WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at < ?4 AND phase = 4 {only} \
              ORDER BY status_at, key"
         );
-        for (owner, agent, state) in self.ended_groups()? {
+        for EndedGroup { owner, agent, state } in self.ended_groups()? {
             oldest.merge(&self.connection, &group, (owner, agent, state, before), candidate)?;
         }
         let hidden = format!(
@@ -141,10 +148,12 @@ impl Reader {
         Ok(oldest.first)
     }
 
-    fn ended_groups(&self) -> rusqlite::Result<Vec<(i64, i64, i64)>> {
+    fn ended_groups(&self) -> rusqlite::Result<Vec<EndedGroup>> {
         let sql = format!(
             "SELECT owner, agent, state FROM tally WHERE hidden = 0 AND parked = 0 AND {TERMINAL_STATES} AND n > 0"
         );
-        rows(&self.connection, &sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        rows(&self.connection, &sql, [], |row| {
+            Ok(EndedGroup { owner: row.get(0)?, agent: row.get(1)?, state: row.get(2)? })
+        })
     }
 }

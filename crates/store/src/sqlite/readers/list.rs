@@ -33,6 +33,13 @@ struct Bounds {
     wanted: usize,
 }
 
+/// The tasks of one agent in one state.
+struct Group {
+    agent: i64,
+    state: i64,
+    size: i64,
+}
+
 impl Reader {
     pub(crate) fn list(&mut self, query: &ListQuery) -> rusqlite::Result<ListPage> {
         let nothing = ListPage { places: Vec::new(), sizes: Vec::new(), next: None, total: 0 };
@@ -83,7 +90,7 @@ impl Reader {
     fn keys_in_groups(&self, bounds: &Bounds, count_each: bool) -> rusqlite::Result<(Vec<PageKey>, u64)> {
         let mut newest = Merged::new(bounds.wanted);
         let mut total = 0;
-        for (agent, state, size) in self.groups(bounds)? {
+        for Group { agent, state, size } in self.groups(bounds)? {
             let sql = "SELECT status_at, key FROM task INDEXED BY task_listing \
                        WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at >= ?4 \
                        AND status_at <= ?5 AND (status_at < ?5 OR key < ?6) ORDER BY status_at DESC, key DESC";
@@ -96,11 +103,13 @@ impl Reader {
     }
 
     /// The owner's groups that match and are not empty, with their sizes.
-    fn groups(&self, bounds: &Bounds) -> rusqlite::Result<Vec<(i64, i64, i64)>> {
+    fn groups(&self, bounds: &Bounds) -> rusqlite::Result<Vec<Group>> {
         let sql = "SELECT agent, state, sum(n) FROM tally WHERE owner = ?1 AND hidden = 0 \
                    AND (?2 IS NULL OR agent IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR state = ?3) GROUP BY agent, state HAVING sum(n) > 0";
         let values = (bounds.owner, &bounds.agents, bounds.state);
-        rows(&self.connection, sql, values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        rows(&self.connection, sql, values, |row| {
+            Ok(Group { agent: row.get(0)?, state: row.get(1)?, size: row.get(2)? })
+        })
     }
 
     fn count_since(&self, bounds: &Bounds, agent: i64, state: i64) -> rusqlite::Result<i64> {

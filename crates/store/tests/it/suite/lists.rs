@@ -6,7 +6,8 @@ use switchboard_engine::store::{ListFilter, ListPage, ListQuery, LoadedTask, Ret
 
 use super::Fixture;
 use crate::build::{
-    create, done, filtered, hidden, inbox, make, new_task, owner, page, parked, query, row, with_snapshot, working,
+    conversation, create, done, filtered, hidden, inbox, make, new_task, owner, page, parked, query, row,
+    with_snapshot, working,
 };
 
 /// All tasks of a page.
@@ -40,8 +41,8 @@ pub(crate) async fn a_list_shows_its_owners_tasks_newest_first(fixture: impl Fix
     store.append(owner(middle_key, 1, &["end"], done(50, 1))).await.unwrap();
     let page = store.list(query("ann")).await.unwrap();
     assert_eq!((ids(&store, &page).await, page.total), (vec![middle, new, old], 3));
-    let nobody = store.list(query("eve")).await.unwrap();
-    assert_eq!((nobody.places.len(), nobody.total, nobody.next), (0, 0, None));
+    let none = store.list(query("eve")).await.unwrap();
+    assert_eq!((none.places.len(), none.total, none.next), (0, 0, None));
 }
 
 pub(crate) async fn filters_narrow_page_and_total(fixture: impl Fixture) {
@@ -53,7 +54,7 @@ pub(crate) async fn filters_narrow_page_and_total(fixture: impl Fixture) {
     }
     let cases = [
         (ListQuery { agents: Some(vec!["echo".into()]), ..query("ann") }, vec![4, 2, 0]),
-        (ListQuery { agents: Some(vec!["nobody".into()]), ..query("ann") }, vec![]),
+        (ListQuery { agents: Some(vec!["unknown".into()]), ..query("ann") }, vec![]),
         (ListQuery { agents: Some(Vec::new()), ..query("ann") }, vec![]),
         (ListQuery { agents: Some(vec!["echo".into(), "guide".into()]), ..query("ann") }, vec![5, 4, 3, 2, 1, 0]),
         (filtered("ann", ListFilter { state: Some(TaskState::Submitted), ..page() }), vec![5, 4]),
@@ -63,7 +64,7 @@ pub(crate) async fn filters_narrow_page_and_total(fixture: impl Fixture) {
         (filtered("ann", ListFilter { context: Some("d".into()), since: Some(Timestamp(4)), ..page() }), vec![5, 4]),
         (
             ListQuery {
-                agents: Some(vec!["echo".into(), "nobody".into()]),
+                agents: Some(vec!["echo".into(), "unknown".into()]),
                 ..filtered("ann", ListFilter { context: Some("c".into()), ..page() })
             },
             vec![2, 0],
@@ -130,7 +131,7 @@ pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
         let page = store.list(query).await.unwrap();
         assert_eq!((page.places.len(), page.total), (0, 0));
     }
-    assert!(store.context(("ann".into(), "echo".into(), "c".into()), 9).await.unwrap().is_empty());
+    assert!(store.context(conversation("ann"), 9).await.unwrap().is_empty());
     assert!(store.load(&id).await.unwrap().unwrap().row.state.hidden);
 
     store.append(owner(key, 1, &["shows itself"], working(3, 1))).await.unwrap();
@@ -194,7 +195,7 @@ pub(crate) async fn a_conversation_is_found_newest_first(fixture: impl Fixture) 
     make(&store, "ann", "guide", "c", row(3)).await;
     make(&store, "bob", "echo", "c", row(4)).await;
     make(&store, "ann", "echo", "d", row(5)).await;
-    let found = |max| store.context(("ann".into(), "echo".into(), "c".into()), max);
+    let found = |max| store.context(conversation("ann"), max);
     let names =
         |rows: Vec<switchboard_engine::store::TaskRow>| rows.into_iter().map(|row| row.task.id).collect::<Vec<_>>();
     assert_eq!(names(found(9).await.unwrap()), [second.clone(), first.clone()]);
@@ -205,7 +206,7 @@ pub(crate) async fn a_conversation_is_found_newest_first(fixture: impl Fixture) 
 
 pub(crate) async fn the_newest_note_of_a_conversation_is_found(fixture: impl Fixture) {
     let store = fixture.open();
-    let noted = || store.noted(("ann".into(), "echo".into(), "c".into()));
+    let noted = || store.noted(conversation("ann"));
     assert_eq!(noted().await.unwrap(), None);
     let (_, first) = make(&store, "ann", "echo", "c", row(1)).await;
     let (_, second) = make(&store, "ann", "echo", "c", row(2)).await;
@@ -226,5 +227,5 @@ pub(crate) async fn the_newest_note_of_a_conversation_is_found(fixture: impl Fix
     store.append(inbox(first, 2, &["x"], row(1))).await.unwrap();
     note(first, 3, done(41, 1), "3").await.unwrap();
     assert_eq!(noted().await.unwrap().as_deref(), Some("3"), "replaced, and kept by appends without one");
-    assert_eq!(store.noted(("bob".into(), "echo".into(), "c".into())).await.unwrap(), None);
+    assert_eq!(store.noted(conversation("bob")).await.unwrap(), None);
 }
