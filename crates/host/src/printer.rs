@@ -4,7 +4,6 @@
 //! With `-o json` errors are objects on standard output too, so that a program reads one stream.
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -139,19 +138,15 @@ impl Printer {
     }
 }
 
-/// Whether standard error may be coloured.
+/// Whether standard error may be coloured. By convention an empty `NO_COLOR` counts as unset.
 pub fn colors_on_stderr() -> bool {
-    colors(std::env::var_os("NO_COLOR").as_deref(), std::io::stderr().is_terminal() && !is_dumb())
+    let is_forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stderr().is_terminal() && !is_dumb() && !is_forbidden
 }
 
 /// Whether the terminal understands nothing but text.
 pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
-}
-
-/// By convention an empty `NO_COLOR` counts as unset.
-fn colors(no_color: Option<&OsStr>, terminal: bool) -> bool {
-    terminal && no_color.is_none_or(OsStr::is_empty)
 }
 
 fn emphasized(word: &str, color: &str) -> String {

@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use http::Uri;
 use ipnet::IpNet;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use switchboard_egress::Allowlist;
 
 use crate::config::problem::Mismatch;
-use crate::config::value::Scalar;
+use crate::config::value::{Scalar, serialize_as_text};
 use crate::json_schema_of;
 
 /// Address and port to listen on.
@@ -156,17 +156,7 @@ fn web_address(text: &str) -> Option<Uri> {
     (web && usable).then_some(uri)
 }
 
-impl Serialize for Network {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl Serialize for Nameserver {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+serialize_as_text!(Network, Nameserver);
 
 json_schema_of!(BindAddress, {
     "type": "string", "pattern": ":[0-9]+$",

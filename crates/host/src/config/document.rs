@@ -132,6 +132,7 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
+/// Takes what this parser calls for a value of any type: nothing is a unit there, and whole numbers have 64 bits.
 struct RawVisitor;
 
 impl<'de> Visitor<'de> for RawVisitor {
@@ -145,14 +146,6 @@ impl<'de> Visitor<'de> for RawVisitor {
         Ok(Raw::Empty)
     }
 
-    fn visit_none<E>(self) -> Result<Raw, E> {
-        Ok(Raw::Empty)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-
     fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
         Ok(Raw::Plain(value.to_string()))
     }
@@ -161,15 +154,7 @@ impl<'de> Visitor<'de> for RawVisitor {
         Ok(Raw::Plain(value.to_string()))
     }
 
-    fn visit_i128<E>(self, value: i128) -> Result<Raw, E> {
-        Ok(Raw::Plain(value.to_string()))
-    }
-
     fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
-        Ok(Raw::Plain(value.to_string()))
-    }
-
-    fn visit_u128<E>(self, value: u128) -> Result<Raw, E> {
         Ok(Raw::Plain(value.to_string()))
     }
 
@@ -179,10 +164,6 @@ impl<'de> Visitor<'de> for RawVisitor {
 
     fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
         Ok(Raw::Text(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Raw, E> {
-        Ok(Raw::Text(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {

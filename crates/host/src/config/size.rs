@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::config::problem::Mismatch;
-use crate::config::value::{Scalar, quantity};
+use crate::config::value::{Scalar, quantity, serialize_as_text};
 use crate::json_schema_of;
 
 /// The units, largest first, in bytes. Only binary ones: what `MB` means depends on who reads it.
@@ -68,12 +68,7 @@ impl Scalar for Size {
     }
 }
 
-impl Serialize for Size {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
+serialize_as_text!(Size);
 json_schema_of!(Size, { "type": "string", "pattern": "^[0-9]+(B|KiB|MiB|GiB|TiB)$", "examples": ["64KiB", "10GiB"] });
 
 /// A number of things, at least one.

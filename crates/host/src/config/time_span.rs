@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::config::problem::Mismatch;
-use crate::config::value::{Scalar, quantity};
+use crate::config::value::{Scalar, quantity, serialize_as_text};
 use crate::json_schema_of;
 
 /// The units, largest first, in milliseconds.
@@ -74,12 +74,7 @@ impl Scalar for TimeSpan {
     }
 }
 
-impl Serialize for TimeSpan {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
+serialize_as_text!(TimeSpan);
 json_schema_of!(TimeSpan, {
     "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$",
     "examples": ["250ms", "30s", "10m", "7d"]

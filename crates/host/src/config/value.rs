@@ -151,6 +151,18 @@ impl Scalar for PathBuf {
     }
 }
 
+/// Implements `Serialize` for settings that are shown as they are written.
+macro_rules! serialize_as_text {
+    ($($setting:ident),+) => {
+        $(impl serde::Serialize for $setting {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        })+
+    };
+}
+pub(super) use serialize_as_text;
+
 /// Implements `JsonSchema` for a setting with its own text form. Unlike a derived schema it takes no description from
 /// the doc comment, which would repeat the description of every key of that type.
 #[cfg(feature = "schema")]

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value;
 use switchboard_engine::Engine;
 use switchboard_store::BackupError;
 use switchboard_webhooks::WebhookService;
@@ -55,30 +56,25 @@ impl ControlHandler {
     }
 
     pub async fn handle(&self, request: Request) -> Reply {
-        let result = match request {
+        self.answer(request).await.map_or_else(Reply::Refused, Reply::Done)
+    }
+
+    async fn answer(&self, request: Request) -> Result<Value, ControlError> {
+        match request {
             Request::CreateKey(new) => self.keys.create(new).await.map_err(ControlError::new).and_then(value),
             Request::ListKeys => self.keys.list().await.map_err(ControlError::new).and_then(value),
             Request::RevokeKey { id } => self.keys.revoke(&id).await.map_err(ControlError::new).and_then(value),
             Request::Backup { file } => backup(self.data_dir.clone(), file).await.and_then(value),
             Request::Webhooks(request) => webhooks::handle(&self.webhooks, &self.keys, self.waits, request).await,
-            Request::Reload => match &self.server {
-                Some(server) => reload(Arc::clone(&server.reloader)).await.and_then(value),
-                None => Err(self.no_server()),
-            },
-            Request::Status => match &self.server {
-                Some(server) => value((server.status)()),
-                None => Err(self.no_server()),
-            },
-            Request::Tasks(request) => match &self.server {
-                Some(server) => tasks::handle(&server.engine, request).await,
-                None => Err(self.no_server()),
-            },
-        };
-        result.map_or_else(Reply::Refused, Reply::Done)
+            Request::Reload => reload(Arc::clone(&self.server()?.reloader)).await.and_then(value),
+            Request::Status => value((self.server()?.status)()),
+            Request::Tasks(request) => tasks::handle(&self.server()?.engine, request).await,
+        }
     }
 
-    fn no_server(&self) -> ControlError {
-        ControlError::new(format!("no server runs on the data directory {}", self.data_dir.display()))
+    fn server(&self) -> Result<&ServerState, ControlError> {
+        let none = || ControlError::new(format!("no server runs on the data directory {}", self.data_dir.display()));
+        self.server.as_ref().ok_or_else(none)
     }
 }
 
