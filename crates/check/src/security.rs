@@ -29,7 +29,7 @@ pub(crate) async fn tls(interface: &TestedInterface) -> CheckResult {
     }
 }
 
-const OPEN: &str = "the card does not demand credentials of everybody";
+const OPEN: &str = "the card does not demand credentials of every caller";
 
 /// Requests that do no harm even if they are let in: all of them name tasks that do not exist.
 fn operations(interface: &TestedInterface) -> Vec<(Operation, Request)> {

@@ -1,4 +1,4 @@
-//! What a log holds, one line of JSON each.
+//! The event log: what it holds of a task, one line of JSON each.
 //!
 //! The two kinds that go out on the wire are stored exactly as v1.0 sends them, so that writing an event is also
 //! encoding it: the bytes in the log are the bytes in the stream. The other kinds are the kernel's own; they have

@@ -73,7 +73,7 @@ impl TaskState {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled | Self::Rejected)
     }
 
-    /// The task waits for an answer or for credentials.
+    /// An interrupted state: the task waits for an answer or for credentials.
     pub fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
     }

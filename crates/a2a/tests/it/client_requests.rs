@@ -123,7 +123,7 @@ fn check_send(name: &str, dialect: Dialect, send: &SendRequest) {
         assert_eq!(send.tenant.as_deref(), Some("acme"), "{name}");
     }
     if name.contains("-send-file-bytes") {
-        // Python encodes twice on v0.3 REST, which nobody can tell from a file that holds base64.
+        // Python encodes twice on v0.3 REST, which no reader can tell from a file that holds base64.
         let is_twice = is_old_rest && name.starts_with("python");
         let wanted: &[u8] = if is_twice { b"aGVsbG8=" } else { b"hello" };
         let file = message.parts.iter().find(|part| matches!(part.content, PartContent::Raw(_)));

@@ -39,7 +39,7 @@ fn chunks_are_joined_replaced_or_begun() {
     let more = r#"{"artifactId":"a","description":"d","parts":[{"text":" two"},{"data":1}],"metadata":{"k":2},"extensions":["e"]}"#;
     assert!(task.apply(&chunk(more, true, true)));
     assert!(task.apply(&chunk(r#"{"artifactId":"a","parts":[{"text":"three"}],"extensions":["e"]}"#, true, true)));
-    // Nobody has begun this one.
+    // No event has begun this one.
     assert!(task.apply(&chunk(r#"{"artifactId":"b","parts":[{"text":"x"}]}"#, true, false)));
     let expected = r#"[{"artifactId":"a","name":"n","description":"d","parts":[{"text":"one two"},{"data":1},{"text":"three"}],"metadata":{"k":2},"extensions":["e"]},{"artifactId":"b","parts":[{"text":"x"}]}]"#;
     assert_eq!(serde_json::to_string(&task.artifacts).unwrap(), expected);

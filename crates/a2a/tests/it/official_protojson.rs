@@ -48,7 +48,7 @@ proptest! {
     #[test]
     fn frames(frame in frame()) {
         let ours = encode::encode_stream(Dialect::V1, &frame, false);
-        // A number that has no place in 64 bits is nobody's but ours.
+        // A number that has no place in 64 bits is read by this crate alone.
         let ours = String::from_utf8(ours).unwrap().replace("1e400", "7");
         let ours = with_numbers_for_them(serde_json::from_str(&ours).unwrap());
         let back = through::<protojson::StreamResponse>(&serde_json::to_vec(&ours).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What must hold for every task, message and part, and for every byte somebody may send.
+//! What must hold for every task, message and part, and for every byte a peer may send.
 
 use proptest::collection::vec;
 use proptest::option;

@@ -156,7 +156,7 @@ async fn a_second_caller_who_gets_at_the_tasks_of_the_first_is_found_at_every_do
     let clean = report_with_keys(Defect::WithKeys).await;
     assert_eq!(failed(&clean), [""; 0], "{}", faults(&clean));
     let passed = that(&clean, CheckOutcome::Pass);
-    let doors: [(&str, &[&str]); 6] = [
+    let leaks: [(&str, &[&str]); 6] = [
         ("GetTask", &["security-other-read"]),
         ("ListTasks", &["security-other-list"]),
         ("CancelTask", &["security-other-cancel"]),
@@ -164,8 +164,8 @@ async fn a_second_caller_who_gets_at_the_tasks_of_the_first_is_found_at_every_do
         ("SendMessage", &["security-other-answer"]),
         ("ListTaskPushNotificationConfigs", &["security-other-webhooks"]),
     ];
-    let reports = join_all(doors.iter().map(|(method, _)| report_with_keys(Defect::Shared(method)))).await;
-    for ((method, expected), report) in doors.iter().zip(reports) {
+    let reports = join_all(leaks.iter().map(|(method, _)| report_with_keys(Defect::Shared(method)))).await;
+    for ((method, expected), report) in leaks.iter().zip(reports) {
         assert!(expected.iter().all(|id| passed.contains(id)), "{method}: {clean:#?}");
         assert_found(Defect::Shared(method), &report, expected);
     }

@@ -37,7 +37,7 @@ pub(crate) fn finding<'a>(report: &'a CheckReport, id: &str) -> &'a Finding {
     report.findings.iter().find(|finding| finding.id == id).unwrap()
 }
 
-/// What is wrong, to be read by whoever looks into a test that fails.
+/// What is wrong, for the output of a test that fails.
 pub(crate) fn faults(report: &CheckReport) -> String {
     let failed = report.findings.iter().filter(|finding| finding.outcome == CheckOutcome::Fail);
     failed.map(|finding| format!("{}: {} -> {}\n", finding.id, finding.sent, finding.seen)).collect()

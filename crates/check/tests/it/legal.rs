@@ -29,7 +29,7 @@ async fn what_is_allowed_is_no_fault() {
     ];
     all_found(&said("hello"), &flavours.map(|flavour| (flavour, &[][..]))).await;
     let limited = report(Defect::Limited, &said("hello")).await;
-    assert!(limited.counts.pass > 45, "whoever is asked to come back later does: {limited:#?}");
+    assert!(limited.counts.pass > 45, "the checker comes back later where it is asked to: {limited:#?}");
     let tenant = report(Defect::WithTenant, &said("hello")).await;
     assert!(that(&tenant, CheckOutcome::Pass).contains(&"error-params-invalid"), "{tenant:#?}");
     let webhooks = report(Defect::WebhooksOfOpenTasks, &said("hello")).await;

@@ -242,7 +242,7 @@ impl Agent {
         }
     }
 
-    /// What whoever is not known, or comes at a bad time, is told.
+    /// The refusal of a caller that is not known, or comes at a bad time.
     fn refused_at_the_door(&self, asked: &Asked) -> Option<String> {
         let count = self.requests.fetch_add(1, Ordering::Relaxed);
         let key = asked.owner();

@@ -1,8 +1,9 @@
 //! What an agent may do without asking, may not do, and must ask for.
 //!
-//! A rule names a tool. One with a pattern, such as `Bash(git *)`, allows the commands that fit it. It is only about
-//! one simple command: a pattern does not see what a shell makes of an operator, a variable or a substitution, so that
-//! a command with any of these is decided by the default. For the same reason nothing can be denied by a pattern.
+//! A permission rule names a tool. One with a pattern, such as `Bash(git *)`, allows the commands that fit it. It is
+//! only about one simple command: a pattern does not see what a shell makes of an operator, a variable or a
+//! substitution, so that a command with any of these is decided by the default. For the same reason nothing can be
+//! denied by a pattern.
 
 /// What to do when a tool is to be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

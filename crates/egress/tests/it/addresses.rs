@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use switchboard_egress::{AddressClass, special_purpose};
 
-/// Every way to carry an IPv4 address in an IPv6 one that somebody on the way might unpack.
+/// Every way to carry an IPv4 address in an IPv6 one that a router on the way might unpack.
 fn embeddings(inner: Ipv4Addr, filler: u64) -> Vec<Ipv6Addr> {
     let bits = u128::from(inner.to_bits());
     let filler = u128::from(filler);

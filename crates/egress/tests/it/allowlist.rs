@@ -91,7 +91,7 @@ async fn entries_let_through_what_they_name_and_nothing_beside_it() {
 
 #[tokio::test]
 async fn a_host_allowed_by_name_is_not_looked_up_when_it_is_registered() {
-    // Nobody listens for names on the discard port of loopback: whatever is looked up fails.
+    // No nameserver listens on the discard port of loopback: whatever is looked up fails.
     let allowlist = Allowlist::parse(["receiver.internal", "*.hooks.internal"], [] as [&str; 0]).unwrap();
     let nameservers = vec!["127.0.0.1:9".parse().unwrap()];
     let egress = Egress::new(Options { allowlist, nameservers, dns_timeout: SHORT, ..Options::default() }).unwrap();

@@ -8,7 +8,7 @@ use crate::nameserver::{Kind, Nameserver, Record, Reply};
 use crate::receiver::{LONG, Receiver, post};
 use crate::vectors::{HOSTILE, label};
 
-/// What is wrong with a URL whoever wrote it.
+/// What is wrong with a URL of any origin.
 const WRONG_TEXT: [&str; 8] = ["too_long", "character", "scheme", "user_info", "no_host", "host", "port", "malformed"];
 
 fn egress(anywhere: bool, nameserver: &Nameserver) -> Egress {

@@ -1,4 +1,4 @@
-//! So many connections and no more, whoever is on the other side and whatever it does to keep them.
+//! So many connections and no more, whatever the peer does to keep them.
 
 use std::future::pending;
 

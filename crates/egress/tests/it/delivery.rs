@@ -33,7 +33,7 @@ async fn a_request_arrives_as_it_was_written_and_the_answer_comes_back() {
         "POST /hook?token=1 HTTP/1.1\r\nauthorization: Bearer secret\r\nhost: {}\r\ncontent-length: 7\r\n\r\n{{\"a\":1}}",
         receiver.address
     );
-    assert_eq!(*requests.lock(), [expected.clone(), expected], "no cookie, no referer, no agent, nobody else's host");
+    assert_eq!(*requests.lock(), [expected.clone(), expected], "no cookie, no referer, no agent, no other host");
     assert_eq!(receiver.connections(), 1, "the connection is used again");
 }
 
@@ -179,7 +179,7 @@ async fn a_receiver_that_takes_no_connection_is_given_up_long_before_the_whole_t
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(1).unwrap();
     let address = listener.local_addr().unwrap();
-    // Nobody accepts: once its queue is full the system answers no more of those who knock.
+    // The listener does not accept: once its queue is full the system answers no more connections.
     let mut waiting = Vec::new();
     while let Ok(Ok(knock)) = tokio::time::timeout(SHORT, TcpStream::connect(address)).await {
         waiting.push(knock);

@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::receiver::{LONG, Receiver, SHORT, loopback, post, read_request};
 
-/// A certificate authority that nobody but the test believes.
+/// A certificate authority that only the test trusts.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub(crate) root: CertificateDer<'static>,

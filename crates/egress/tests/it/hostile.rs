@@ -19,7 +19,7 @@ async fn every_hostile_url_is_refused_for_the_reason_we_mean() {
         let text = egress.check_text(url).map_err(|refusal| self::label(&refusal));
         if text.as_ref().err().map(String::as_str) != Some(label) {
             wrong.push(format!("{url:?} should be {label}, is {text:?}"));
-            // What the text check lets through would really be called below, from whoever runs this.
+            // What the text check lets through would really be called below, from the machine that runs this.
             continue;
         }
         let full = egress.check(url).await.map_err(|refusal| self::label(&refusal));

@@ -1,4 +1,4 @@
-//! The guard and the client through their public door. Everything stays on loopback; nothing waits by the clock.
+//! The guard and the client through their public interface. Everything stays on loopback; nothing waits by the clock.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 

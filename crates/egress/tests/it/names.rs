@@ -162,7 +162,7 @@ async fn what_cannot_be_resolved_is_not_called() {
         let url = format!("http://{name}/secret");
         let refusal = egress.check(&url).await.unwrap_err();
         assert_eq!(refusal, UrlRefusal::Unresolved(expected.clone()), "{name}");
-        assert_eq!(refusal.to_string(), NOWHERE_PUBLIC, "{name}: nobody learns which names there are");
+        assert_eq!(refusal.to_string(), NOWHERE_PUBLIC, "{name}: the caller does not learn which names there are");
         assert_eq!(refusal.detail().to_string(), format!("the host cannot be resolved: {expected}"));
         assert!(refusal.is_private(), "{name}: an entry would let it pass, as it would one that leads inside");
         assert_eq!(egress.send(post(&url), LONG, 0).await.unwrap_err(), SendError::Dns(expected), "{name}");

@@ -87,7 +87,7 @@ fn question(query: &[u8]) -> (String, Kind, usize) {
     let kind = match u16::from_be_bytes([query[position + 1], query[position + 2]]) {
         1 => Kind::A,
         28 => Kind::Aaaa,
-        other => panic!("nobody asks for type {other} here"),
+        other => panic!("no lookup here asks for type {other}"),
     };
     (labels.join("."), kind, position + 5)
 }

@@ -72,7 +72,7 @@ impl Streamer {
         self.sender = None;
     }
 
-    /// Waits until the server has noticed that nobody wants the body any more.
+    /// Waits until the server has noticed that the client wants no more of the body.
     pub(crate) async fn wait_for_hang_up(&self) {
         self.sender.as_ref().unwrap().closed().await;
     }

@@ -1,4 +1,4 @@
-//! Bodies that come in pieces, over whatever way: as they come, for as long as they come, and until nobody listens.
+//! Bodies that come in pieces, over whatever way: as they come, for as long as they come, and until the client hangs up.
 
 use std::time::Duration;
 

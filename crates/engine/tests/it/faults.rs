@@ -40,7 +40,7 @@ struct Ordered {
 }
 
 impl Faults {
-    /// Commits happen, but nobody hears of them until the gate opens.
+    /// Commits happen, but the kernel does not hear of them until the gate opens.
     pub(crate) fn close_gate(&self) {
         self.0.closed.store(true, Ordering::SeqCst);
     }

@@ -81,7 +81,7 @@ fn an_answer_finds_the_one_question_of_its_conversation_and_other_messages_begin
         let answer = kernel.try_send(in_context("y", "c")).await.unwrap();
         assert_eq!(answer.id(), asked.id());
         assert_eq!(status_text(&answer_task(&answer).await), "y");
-        // With two questions open nobody can say which is meant, and with none there is nothing to answer.
+        // With two questions open the kernel cannot say which is meant, and with none there is nothing to answer.
         let pair = [
             kernel.try_send(in_context("ask", "d")).await.unwrap(),
             kernel.try_send(in_context("ask", "d")).await.unwrap(),
@@ -232,7 +232,7 @@ fn an_ending_that_the_server_writes_says_what_the_work_cost() {
         let sent = kernel.send("ask").await;
         kernel.reach(sent.id(), TaskState::InputRequired).await;
         kernel.cancel(sent.id()).await.unwrap();
-        assert_eq!(last_usage(&kernel, sent.id()).await, 7, "of a task that nobody works on");
+        assert_eq!(last_usage(&kernel, sent.id()).await, 7, "of a task that no turn works on");
     });
 }
 

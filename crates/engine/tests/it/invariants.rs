@@ -189,7 +189,7 @@ fn invariant_6_unknown_and_foreign_tasks_look_the_same() {
         let list = ListFilter { page_size: 10, ..ListFilter::default() };
         assert_eq!(kernel.engine.list(&root, &stranger, list.clone()).await.unwrap().total, 0);
         assert_eq!(kernel.engine.list(&root, &Caller::local(), list).await.unwrap().total, 1);
-        // Somebody else's context is simply a new context.
+        // Another caller's context is simply a new context.
         let mut join = request(message("hi"));
         join.message.context_id = Some(own.context_id.clone());
         let joined = kernel.engine.send(&stranger, join).await.unwrap();

@@ -53,7 +53,7 @@ fn an_agent_is_not_put_away_while_its_ending_is_being_stored() {
                 answer = task.ask("well?") => { answer?; }
                 () = go.notified() => {}
             }
-            Ok(task.fail("nobody answered me").await?)
+            Ok(task.fail("no answer came").await?)
         }
     });
     let faults = Faults::default();
@@ -137,7 +137,7 @@ fn a_message_for_a_task_that_is_full_still_gets_its_turn() {
     });
 }
 
-/// Where nobody may wait, a message is refused until the place is given up.
+/// Where no turn may wait, a message is refused until the place is given up.
 async fn sent_at_last(kernel: &Kernel) -> Submitted {
     loop {
         if let Ok(sent) = kernel.try_send(message("second")).await {

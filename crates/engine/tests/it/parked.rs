@@ -28,7 +28,7 @@ fn impatient(go: &Arc<Notify>, gives_up: &Arc<Notify>, how: &'static str) -> Scr
                 () = go.notified() => gives_up.notify_one(),
             }
             match how {
-                "fail" => Ok(task.fail("nobody answered me").await?),
+                "fail" => Ok(task.fail("no answer came").await?),
                 "return" => Ok(()),
                 "error" => Err(AgentError::new("gone")),
                 "text" => {

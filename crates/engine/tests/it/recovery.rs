@@ -194,7 +194,7 @@ fn a_stop_answers_a_message_that_is_stored_with_its_task_even_if_it_might_have_b
             tokio::task::yield_now().await;
         }
         let queued = kernel.send("more work").await;
-        assert!(kernel.get(queued.id()).await.is_err(), "nobody knows yet whether it is a task");
+        assert!(kernel.get(queued.id()).await.is_err(), "it is not known yet whether it is a task");
         let stopped = kernel.while_time_passes(kernel.engine.shutdown());
         let (answer, stopped) = tokio::join!(answer_task(&queued), stopped);
         stopped.unwrap();

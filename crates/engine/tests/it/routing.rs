@@ -47,7 +47,7 @@ fn at_the_root_a_target_picks_then_a_skill_then_the_default() {
     for (json, expected) in [
         (r#"{}"#, "bob"),
         (r#"{"targets":"zoe"}"#, "zoe"),
-        (r#"{"targets":["nobody","ann","zoe"],"skill":"draw"}"#, "ann"),
+        (r#"{"targets":["zed","ann","zoe"],"skill":"draw"}"#, "ann"),
         (r#"{"skill":"draw"}"#, "bob"),
         (r#"{"skill":"sing"}"#, "ann"),
         (r#"{"skillHint":"sing"}"#, "ann"),
@@ -56,8 +56,8 @@ fn at_the_root_a_target_picks_then_a_skill_then_the_default() {
     ] {
         assert_eq!(served_by(&directory, &Address::Root, &caller, json).as_deref(), Ok(expected), "{json}");
     }
-    let unknown = served_by(&directory, &Address::Root, &caller, r#"{"targets":["nobody"]}"#).unwrap_err();
-    assert!(unknown.contains("nobody") && unknown.contains("zoe, ann, bob"), "{unknown}");
+    let unknown = served_by(&directory, &Address::Root, &caller, r#"{"targets":["zed"]}"#).unwrap_err();
+    assert!(unknown.contains("zed") && unknown.contains("zoe, ann, bob"), "{unknown}");
     let own = Address::Agent("zoe".into());
     assert_eq!(served_by(&directory, &own, &caller, r#"{"targets":"ann","skill":"cook"}"#).as_deref(), Ok("zoe"));
     let rootless = FixedDirectory::new(fleet(), None);
@@ -77,7 +77,7 @@ fn only_agents_that_the_caller_may_use_are_picked() {
     assert_eq!(served_by(&directory, &root, &only(&["zoe"]), r#"{"targets":["ann","zoe"]}"#).as_deref(), Ok("zoe"));
     let refused = served_by(&directory, &root, &only(&["zoe"]), r#"{"targets":"ann"}"#).unwrap_err();
     assert_eq!(refused, Error::Forbidden("ann".to_owned()).to_string());
-    let unknown = served_by(&directory, &root, &only(&["zoe"]), r#"{"targets":"nobody"}"#).unwrap_err();
+    let unknown = served_by(&directory, &root, &only(&["zoe"]), r#"{"targets":"zed"}"#).unwrap_err();
     assert!(!unknown.contains("ann"), "{unknown}");
     let refused = served_by(&directory, &root, &only(&["zoe"]), "{}").unwrap_err();
     assert_eq!(refused, Error::Forbidden("bob".to_owned()).to_string());

@@ -60,13 +60,13 @@ fn whoever_delivers_hears_of_a_webhook_though_its_caller_went_away() {
             kernel.engine.on_append(Arc::new(move |task| told.send(task).unwrap()));
             faults.close_gate_at_append();
             let setting = tokio::spawn(set(kernel.engine.clone(), sent.id().clone()));
-            // It is stored, and nobody knows yet.
+            // It is stored, and the listener does not know yet.
             faults.until_held(1).await;
             setting.abort();
             assert!(setting.await.unwrap_err().is_cancelled());
             faults.open_gate();
             let heard = tokio::time::timeout(Duration::from_secs(10), hears.recv()).await;
-            let task = heard.unwrap_or_else(|_| panic!("{text}: nobody is told")).unwrap();
+            let task = heard.unwrap_or_else(|_| panic!("{text}: the listener is not told")).unwrap();
             assert_eq!(store.webhooks(task, store::webhooks::WebhookKey(0), 10).await.unwrap().len(), 1);
         });
     }

@@ -36,7 +36,7 @@ impl SqliteFixture {
         SqliteStore::open(self.directory.path(), options).unwrap()
     }
 
-    /// Somebody with a database tool.
+    /// An operator with a database tool.
     pub(crate) fn tamper(&self, sql: &str) {
         let path = switchboard_store::database_path(self.directory.path());
         rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();

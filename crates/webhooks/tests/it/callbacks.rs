@@ -7,11 +7,11 @@ use switchboard_a2a::{PushConfig, StreamResponse, TaskId, TaskState, Version};
 use switchboard_webhooks::{CallbackReceiver, ReceiveError, Received};
 use tempfile::tempdir;
 
-use crate::house::{House, to};
 use crate::receiver::Receiver;
+use crate::test_kernel::{TestKernel, to};
 
-fn callbacks(house: &House) -> CallbackReceiver {
-    CallbackReceiver::new(house.store.clone(), Arc::new(house.clock.clone()))
+fn callbacks(kernel: &TestKernel) -> CallbackReceiver {
+    CallbackReceiver::new(kernel.store.clone(), Arc::new(kernel.clock.clone()))
 }
 
 async fn receive(
@@ -42,9 +42,9 @@ fn update(state: &str, at: &str) -> String {
 #[tokio::test]
 async fn only_the_token_lets_in() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    let callbacks = callbacks(&house);
-    let task = house.send("wait", None).await;
+    let kernel = TestKernel::open(folder.path()).await;
+    let callbacks = callbacks(&kernel);
+    let task = kernel.send("wait", None).await;
     let body = br#"{"kind":"task","id":"r","contextId":"c","status":{"state":"working"}}"#;
     let unknown = receive(&callbacks, &task, Some("x"), None, body).await;
     assert!(matches!(unknown, Err(ReceiveError::Unknown(_))), "nothing is expected yet");
@@ -58,8 +58,8 @@ async fn only_the_token_lets_in() {
     let renewed = callbacks.open(&task).await.unwrap();
     assert!(matches!(receive(&callbacks, &task, Some(&token), None, body).await, Err(ReceiveError::Token)));
     assert_eq!(receive(&callbacks, &task, Some(&renewed), None, body).await.unwrap(), Received::Duplicate);
-    let nobody = TaskId::from("nobody");
-    assert!(matches!(callbacks.open(&nobody).await, Err(ReceiveError::Unknown(_))));
+    let unknown = TaskId::from("unknown");
+    assert!(matches!(callbacks.open(&unknown).await, Err(ReceiveError::Unknown(_))));
     assert_eq!(
         CallbackReceiver::address("https://here.test/", &task),
         format!("https://here.test/api/a2a/callback/{task}")
@@ -69,8 +69,8 @@ async fn only_the_token_lets_in() {
 #[tokio::test]
 async fn every_dialect_is_understood() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    let callbacks = callbacks(&house);
+    let kernel = TestKernel::open(folder.path()).await;
+    let callbacks = callbacks(&kernel);
     let bodies = [
         r#"{"kind":"task","id":"r","contextId":"c","status":{"state":"completed"}}"#,
         r#"{"id":"r","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}"#,
@@ -82,7 +82,7 @@ async fn every_dialect_is_understood() {
         r#"{"jsonrpc":"2.0","id":1,"result":{"statusUpdate":{"taskId":"r","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}}"#,
     ];
     for body in bodies {
-        let task = house.send("wait", None).await;
+        let task = kernel.send("wait", None).await;
         let token = callbacks.open(&task).await.unwrap();
         receive(&callbacks, &task, Some(&token), None, body.as_bytes())
             .await
@@ -90,7 +90,7 @@ async fn every_dialect_is_understood() {
         let update = callbacks.follow(&task).await.unwrap().next().await.unwrap();
         assert_eq!(state(&update.update), Some(TaskState::Completed), "{body}");
     }
-    let task = house.send("wait", None).await;
+    let task = kernel.send("wait", None).await;
     let token = callbacks.open(&task).await.unwrap();
     for nonsense in [
         "",
@@ -112,9 +112,9 @@ async fn every_dialect_is_understood() {
 #[tokio::test]
 async fn duplicates_and_stale_orders_change_nothing() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    let callbacks = callbacks(&house);
-    let task = house.send("wait", None).await;
+    let kernel = TestKernel::open(folder.path()).await;
+    let callbacks = callbacks(&kernel);
+    let task = kernel.send("wait", None).await;
     let token = callbacks.open(&task).await.unwrap();
     let told = async |id: Option<&str>, body: &str| {
         receive(&callbacks, &task, Some(&token), id, body.as_bytes()).await.unwrap()
@@ -127,7 +127,7 @@ async fn duplicates_and_stale_orders_change_nothing() {
     assert_eq!(told(Some("r:p:7-1a2b:1.6"), &update("WORKING", "06")).await, Received::New);
     // Two equal pieces without a name are two.
     let piece = r#"{"artifactUpdate":{"taskId":"r","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true}}"#;
-    let other = house.send("wait", None).await;
+    let other = kernel.send("wait", None).await;
     let other_token = callbacks.open(&other).await.unwrap();
     for _ in 0..2 {
         let received = receive(&callbacks, &other, Some(&other_token), None, piece.as_bytes()).await;
@@ -143,9 +143,9 @@ async fn duplicates_and_stale_orders_change_nothing() {
 #[tokio::test]
 async fn a_remote_clock_that_is_set_back_hides_nothing() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    let callbacks = callbacks(&house);
-    let task = house.send("wait", None).await;
+    let kernel = TestKernel::open(folder.path()).await;
+    let callbacks = callbacks(&kernel);
+    let task = kernel.send("wait", None).await;
     let token = callbacks.open(&task).await.unwrap();
     let told = [
         (Some("r::7-1a2b:1.4"), update("WORKING", "40")),
@@ -171,8 +171,8 @@ async fn a_remote_clock_that_is_set_back_hides_nothing() {
 #[tokio::test]
 async fn names_that_others_give_say_nothing_of_the_order() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    let callbacks = callbacks(&house);
+    let kernel = TestKernel::open(folder.path()).await;
+    let callbacks = callbacks(&kernel);
     let foreign = [
         ["evt:2.1", "evt:1.9"],
         ["2.1", "1.9"],
@@ -184,7 +184,7 @@ async fn names_that_others_give_say_nothing_of_the_order() {
         ["other:p:7-1a:2.1", "other:p:7-1a:1.9"],
     ];
     for ids in foreign {
-        let task = house.send("wait", None).await;
+        let task = kernel.send("wait", None).await;
         let token = callbacks.open(&task).await.unwrap();
         for (id, body) in ids.iter().zip([update("WORKING", "01"), update("INPUT_REQUIRED", "02")]) {
             receive(&callbacks, &task, Some(&token), Some(id), body.as_bytes()).await.unwrap();
@@ -200,16 +200,16 @@ async fn names_that_others_give_say_nothing_of_the_order() {
 #[tokio::test]
 async fn what_our_own_kind_sends_is_ordered_by_its_name() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     // Names may hold what parts the names of deliveries.
     let webhook = PushConfig { id: Some("a:b".to_owned()), ..to(&receiver) };
-    house.finish("say a; say b", Some((Version::V1, webhook))).await;
-    house.all_finished().await;
+    kernel.finish("say a; say b", Some((Version::V1, webhook))).await;
+    kernel.all_finished().await;
     let sent = receiver.all();
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
-    let callbacks = callbacks(&house);
-    let task = house.send("wait", None).await;
+    let callbacks = callbacks(&kernel);
+    let task = kernel.send("wait", None).await;
     let token = callbacks.open(&task).await.unwrap();
     for delivery in [&sent[1], &sent[0], &sent[2]] {
         // Without its time, so that only its name tells.
@@ -227,9 +227,9 @@ async fn what_was_not_taken_waits_for_the_next_follower() {
     let folder = tempdir().unwrap();
     let task;
     {
-        let house = House::open(folder.path()).await;
-        let callbacks = callbacks(&house);
-        task = house.finish("say a", None).await;
+        let kernel = TestKernel::open(folder.path()).await;
+        let callbacks = callbacks(&kernel);
+        task = kernel.finish("say a", None).await;
         let token = callbacks.open(&task).await.unwrap();
         let mut follower = callbacks.follow(&task).await.unwrap();
         let body = |text: &str| {
@@ -243,9 +243,9 @@ async fn what_was_not_taken_waits_for_the_next_follower() {
         assert_eq!(first.id, "1");
         follower.taken().await.unwrap();
         receive(&callbacks, &task, Some(&token), Some("2"), body("two").as_bytes()).await.unwrap();
-        house.engine.shutdown().await.unwrap();
+        kernel.engine.shutdown().await.unwrap();
     }
-    let house = House::open(folder.path()).await;
-    let mut follower = callbacks(&house).follow(&task).await.unwrap();
+    let kernel = TestKernel::open(folder.path()).await;
+    let mut follower = callbacks(&kernel).follow(&task).await.unwrap();
     assert_eq!(follower.next().await.unwrap().id, "2");
 }

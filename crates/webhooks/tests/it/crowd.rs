@@ -1,10 +1,10 @@
-//! Much at once: nothing stands still for good, and who is slow or large keeps nobody else waiting.
+//! Much at once: nothing stands still for good, and a slow or large webhook keeps no other waiting.
 
 use switchboard_a2a::{PushConfig, Version};
 use tempfile::tempdir;
 
-use crate::house::{House, to};
 use crate::receiver::{Answer, Receiver};
+use crate::test_kernel::{TestKernel, to};
 
 /// What makes a body of version 0.3 large: it holds the task.
 fn large() -> String {
@@ -18,17 +18,17 @@ fn named(receiver: &Receiver, name: &str) -> PushConfig {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_large_bodies_than_there_is_room_for_all_arrive() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let mut receivers = Vec::new();
-    let task = house.send(&format!("say a; wait; {}; ask b", large()), None).await;
+    let task = kernel.send(&format!("say a; wait; {}; ask b", large()), None).await;
     for number in 0..16 {
         let receiver = Receiver::open().await;
         receiver.script([Answer::HangThen(200), Answer::HangThen(200)]);
-        house.set(Version::V03, &task, &named(&receiver, &number.to_string())).await.unwrap();
+        kernel.set(Version::V03, &task, &named(&receiver, &number.to_string())).await.unwrap();
         receivers.push(receiver);
     }
-    house.pass(1);
-    house
+    kernel.pass(1);
+    kernel
         .until(async |_| {
             receivers.iter().for_each(Receiver::let_go);
             let has_come =
@@ -41,49 +41,49 @@ async fn more_large_bodies_than_there_is_room_for_all_arrive() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_bodies_that_nobody_takes_keep_no_small_one_waiting() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    let task = house.finish(&large(), None).await;
+    let kernel = TestKernel::open(folder.path()).await;
+    let task = kernel.finish(&large(), None).await;
     let mut all_silent = Vec::new();
     for endpoint in 0..4 {
         let silent = Receiver::open().await;
         silent.otherwise(Answer::Hang);
         for number in 0..8 {
-            house.set(Version::V03, &task, &named(&silent, &format!("{endpoint}-{number}"))).await.unwrap();
+            kernel.set(Version::V03, &task, &named(&silent, &format!("{endpoint}-{number}"))).await.unwrap();
         }
         all_silent.push(silent);
     }
     all_silent[0].got(1).await;
     let receiver = Receiver::open().await;
-    house.finish("say small", Some((Version::V03, to(&receiver)))).await;
+    kernel.finish("say small", Some((Version::V03, to(&receiver)))).await;
     assert_eq!(receiver.got(2).await.len(), 2);
 }
 
 #[tokio::test]
 async fn a_healthy_endpoint_has_its_turn_however_many_others_wait() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let mut silent = Vec::new();
     for _ in 0..8 {
         let receiver = Receiver::open().await;
         receiver.otherwise(Answer::HangThen(200));
         for _ in 0..8 {
-            house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+            kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
         }
         silent.push(receiver);
     }
     let (healthy, ninth) = (Receiver::open().await, Receiver::open().await);
     ninth.otherwise(Answer::HangThen(200));
-    house.finish("say healthy", Some((Version::V1, to(&healthy)))).await;
+    kernel.finish("say healthy", Some((Version::V1, to(&healthy)))).await;
     for _ in 0..60 {
-        house.finish("say a", Some((Version::V1, to(&ninth)))).await;
+        kernel.finish("say a", Some((Version::V1, to(&ninth)))).await;
     }
-    house
+    kernel
         .until(async |_| {
             silent.iter().for_each(Receiver::let_go);
             (healthy.all().len() == 2).then_some(())
         })
         .await;
-    house
+    kernel
         .until(async |service| {
             silent.iter().chain([&ninth]).for_each(Receiver::let_go);
             let all = service.list(None, None, 0, 10_000).await.unwrap();
@@ -95,22 +95,22 @@ async fn a_healthy_endpoint_has_its_turn_however_many_others_wait() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_for_room_takes_no_place_at_an_endpoint() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let (silent, shared) = (Receiver::open().await, Receiver::open().await);
     silent.otherwise(Answer::Hang);
-    let task = house.finish(&large(), None).await;
+    let task = kernel.finish(&large(), None).await;
     for number in 0..8 {
-        house.set(Version::V03, &task, &named(&silent, &format!("silent-{number}"))).await.unwrap();
+        kernel.set(Version::V03, &task, &named(&silent, &format!("silent-{number}"))).await.unwrap();
     }
     silent.got(1).await;
     // More of them than an endpoint has places, all without room.
     for number in 0..16 {
-        house.set(Version::V03, &task, &named(&shared, &format!("shared-{number}"))).await.unwrap();
+        kernel.set(Version::V03, &task, &named(&shared, &format!("shared-{number}"))).await.unwrap();
     }
-    house.finish("say small", Some((Version::V03, to(&shared)))).await;
-    house.until(async |_| shared.abouts().contains(&"working".to_owned()).then_some(())).await;
+    kernel.finish("say small", Some((Version::V03, to(&shared)))).await;
+    kernel.until(async |_| shared.abouts().contains(&"working".to_owned()).then_some(())).await;
     // Once there is room again they all arrive.
-    house
+    kernel
         .until(async |service| {
             silent.let_go();
             let all = service.list(None, None, 0, 100).await.unwrap();

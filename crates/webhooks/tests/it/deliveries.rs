@@ -5,17 +5,17 @@ use switchboard_a2a::{PushConfig, Version};
 use switchboard_engine::Error;
 use tempfile::tempdir;
 
-use crate::house::{House, address, caller, to};
 use crate::receiver::{Answer, Receiver};
+use crate::test_kernel::{TestKernel, address, caller, to};
 
 #[tokio::test]
 async fn all_changes_arrive_in_order_with_ids_that_rise() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     let steps = (0..50).map(|number| format!("say {number}")).collect::<Vec<_>>().join(";");
-    house.finish(&steps, Some((Version::V1, to(&receiver)))).await;
-    house.all_finished().await;
+    kernel.finish(&steps, Some((Version::V1, to(&receiver)))).await;
+    kernel.all_finished().await;
     let got = receiver.all();
     assert_eq!(got.len(), 51);
     let texts = got[..50].iter().map(|delivery| {
@@ -25,34 +25,34 @@ async fn all_changes_arrive_in_order_with_ids_that_rise() {
     let numbers: Vec<u64> =
         got.iter().map(|delivery| delivery.id().rsplit('.').next().unwrap().parse().unwrap()).collect();
     assert!(numbers.is_sorted_by(|left, right| left < right), "{numbers:?}");
-    let found = house.service.list(None, None, 0, 10).await.unwrap();
+    let found = kernel.service.list(None, None, 0, 10).await.unwrap();
     assert_eq!((found[0].delivered, found[0].dead, found[0].lags), (51, 0, false));
 }
 
 #[tokio::test]
 async fn chunks_that_wait_behind_one_another_are_merged_and_statuses_never() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     receiver.script([Answer::Hang]);
-    house
+    kernel
         .send(
             "say a; wait; chunk 1; chunk 2; chunk 3; say b; say c; chunk 4; chunk 5",
             Some((Version::V1, to(&receiver))),
         )
         .await;
     receiver.got(1).await;
-    house.pass(1);
+    kernel.pass(1);
     // The log is complete before the first delivery is taken.
-    let task = switchboard_a2a::TaskId::from(house.service.list(None, None, 0, 1).await.unwrap()[0].task_id.as_str());
-    house
+    let task = switchboard_a2a::TaskId::from(kernel.service.list(None, None, 0, 1).await.unwrap()[0].task_id.as_str());
+    kernel
         .until(async |_| {
-            let task = house.engine.get(&address(), &caller(), &task).await.unwrap().into_task().unwrap();
+            let task = kernel.engine.get(&address(), &caller(), &task).await.unwrap().into_task().unwrap();
             task.status.state.is_terminal().then_some(())
         })
         .await;
     receiver.let_go();
-    house.all_finished().await;
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "123", "working", "working", "45", "completed"]);
     let merged = receiver.all()[1].json();
     assert_eq!(merged.pointer("/artifactUpdate/append"), None);
@@ -63,16 +63,16 @@ async fn chunks_that_wait_behind_one_another_are_merged_and_statuses_never() {
 #[tokio::test]
 async fn updates_of_one_artifact_are_merged_until_another_one_comes() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     receiver.script([Answer::Hang]);
     let steps = "say a; wait; add a old; put a new; add a er; end a est; put b y; add b z; put a x";
-    let submitted = house.submit(steps, None, Some((Version::V1, to(&receiver)))).await;
+    let submitted = kernel.submit(steps, None, Some((Version::V1, to(&receiver)))).await;
     receiver.got(1).await;
-    house.pass(1);
+    kernel.pass(1);
     submitted.answer().await;
     receiver.let_go();
-    house.all_finished().await;
+    kernel.all_finished().await;
     let updates = receiver.all().iter().filter_map(|got| got.json().get("artifactUpdate").cloned()).collect::<Vec<_>>();
     let expected = [
         json!({"artifact": {"artifactId": "a", "name": "whole", "parts": [{"text": "newerest"}]}, "lastChunk": true}),
@@ -90,16 +90,16 @@ async fn updates_of_one_artifact_are_merged_until_another_one_comes() {
 #[tokio::test]
 async fn many_webhooks_of_one_task_are_independent() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let (good, bad) = (Receiver::open().await, Receiver::open().await);
     bad.otherwise(Answer::Status(503));
-    let task = house.send("wait; say a; say b", Some((Version::V1, to(&good)))).await;
+    let task = kernel.send("wait; say a; say b", Some((Version::V1, to(&good)))).await;
     for id in ["x", "y"] {
         let config = PushConfig { id: Some(id.to_owned()), ..to(&good) };
-        house.set(Version::V03, &task, &config).await.unwrap();
+        kernel.set(Version::V03, &task, &config).await.unwrap();
     }
-    house.set(Version::V1, &task, &to(&bad)).await.unwrap();
-    house.pass(1);
+    kernel.set(Version::V1, &task, &to(&bad)).await.unwrap();
+    kernel.pass(1);
     let got = good.got(9).await;
     for id in ["x", "y"] {
         let told = got.iter().filter(|delivery| delivery.id().contains(&format!(":{id}:")));
@@ -112,35 +112,35 @@ async fn many_webhooks_of_one_task_are_independent() {
 #[tokio::test]
 async fn a_webhook_set_after_the_end_is_told_the_end_at_once() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    let task = house.finish("say a; chunk b", None).await;
+    let kernel = TestKernel::open(folder.path()).await;
+    let task = kernel.finish("say a; chunk b", None).await;
     for (version, about) in
         [(Version::V1, "/task/artifacts/0/parts/0/text"), (Version::V03, "/artifacts/0/parts/0/text")]
     {
         let receiver = Receiver::open().await;
-        house
+        kernel
             .set(version, &task, &PushConfig { id: Some(version.as_str().to_owned()), ..to(&receiver) })
             .await
             .unwrap();
         let got = receiver.got(1).await;
         assert_eq!(got[0].about(), "completed");
         assert_eq!(got[0].json().pointer(about), Some(&"b".into()), "{}", got[0].json());
-        house.all_finished().await;
+        kernel.all_finished().await;
         assert_eq!(receiver.all().len(), 1);
         // Set once more, it is told once more.
-        house
+        kernel
             .set(version, &task, &PushConfig { id: Some(version.as_str().to_owned()), ..to(&receiver) })
             .await
             .unwrap();
         let got = receiver.got(2).await;
         assert_ne!(got[0].id(), got[1].id(), "a receiver must not take it for a repetition");
-        house.all_finished().await;
-        house.webhooks.delete(&address(), &caller(), &task, version.as_str()).await.unwrap();
-        house
+        kernel.all_finished().await;
+        kernel.webhooks.delete(&address(), &caller(), &task, version.as_str()).await.unwrap();
+        kernel
             .set(version, &task, &PushConfig { id: Some(version.as_str().to_owned()), ..to(&receiver) })
             .await
             .unwrap();
-        house.advance(1);
+        kernel.advance(1);
         let got = receiver.got(3).await;
         assert!(got[2].id() != got[0].id() && got[2].id() != got[1].id());
     }
@@ -149,21 +149,21 @@ async fn a_webhook_set_after_the_end_is_told_the_end_at_once() {
 #[tokio::test]
 async fn a_webhook_set_while_somebody_is_asked_is_told_the_question() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
-    let task = house.finish("say a; ask b; say c", None).await;
+    let task = kernel.finish("say a; ask b; say c", None).await;
     // However often it has to be told so, only that is the whole task.
     receiver.script([Answer::Status(503)]);
-    house.set(Version::V1, &task, &to(&receiver)).await.unwrap();
-    house
+    kernel.set(Version::V1, &task, &to(&receiver)).await.unwrap();
+    kernel
         .until(async |service| {
             let pending = service.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
             pending.filter(|pending| pending.attempts == 1).map(drop)
         })
         .await;
-    house.submit("yes", Some(&task), None).await.answer().await;
-    house.advance(2);
-    house.all_finished().await;
+    kernel.submit("yes", Some(&task), None).await.answer().await;
+    kernel.advance(2);
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["input_required", "input_required", "working", "working", "completed"]);
     let whole: Vec<_> = receiver.all().iter().map(|delivery| delivery.json().get("task").is_some()).collect();
     assert_eq!(whole, [true, true, false, false, false]);
@@ -172,13 +172,13 @@ async fn a_webhook_set_while_somebody_is_asked_is_told_the_question() {
 #[tokio::test]
 async fn a_webhook_set_in_the_middle_is_told_what_follows() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let (first, second) = (Receiver::open().await, Receiver::open().await);
-    let task = house.send("say a; wait; say b", Some((Version::V1, to(&first)))).await;
+    let task = kernel.send("say a; wait; say b", Some((Version::V1, to(&first)))).await;
     first.got(1).await;
-    house.set(Version::V1, &task, &to(&second)).await.unwrap();
-    house.pass(1);
-    house.all_finished().await;
+    kernel.set(Version::V1, &task, &to(&second)).await.unwrap();
+    kernel.pass(1);
+    kernel.all_finished().await;
     assert_eq!(first.abouts(), ["working", "working", "completed"]);
     assert_eq!(second.abouts(), ["working", "completed"]);
 }
@@ -186,49 +186,49 @@ async fn a_webhook_set_in_the_middle_is_told_what_follows() {
 #[tokio::test]
 async fn a_webhook_that_comes_with_a_later_message_is_told_from_there() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
-    let task = house.finish("say a; ask b; say c", None).await;
-    house.submit("yes", Some(&task), Some((Version::V1, to(&receiver)))).await.answer().await;
-    house.all_finished().await;
+    let task = kernel.finish("say a; ask b; say c", None).await;
+    kernel.submit("yes", Some(&task), Some((Version::V1, to(&receiver)))).await.answer().await;
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
 }
 
 #[tokio::test]
 async fn cancel_is_told_exactly_once() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
-    let task = house.send("say a; hold", Some((Version::V1, to(&receiver)))).await;
+    let task = kernel.send("say a; hold", Some((Version::V1, to(&receiver)))).await;
     receiver.got(1).await;
-    house.engine.cancel(&address(), &caller(), &task).await.unwrap();
-    house.all_finished().await;
+    kernel.engine.cancel(&address(), &caller(), &task).await.unwrap();
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "canceled"]);
-    assert!(matches!(house.engine.cancel(&address(), &caller(), &task).await, Err(Error::NotCancelable { .. })));
+    assert!(matches!(kernel.engine.cancel(&address(), &caller(), &task).await, Err(Error::NotCancelable { .. })));
     assert_eq!(receiver.all().len(), 2);
 }
 
 #[tokio::test]
 async fn a_direct_reply_is_told_nobody_and_leaves_no_webhook() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
-    let submitted = house.submit("reply hello", None, Some((Version::V1, to(&receiver)))).await;
+    let submitted = kernel.submit("reply hello", None, Some((Version::V1, to(&receiver)))).await;
     submitted.answer().await;
-    house.until(async |service| service.list(None, None, 0, 10).await.unwrap().is_empty().then_some(())).await;
+    kernel.until(async |service| service.list(None, None, 0, 10).await.unwrap().is_empty().then_some(())).await;
     assert!(receiver.all().is_empty());
 }
 
 #[tokio::test]
 async fn deleting_a_webhook_drops_what_it_was_not_told() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     receiver.otherwise(Answer::Status(500));
     let config = PushConfig { id: Some("x".to_owned()), ..to(&receiver) };
-    let task = house.finish("say a; say b", Some((Version::V1, config))).await;
+    let task = kernel.finish("say a; say b", Some((Version::V1, config))).await;
     receiver.got(1).await;
-    house
+    kernel
         .until(async |service| {
             service.list(None, None, 0, 1).await.unwrap()[0]
                 .pending
@@ -237,36 +237,36 @@ async fn deleting_a_webhook_drops_what_it_was_not_told() {
                 .map(drop)
         })
         .await;
-    house.webhooks.delete(&address(), &caller(), &task, "x").await.unwrap();
-    house.advance(3_600);
+    kernel.webhooks.delete(&address(), &caller(), &task, "x").await.unwrap();
+    kernel.advance(3_600);
     // Another webhook's delivery comes after anything that was left of the first.
     let other = Receiver::open().await;
-    house.finish("say c", Some((Version::V1, to(&other)))).await;
+    kernel.finish("say c", Some((Version::V1, to(&other)))).await;
     other.got(2).await;
     assert_eq!(receiver.all().len(), 1);
-    assert!(house.service.dead_letters(0, 10).await.unwrap().is_empty());
+    assert!(kernel.service.dead_letters(0, 10).await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn what_was_taken_stays_taken_if_what_comes_next_cannot_be_read() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     receiver.script([Answer::HangThen(200)]);
-    let submitted = house.submit("say a; wait; say b", None, Some((Version::V1, to(&receiver)))).await;
+    let submitted = kernel.submit("say a; wait; say b", None, Some((Version::V1, to(&receiver)))).await;
     receiver.got(1).await;
-    house.pass(1);
+    kernel.pass(1);
     submitted.answer().await;
     let database = rusqlite::Connection::open(folder.path().join("switchboard.db")).unwrap();
     let spoiled = database.execute("UPDATE event SET blob = x'ff' WHERE id = (SELECT max(id) FROM event)", []);
     assert_eq!(spoiled.unwrap(), 1);
     receiver.let_go();
-    let taken = house.until(async |service| {
+    let taken = kernel.until(async |service| {
         let webhooks = service.list(None, None, 0, 1).await.unwrap();
         webhooks[0].pending.is_none().then(|| webhooks[0].clone())
     });
     assert!(taken.await.lags, "there is more that cannot be told");
-    house.advance(3_600);
-    house.settle().await;
+    kernel.advance(3_600);
+    kernel.settle().await;
     assert_eq!(receiver.all().len(), 1, "nothing is sent twice over it");
 }

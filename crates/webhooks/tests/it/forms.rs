@@ -5,28 +5,28 @@ use switchboard_engine::{Switches, WebhookEvents};
 use switchboard_webhooks::sign;
 use tempfile::tempdir;
 
-use crate::house::{House, START, address, caller, options, to};
 use crate::receiver::{Answer, Receiver};
+use crate::test_kernel::{START, TestKernel, address, caller, options, to};
 
 const STEPS: &str = "say on it; wait; chunk one; wait";
 
 /// Runs a task of a few events with a webhook and gives what arrived as text, ids made readable.
 async fn arrived(version: Version, payload: Option<PushPayload>, switches: Switches, count: usize) -> Vec<String> {
     let folder = tempdir().unwrap();
-    let house = House::with(folder.path(), options(), switches).await;
+    let kernel = TestKernel::with(folder.path(), options(), switches).await;
     let receiver = Receiver::open().await;
     receiver.script([Answer::Hang]);
     let config = PushConfig { payload, ..to(&receiver) };
-    let submitted = house.submit(STEPS, None, Some((version, config))).await;
+    let submitted = kernel.submit(STEPS, None, Some((version, config))).await;
     // What was made while the first delivery was under way is all there when the second is made.
     receiver.got(1).await;
-    house.pass(2);
+    kernel.pass(2);
     submitted.answer().await;
     receiver.let_go();
-    house.all_finished().await;
+    kernel.all_finished().await;
     let got = receiver.got(count).await;
     assert_eq!(got.len(), count, "{:?}", receiver.abouts());
-    let task = house.engine.get(&address(), &caller(), submitted.id()).await.unwrap().into_task().unwrap();
+    let task = kernel.engine.get(&address(), &caller(), submitted.id()).await.unwrap().into_task().unwrap();
     let mut replaced = vec![(task.id.to_string(), "T"), (task.context_id.to_string(), "C")];
     for message in task.history.iter().chain(&task.status.message) {
         replaced.push((message.message_id.to_string(), "M"));
@@ -113,19 +113,19 @@ async fn payload_and_events_can_be_chosen_by_the_agents_switches() {
 async fn only_stops_are_told_where_that_is_enough() {
     let folder = tempdir().unwrap();
     let switches = Switches { webhook_events: WebhookEvents::Stops, ..Switches::default() };
-    let house = House::with(folder.path(), options(), switches).await;
+    let kernel = TestKernel::with(folder.path(), options(), switches).await;
     let receiver = Receiver::open().await;
-    let task = house.finish("say a; chunk b; ask c; say d", Some((Version::V1, to(&receiver)))).await;
+    let task = kernel.finish("say a; chunk b; ask c; say d", Some((Version::V1, to(&receiver)))).await;
     receiver.got(1).await;
-    house.submit("yes", Some(&task), None).await.answer().await;
-    house.all_finished().await;
+    kernel.submit("yes", Some(&task), None).await.answer().await;
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["input_required", "completed"]);
 }
 
 #[tokio::test]
 async fn headers_say_who_sends_what() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let versions = [(Version::V1, "application/a2a+json"), (Version::V03, "application/json")];
     for (number, (version, media_type)) in (1..).zip(versions) {
         let receiver = Receiver::open().await;
@@ -136,8 +136,8 @@ async fn headers_say_who_sends_what() {
             authentication: Some(authentication),
             ..to(&receiver)
         };
-        let task = house.finish("say hello", Some((version, config))).await;
-        house.all_finished().await;
+        let task = kernel.finish("say hello", Some((version, config))).await;
+        kernel.all_finished().await;
         let got = receiver.got(2).await;
         for delivery in &got {
             assert_eq!(delivery.header("content-type"), Some(media_type));
@@ -155,15 +155,15 @@ async fn headers_say_who_sends_what() {
 #[tokio::test]
 async fn a_token_alone_is_sent_in_both_headers_and_nothing_in_none() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     let config = PushConfig { token: Some("t0k3n".to_owned()), ..to(&receiver) };
-    house.finish("say hello", Some((Version::V1, config))).await;
+    kernel.finish("say hello", Some((Version::V1, config))).await;
     let got = receiver.got(1).await;
     assert_eq!(got[0].header("x-a2a-notification-token"), Some("t0k3n"));
     assert_eq!(got[0].header("authorization"), Some("Bearer t0k3n"));
     let receiver = Receiver::open().await;
-    house.finish("say hello", Some((Version::V1, to(&receiver)))).await;
+    kernel.finish("say hello", Some((Version::V1, to(&receiver)))).await;
     let got = receiver.got(1).await;
     assert_eq!(got[0].header("x-a2a-notification-token"), None);
     assert_eq!(got[0].header("authorization"), None);
@@ -172,13 +172,13 @@ async fn a_token_alone_is_sent_in_both_headers_and_nothing_in_none() {
 #[tokio::test]
 async fn signatures_can_be_checked_and_secrets_rotated() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     let signed = async |count: usize| {
-        house.finish("say hello", Some((Version::V1, to(&receiver)))).await;
-        house.all_finished().await;
+        kernel.finish("say hello", Some((Version::V1, to(&receiver)))).await;
+        kernel.all_finished().await;
         let delivery = receiver.got(count).await[count - 1].clone();
-        let secrets = house.service.secret(&caller().id).await.unwrap().secrets;
+        let secrets = kernel.service.secret(&caller().id).await.unwrap().secrets;
         let signatures: Vec<String> =
             delivery.header("webhook-signature").unwrap().split(' ').map(str::to_owned).collect();
         assert_eq!(signatures.len(), secrets.len());
@@ -189,19 +189,19 @@ async fn signatures_can_be_checked_and_secrets_rotated() {
     };
     let first = signed(2).await;
     assert_eq!(first.len(), 1);
-    house.service.rotate_secrets(std::time::Duration::from_secs(3_600)).await.unwrap();
+    kernel.service.rotate_secrets(std::time::Duration::from_secs(3_600)).await.unwrap();
     let both = signed(4).await;
     assert_eq!(both[1], first[0]);
     assert_ne!(both[0], first[0]);
-    house.advance(3_600);
+    kernel.advance(3_600);
     assert_eq!(signed(6).await, both[..1]);
     // Two rotations in a row leave three secrets, as long as each was promised.
-    house.service.rotate_secrets(std::time::Duration::from_secs(3_600)).await.unwrap();
-    house.service.rotate_secrets(std::time::Duration::from_secs(60)).await.unwrap();
+    kernel.service.rotate_secrets(std::time::Duration::from_secs(3_600)).await.unwrap();
+    kernel.service.rotate_secrets(std::time::Duration::from_secs(60)).await.unwrap();
     assert_eq!(signed(8).await.len(), 3);
-    house.advance(60);
+    kernel.advance(60);
     assert_eq!(signed(10).await.len(), 2);
-    house.service.rotate_secrets(std::time::Duration::ZERO).await.unwrap();
+    kernel.service.rotate_secrets(std::time::Duration::ZERO).await.unwrap();
     assert_eq!(signed(12).await.len(), 1);
 }
 
@@ -224,10 +224,10 @@ fn a_known_signature() {
 async fn a_question_says_in_version_03_that_a_stream_would_end_here() {
     for payload in [PushPayload::StreamResponse, PushPayload::StatusUpdate] {
         let folder = tempdir().unwrap();
-        let house = House::open(folder.path()).await;
+        let kernel = TestKernel::open(folder.path()).await;
         let receiver = Receiver::open().await;
         let config = PushConfig { payload: Some(payload), ..to(&receiver) };
-        house.finish("ask which", Some((Version::V03, config))).await;
+        kernel.finish("ask which", Some((Version::V03, config))).await;
         let got = receiver.got(1).await;
         assert_eq!((got[0].about().as_str(), &got[0].json()["final"]), ("input_required", &true.into()), "{payload:?}");
     }

@@ -10,64 +10,64 @@ use switchboard_engine::store::{Retention, Store};
 use switchboard_webhooks::Options;
 use tempfile::tempdir;
 
-use crate::house::{House, options, to};
 use crate::receiver::{Answer, Receiver};
+use crate::test_kernel::{TestKernel, options, to};
 
 #[tokio::test]
 async fn a_large_body_is_made_again_and_kept_when_it_is_given_up() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     receiver.script([Answer::Status(503), Answer::Status(404)]);
     let large = "x".repeat(100_000);
-    house.finish(&format!("chunk {large}; say a"), Some((Version::V03, to(&receiver)))).await;
-    house
+    kernel.finish(&format!("chunk {large}; say a"), Some((Version::V03, to(&receiver)))).await;
+    kernel
         .until(async |service| {
             let pending = service.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
             pending.filter(|pending| pending.attempts == 1).map(drop)
         })
         .await;
-    let head = house.store.head(WebhookKey(1)).await.unwrap().unwrap();
+    let head = kernel.store.head(WebhookKey(1)).await.unwrap().unwrap();
     assert!(head.delivery.unwrap().body.is_none(), "it can be made again");
-    house.advance(2);
-    house.all_finished().await;
+    kernel.advance(2);
+    kernel.all_finished().await;
     let got = receiver.all();
     assert!(got[0].body.len() > 100_000);
     assert_eq!((got[0].id(), &got[0].body), (got[1].id(), &got[1].body));
-    let dead = house.service.dead_letters(0, 1).await.unwrap();
-    let (_, row) = house.store.delivery(DeliveryKey(dead[0].delivery)).await.unwrap().unwrap();
+    let dead = kernel.service.dead_letters(0, 1).await.unwrap();
+    let (_, row) = kernel.store.delivery(DeliveryKey(dead[0].delivery)).await.unwrap().unwrap();
     assert_eq!(row.body.as_ref(), Some(&got[0].body), "it outlives the log");
-    let all = Retention { ended_before: house.engine.clock().now(), max_tasks: 0, max_bytes: 0 };
-    assert_eq!(house.store.evict(all, 10).await.unwrap(), 1);
-    house.service.retry_dead(None).await.unwrap();
+    let all = Retention { ended_before: kernel.engine.clock().now(), max_tasks: 0, max_bytes: 0 };
+    assert_eq!(kernel.store.evict(all, 10).await.unwrap(), 1);
+    kernel.service.retry_dead(None).await.unwrap();
     assert_eq!(receiver.got(4).await[3].body, got[0].body);
 }
 
 #[tokio::test]
 async fn what_a_webhook_does_not_want_is_put_behind() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     let chunk = "x".repeat(40_000);
     let steps = format!("say a; chunk {chunk}; chunk {chunk}; chunk {chunk}; wait; say b");
-    house.send(&steps, Some((Version::V03, to(&receiver)))).await;
+    kernel.send(&steps, Some((Version::V03, to(&receiver)))).await;
     receiver.got(1).await;
     // Past the status it was told of, though nothing after it was for it.
-    house.until(async |service| (service.list(None, None, 0, 1).await.unwrap()[0].cursor > 3).then_some(())).await;
-    house.pass(1);
-    house.all_finished().await;
+    kernel.until(async |service| (service.list(None, None, 0, 1).await.unwrap()[0].cursor > 3).then_some(())).await;
+    kernel.pass(1);
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
 }
 
-/// Sets so many webhooks of an ended task, which nobody takes anything for, and waits until they are given up.
-async fn give_up(house: &House, receiver: &Receiver, task: &TaskId, count: usize) {
+/// Sets so many webhooks of an ended task, whose receiver takes nothing, and waits until they are given up.
+async fn give_up(kernel: &TestKernel, receiver: &Receiver, task: &TaskId, count: usize) {
     for number in 0..count {
         let webhook = PushConfig { id: Some(number.to_string()), ..to(receiver) };
-        house.set(Version::V03, task, &webhook).await.unwrap();
+        kernel.set(Version::V03, task, &webhook).await.unwrap();
     }
-    house
+    kernel
         .until(async |service| {
-            house.advance(60);
+            kernel.advance(60);
             let all = service.list(None, None, 0, 100).await.unwrap();
             all.iter().all(|webhook| webhook.state == "finished").then_some(())
         })
@@ -82,22 +82,22 @@ fn impatient() -> Options {
 #[tokio::test]
 async fn a_very_large_body_that_was_waited_for_long_enough_is_not_written() {
     let folder = tempdir().unwrap();
-    let house = House::with(folder.path(), impatient(), Switches::default()).await;
+    let kernel = TestKernel::with(folder.path(), impatient(), Switches::default()).await;
     let receiver = Receiver::open().await;
     receiver.otherwise(Answer::Status(503));
     // Bodies hold it twice: as it was asked for and as it was made.
     let (large, fitting) = ("x".repeat(600_000), "x".repeat(500_000));
     for (text, is_kept) in [(large, false), (fitting, true)] {
-        let task = house.finish(&format!("chunk {text}"), None).await;
-        give_up(&house, &receiver, &task, 1).await;
-        let dead = house.service.dead_letters(0, 10).await.unwrap().pop().unwrap();
-        let (_, row) = house.store.delivery(DeliveryKey(dead.delivery)).await.unwrap().unwrap();
+        let task = kernel.finish(&format!("chunk {text}"), None).await;
+        give_up(&kernel, &receiver, &task, 1).await;
+        let dead = kernel.service.dead_letters(0, 10).await.unwrap().pop().unwrap();
+        let (_, row) = kernel.store.delivery(DeliveryKey(dead.delivery)).await.unwrap().unwrap();
         assert_eq!(row.body.is_some(), is_kept, "{} bytes", text.len());
     }
     // As long as there is the log, both can be sent.
     receiver.otherwise(Answer::Status(200));
     let before = receiver.all().len();
-    assert_eq!(house.service.retry_dead(None).await.unwrap(), 2);
+    assert_eq!(kernel.service.retry_dead(None).await.unwrap(), 2);
     let mut sizes: Vec<_> =
         receiver.got(before + 2).await[before..].iter().map(|got| got.body.len() / 10_000).collect();
     sizes.sort_unstable();
@@ -108,16 +108,16 @@ async fn a_very_large_body_that_was_waited_for_long_enough_is_not_written() {
 async fn dead_letters_do_not_fill_the_disk_before_there_are_too_many() {
     let folder = tempdir().unwrap();
     let options = Options { dead_letter_bytes: 2_000_000, ..impatient() };
-    let house = House::with(folder.path(), options, Switches::default()).await;
+    let kernel = TestKernel::with(folder.path(), options, Switches::default()).await;
     let receiver = Receiver::open().await;
     receiver.otherwise(Answer::Status(503));
-    let task = house.finish(&format!("chunk {}", "x".repeat(450_000)), None).await;
+    let task = kernel.finish(&format!("chunk {}", "x".repeat(450_000)), None).await;
     let before = pages(folder.path());
-    give_up(&house, &receiver, &task, 60).await;
+    give_up(&kernel, &receiver, &task, 60).await;
     // What was deleted leaves its pages to what comes after it, so that the file shows how much there was at once.
     let grown = (pages(folder.path()) - before) * 4_096;
     assert!(grown < 12_000_000, "{grown} bytes for 2,000,000 allowed, 54,000,000 written");
-    house.until(async |service| (service.dead_letters(0, 100).await.unwrap().len() <= 2).then_some(())).await;
+    kernel.until(async |service| (service.dead_letters(0, 100).await.unwrap().len() <= 2).then_some(())).await;
 }
 
 /// How large the database is.

@@ -7,14 +7,14 @@ use switchboard_engine::Switches;
 use switchboard_engine::store::Store;
 use tempfile::tempdir;
 
-use crate::house::{House, START, address, caller, options, to};
 use crate::receiver::{Answer, Receiver};
+use crate::test_kernel::{START, TestKernel, address, caller, options, to};
 
 /// Runs part of a test in a runtime of its own and kills it: nothing is closed, nothing is told.
-fn killed(work: impl Future<Output = House>) {
+fn killed(work: impl Future<Output = TestKernel>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let house = runtime.block_on(work);
-    drop(house);
+    let kernel = runtime.block_on(work);
+    drop(kernel);
     runtime.shutdown_timeout(Duration::from_secs(10));
 }
 
@@ -25,16 +25,16 @@ fn what_was_under_way_is_sent_again_the_same() {
     let receiver = outside.block_on(Receiver::open());
     receiver.script([Answer::Hang]);
     killed(async {
-        let house = House::open(folder.path()).await;
-        let task = house.finish("say a; chunk 1; chunk 2; say b", Some((Version::V1, to(&receiver)))).await;
+        let kernel = TestKernel::open(folder.path()).await;
+        let task = kernel.finish("say a; chunk 1; chunk 2; say b", Some((Version::V1, to(&receiver)))).await;
         receiver.got(1).await;
         drop(task);
-        house
+        kernel
     });
     killed(async {
-        let house = House::open(folder.path()).await;
-        house.all_finished().await;
-        house
+        let kernel = TestKernel::open(folder.path()).await;
+        kernel.all_finished().await;
+        kernel
     });
     let got = receiver.all();
     assert_eq!(receiver.abouts(), ["working", "working", "12", "working", "", "completed"]);
@@ -48,23 +48,23 @@ fn retries_survive_with_their_times() {
     let receiver = outside.block_on(Receiver::open());
     receiver.script([Answer::RetryAfter(503, "600".into())]);
     killed(async {
-        let house = House::open(folder.path()).await;
-        house.finish("say a", Some((Version::V1, to(&receiver)))).await;
-        house
+        let kernel = TestKernel::open(folder.path()).await;
+        kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
+        kernel
             .until(async |service| {
                 service.list(None, None, 0, 1).await.unwrap()[0].pending.clone().filter(|pending| pending.attempts == 1)
             })
             .await;
-        house
+        kernel
     });
     killed(async {
         let now = Timestamp(START + 1_000);
-        let house = House::at(folder.path(), options(), Switches::default(), now).await;
-        house.settle().await;
+        let kernel = TestKernel::at(folder.path(), options(), Switches::default(), now).await;
+        kernel.settle().await;
         assert_eq!(receiver.all().len(), 1);
-        house.advance(700);
-        house.all_finished().await;
-        house
+        kernel.advance(700);
+        kernel.all_finished().await;
+        kernel
     });
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
 }
@@ -72,45 +72,45 @@ fn retries_survive_with_their_times() {
 #[tokio::test]
 async fn an_ended_task_is_held_for_a_while_and_then_what_is_left_is_a_dead_letter() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     receiver.otherwise(Answer::Status(500));
-    let task = house.finish("say a; chunk b; say c", Some((Version::V1, to(&receiver)))).await;
-    house
+    let task = kernel.finish("say a; chunk b; say c", Some((Version::V1, to(&receiver)))).await;
+    kernel
         .until(async |service| {
             service.list(None, None, 0, 1).await.unwrap()[0].pending.clone().filter(|pending| pending.attempts == 1)
         })
         .await;
-    let webhook = house.service.list(None, None, 0, 1).await.unwrap()[0].webhook;
-    assert!(house.service.pause(webhook).await.unwrap());
-    let retention = |house: &House| switchboard_engine::store::Retention {
-        ended_before: house.engine.clock().now(),
+    let webhook = kernel.service.list(None, None, 0, 1).await.unwrap()[0].webhook;
+    assert!(kernel.service.pause(webhook).await.unwrap());
+    let retention = |kernel: &TestKernel| switchboard_engine::store::Retention {
+        ended_before: kernel.engine.clock().now(),
         max_tasks: 0,
         max_bytes: 0,
     };
-    house.advance(6 * 24 * 3_600);
-    assert_eq!(house.store.evict(retention(&house), 10).await.unwrap(), 0, "it is held");
-    house.advance(24 * 3_600);
-    house
+    kernel.advance(6 * 24 * 3_600);
+    assert_eq!(kernel.store.evict(retention(&kernel), 10).await.unwrap(), 0, "it is held");
+    kernel.advance(24 * 3_600);
+    kernel
         .until(async |service| {
-            house.advance(60);
+            kernel.advance(60);
             (service.dead_letters(0, 10).await.unwrap().len() == 5).then_some(())
         })
         .await;
-    house.all_finished().await;
-    let dead = house.service.dead_letters(0, 10).await.unwrap();
+    kernel.all_finished().await;
+    let dead = kernel.service.dead_letters(0, 10).await.unwrap();
     let about: Vec<_> = dead.iter().map(|dead| dead.about.as_str()).collect();
     assert_eq!(about, ["working", "artifact", "working", "artifact", "completed"]);
     assert!(dead[1].problem.contains("webhooks.holdTasks"), "{}", dead[1].problem);
-    assert_eq!(house.store.evict(retention(&house), 10).await.unwrap(), 1);
-    assert!(house.engine.get(&address(), &caller(), &task).await.is_err());
+    assert_eq!(kernel.store.evict(retention(&kernel), 10).await.unwrap(), 1);
+    assert!(kernel.engine.get(&address(), &caller(), &task).await.is_err());
     // Their bodies outlive the task.
     receiver.otherwise(Answer::Status(200));
     let before = receiver.all().len();
-    assert_eq!(house.service.retry_dead(None).await.unwrap(), 5);
+    assert_eq!(kernel.service.retry_dead(None).await.unwrap(), 5);
     let got = receiver.got(before + 5).await;
     let mut told: Vec<_> = got[before..].iter().map(|delivery| delivery.about()).collect();
     told.sort();
     assert_eq!(told, ["", "b", "completed", "working", "working"]);
-    house.until(async |service| service.dead_letters(0, 10).await.unwrap().is_empty().then_some(())).await;
+    kernel.until(async |service| service.dead_letters(0, 10).await.unwrap().is_empty().then_some(())).await;
 }

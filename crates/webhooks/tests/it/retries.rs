@@ -7,12 +7,12 @@ use switchboard_engine::Switches;
 use switchboard_webhooks::{Options, WebhookService};
 use tempfile::tempdir;
 
-use crate::house::{House, START, config, options, to};
 use crate::receiver::{Answer, Receiver};
+use crate::test_kernel::{START, TestKernel, config, options, to};
 
 /// The number of attempts of the first webhook's pending delivery.
-async fn attempts(house: &House) -> Option<u32> {
-    let webhooks = house.service.list(None, None, 0, 1).await.unwrap();
+async fn attempts(kernel: &TestKernel) -> Option<u32> {
+    let webhooks = kernel.service.list(None, None, 0, 1).await.unwrap();
     webhooks[0].pending.as_ref().map(|pending| pending.attempts)
 }
 
@@ -23,27 +23,27 @@ async fn attempts_follow_the_waits_and_then_the_next_delivery_goes_on() {
     let waits = options.retries.clone();
     let seconds: Vec<u64> = waits.iter().map(Duration::as_secs).collect();
     assert_eq!(seconds, [1, 3, 9, 30, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]);
-    let house = House::with(folder.path(), options, Switches::default()).await;
+    let kernel = TestKernel::with(folder.path(), options, Switches::default()).await;
     let receiver = Receiver::open().await;
     receiver.script(std::iter::repeat_n(Answer::Status(500), waits.len() + 1));
-    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
     for (index, wait) in waits.iter().enumerate() {
         receiver.got(index + 1).await;
         let tried = u32::try_from(index + 1).unwrap();
-        house.until(async |_| (attempts(&house).await == Some(tried)).then_some(())).await;
+        kernel.until(async |_| (attempts(&kernel).await == Some(tried)).then_some(())).await;
         // Not a moment before its time.
-        house.clock.advance(*wait - Duration::from_millis(1));
-        house.settle().await;
+        kernel.clock.advance(*wait - Duration::from_millis(1));
+        kernel.settle().await;
         assert_eq!(receiver.all().len(), index + 1);
-        house.clock.advance(wait.mul_f64(0.1) + Duration::from_millis(2));
+        kernel.clock.advance(wait.mul_f64(0.1) + Duration::from_millis(2));
     }
-    house.all_finished().await;
+    kernel.all_finished().await;
     let got = receiver.all();
     assert_eq!(got.len(), waits.len() + 2);
     let (tried, next) = got.split_at(waits.len() + 1);
     assert!(tried.iter().all(|delivery| delivery.id() == tried[0].id() && delivery.body == tried[0].body));
     assert_eq!(next[0].about(), "completed");
-    let dead = house.service.dead_letters(0, 10).await.unwrap();
+    let dead = kernel.service.dead_letters(0, 10).await.unwrap();
     assert_eq!((dead.len(), dead[0].attempts, dead[0].status), (1, 13, Some(500)));
     assert_eq!(dead[0].problem, "the endpoint answered 500, and it was the last attempt");
 }
@@ -51,14 +51,14 @@ async fn attempts_follow_the_waits_and_then_the_next_delivery_goes_on() {
 #[tokio::test]
 async fn refusals_are_final_at_once_and_successors_go_on() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     let elsewhere = Receiver::open().await;
     receiver.script([Answer::Status(404), Answer::Redirect(elsewhere.url.clone()), Answer::Status(401)]);
-    house.finish("say a; say b; say c", Some((Version::V1, to(&receiver)))).await;
-    house.all_finished().await;
+    kernel.finish("say a; say b; say c", Some((Version::V1, to(&receiver)))).await;
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "working", "completed"]);
-    let dead = house.service.dead_letters(0, 10).await.unwrap();
+    let dead = kernel.service.dead_letters(0, 10).await.unwrap();
     assert_eq!(dead.iter().map(|dead| dead.status).collect::<Vec<_>>(), [Some(404), Some(302), Some(401)]);
     assert!(elsewhere.all().is_empty(), "redirects are not followed");
 }
@@ -66,25 +66,25 @@ async fn refusals_are_final_at_once_and_successors_go_on() {
 #[tokio::test]
 async fn an_endpoint_that_wants_no_more_gets_no_more() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     receiver.script([Answer::Status(410)]);
     let task =
-        house.finish("say a; say b", Some((Version::V1, PushConfig { id: Some("x".into()), ..to(&receiver) }))).await;
-    house
+        kernel.finish("say a; say b", Some((Version::V1, PushConfig { id: Some("x".into()), ..to(&receiver) }))).await;
+    kernel
         .until(async |service| (service.list(None, None, 0, 1).await.unwrap()[0].state == "disabled").then_some(()))
         .await;
     assert_eq!(receiver.all().len(), 1);
     // Set again it is wanted again.
-    house.set(Version::V1, &task, &PushConfig { id: Some("x".into()), ..to(&receiver) }).await.unwrap();
-    house.all_finished().await;
+    kernel.set(Version::V1, &task, &PushConfig { id: Some("x".into()), ..to(&receiver) }).await.unwrap();
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "completed"]);
 }
 
 #[tokio::test]
 async fn a_receiver_says_when_to_come_again() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
     receiver.script([
         Answer::RetryAfter(429, "120".into()),
@@ -92,34 +92,34 @@ async fn a_receiver_says_when_to_come_again() {
         Answer::Status(425),
         Answer::Status(503),
     ]);
-    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
     for (tried, seconds) in [(1, 119), (2, 2), (3, 8), (4, 29)] {
-        house.until(async |_| (attempts(&house).await == Some(tried)).then_some(())).await;
-        house.advance(seconds);
-        house.settle().await;
+        kernel.until(async |_| (attempts(&kernel).await == Some(tried)).then_some(())).await;
+        kernel.advance(seconds);
+        kernel.settle().await;
         assert_eq!(receiver.all().len(), usize::try_from(tried).unwrap());
-        house.advance(5);
+        kernel.advance(5);
         receiver.got(usize::try_from(tried).unwrap() + 1).await;
     }
-    house.all_finished().await;
+    kernel.all_finished().await;
 }
 
 #[tokio::test]
 async fn every_status_has_its_meaning() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let statuses = [200, 204, 299, 300, 304, 400, 404, 405, 408, 409, 410, 424, 425, 429, 499, 500, 501, 599, 600, 999];
     for (webhook, status) in (1..).zip(statuses) {
         let receiver = Receiver::open().await;
         receiver.script([Answer::Status(status)]);
-        house.finish("say a", Some((Version::V1, to(&receiver)))).await;
-        let first = house
+        kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
+        let first = kernel
             .until(async |service| {
                 let (_, mut deliveries) = service.show(webhook).await.unwrap()?;
                 deliveries.pop().filter(|first| first.attempts == 1)
             })
             .await;
-        let (view, _) = house.service.show(webhook).await.unwrap().unwrap();
+        let (view, _) = kernel.service.show(webhook).await.unwrap().unwrap();
         let expected = match status {
             200..=299 => "delivered",
             408 | 425 | 429 | 500.. => "pending",
@@ -132,7 +132,7 @@ async fn every_status_has_its_meaning() {
 #[tokio::test]
 async fn a_receiver_can_ask_for_more_time_but_not_for_ever() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let date = |seconds: i64| {
         let now = std::time::SystemTime::now();
         let ago = Duration::from_secs(seconds.unsigned_abs());
@@ -153,8 +153,8 @@ async fn a_receiver_can_ask_for_more_time_but_not_for_ever() {
     for (webhook, (value, wait)) in (1..).zip(asked) {
         let receiver = Receiver::open().await;
         receiver.script([Answer::RetryAfter(503, value.clone())]);
-        house.finish("say a", Some((Version::V1, to(&receiver)))).await;
-        let next = house
+        kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
+        let next = kernel
             .until(async |service| {
                 let pending = service.show(webhook).await.unwrap()?.0.pending;
                 pending.filter(|pending| pending.attempts == 1)?.next_attempt_at
@@ -167,7 +167,7 @@ async fn a_receiver_can_ask_for_more_time_but_not_for_ever() {
 #[tokio::test]
 async fn a_retry_sends_the_same_body_with_the_configuration_as_it_is_now() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let (first, second) = (Receiver::open().await, Receiver::open().await);
     first.script([Answer::Status(503)]);
     let named = |receiver: &Receiver, token: &str| PushConfig {
@@ -175,11 +175,11 @@ async fn a_retry_sends_the_same_body_with_the_configuration_as_it_is_now() {
         token: Some(token.to_owned()),
         ..to(receiver)
     };
-    let task = house.finish("say a", Some((Version::V03, named(&first, "old")))).await;
-    house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
-    house.set(Version::V03, &task, &named(&second, "new")).await.unwrap();
-    house.advance(2);
-    house.all_finished().await;
+    let task = kernel.finish("say a", Some((Version::V03, named(&first, "old")))).await;
+    kernel.until(async |_| (attempts(&kernel).await == Some(1)).then_some(())).await;
+    kernel.set(Version::V03, &task, &named(&second, "new")).await.unwrap();
+    kernel.advance(2);
+    kernel.all_finished().await;
     let (first, second) = (first.all(), second.all());
     assert_eq!((first.len(), second.len()), (1, 2));
     assert_eq!((first[0].id(), &first[0].body), (second[0].id(), &second[0].body));
@@ -190,25 +190,25 @@ async fn a_retry_sends_the_same_body_with_the_configuration_as_it_is_now() {
 async fn connections_that_fail_are_tried_again() {
     let folder = tempdir().unwrap();
     let options = Options { timeout: Duration::from_millis(300), ..options() };
-    let house = House::with(folder.path(), options, Switches::default()).await;
+    let kernel = TestKernel::with(folder.path(), options, Switches::default()).await;
     // Bound and never listening, so that no other program gets the port.
     let unheard = tokio::net::TcpSocket::new_v4().unwrap();
     unheard.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let closed = unheard.local_addr().unwrap();
-    house.finish("say a", Some((Version::V1, config(&format!("http://{closed}/hook"))))).await;
-    house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
+    kernel.finish("say a", Some((Version::V1, config(&format!("http://{closed}/hook"))))).await;
+    kernel.until(async |_| (attempts(&kernel).await == Some(1)).then_some(())).await;
     let hanging = Receiver::open().await;
     hanging.script([Answer::Hang]);
-    house.finish("say a", Some((Version::V1, to(&hanging)))).await;
-    house
+    kernel.finish("say a", Some((Version::V1, to(&hanging)))).await;
+    kernel
         .until(async |service| {
             let all = service.list(None, None, 0, 10).await.unwrap();
             all[1].pending.as_ref().filter(|pending| pending.problem.contains("timed out")).map(drop)
         })
         .await;
-    house
+    kernel
         .until(async |_| {
-            house.advance(2);
+            kernel.advance(2);
             (hanging.all().len() >= 3).then_some(())
         })
         .await;
@@ -217,48 +217,48 @@ async fn connections_that_fail_are_tried_again() {
 #[tokio::test]
 async fn a_clock_that_is_set_back_delays_nothing() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    house.settle().await;
-    house.clock.turn_to(Timestamp(START - 3_600_000));
+    let kernel = TestKernel::open(folder.path()).await;
+    kernel.settle().await;
+    kernel.clock.turn_to(Timestamp(START - 3_600_000));
     let receiver = Receiver::open().await;
     receiver.script([Answer::Status(503)]);
-    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
     let tried = async |service: &WebhookService| {
         let all = service.list(None, None, 0, 10).await.unwrap();
         all[1].pending.as_ref().filter(|pending| pending.attempts == 1).map(drop)
     };
-    house.until(tried).await;
-    house.advance(2);
-    house.all_finished().await;
+    kernel.until(tried).await;
+    kernel.advance(2);
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
 }
 
 #[tokio::test]
 async fn what_waits_when_the_clock_is_set_back_is_tried_again_at_once() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let (receiver, patient) = (Receiver::open().await, Receiver::open().await);
     patient.script([Answer::RetryAfter(503, "7200".into())]);
-    house.finish("say a", Some((Version::V1, to(&patient)))).await;
-    house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
-    house.advance(3_600);
+    kernel.finish("say a", Some((Version::V1, to(&patient)))).await;
+    kernel.until(async |_| (attempts(&kernel).await == Some(1)).then_some(())).await;
+    kernel.advance(3_600);
     receiver.script([Answer::Status(503)]);
-    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
-    house
+    kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    kernel
         .until(async |service| {
             let all = service.list(None, None, 0, 10).await.unwrap();
             all[1].pending.as_ref().filter(|pending| pending.attempts == 1).map(drop)
         })
         .await;
-    house.clock.turn_to(Timestamp(START + 1_800_000));
+    kernel.clock.turn_to(Timestamp(START + 1_800_000));
     // Something happens, so that the clock is looked at.
-    house.settle().await;
+    kernel.settle().await;
     receiver.got(3).await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
-    house.settle().await;
+    kernel.settle().await;
     assert_eq!(patient.all().len(), 1, "its wait began before the time it is now");
-    house.advance(5_401);
-    house.all_finished().await;
+    kernel.advance(5_401);
+    kernel.all_finished().await;
 }
 
 #[tokio::test]
@@ -266,15 +266,15 @@ async fn a_restart_with_a_clock_far_back_delays_nothing() {
     let folder = tempdir().unwrap();
     let receiver = Receiver::open().await;
     {
-        let house = House::open(folder.path()).await;
+        let kernel = TestKernel::open(folder.path()).await;
         receiver.script([Answer::Status(503)]);
-        house.finish("say a", Some((Version::V1, to(&receiver)))).await;
-        house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
-        house.engine.shutdown().await.unwrap();
+        kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
+        kernel.until(async |_| (attempts(&kernel).await == Some(1)).then_some(())).await;
+        kernel.engine.shutdown().await.unwrap();
     }
     let long_ago = Timestamp(START - 365 * 24 * 60 * 60 * 1_000);
-    let house = House::at(folder.path(), options(), Switches::default(), long_ago).await;
-    house.all_finished().await;
+    let kernel = TestKernel::at(folder.path(), options(), Switches::default(), long_ago).await;
+    kernel.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
 }
 
@@ -289,18 +289,18 @@ async fn a_wait_holds_over_a_restart_if_a_backoff_or_a_receiver_can_have_set_it(
         let receiver = Receiver::open().await;
         receiver.script([answer]);
         {
-            let house = House::with(folder.path(), retries(first), Switches::default()).await;
-            house.finish("say a", Some((Version::V1, to(&receiver)))).await;
-            house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
-            house.engine.shutdown().await.unwrap();
+            let kernel = TestKernel::with(folder.path(), retries(first), Switches::default()).await;
+            kernel.finish("say a", Some((Version::V1, to(&receiver)))).await;
+            kernel.until(async |_| (attempts(&kernel).await == Some(1)).then_some(())).await;
+            kernel.engine.shutdown().await.unwrap();
         }
-        let house = House::with(folder.path(), retries(1), Switches::default()).await;
+        let kernel = TestKernel::with(folder.path(), retries(1), Switches::default()).await;
         if is_kept {
-            house.settle().await;
+            kernel.settle().await;
             assert_eq!(receiver.all().len(), 1, "the receiver has asked for an hour");
-            house.advance(3_601);
+            kernel.advance(3_601);
         }
-        house.all_finished().await;
+        kernel.all_finished().await;
         assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
     }
 }

@@ -6,8 +6,8 @@ use switchboard_engine::{Caller, Error, Switches};
 use switchboard_webhooks::Options;
 use tempfile::tempdir;
 
-use crate::house::{House, address, caller, config, options, to};
 use crate::receiver::Receiver;
+use crate::test_kernel::{TestKernel, address, caller, config, options, to};
 
 fn named(receiver: &Receiver, id: &str) -> PushConfig {
     PushConfig { id: Some(id.to_owned()), ..to(receiver) }
@@ -16,61 +16,61 @@ fn named(receiver: &Receiver, id: &str) -> PushConfig {
 #[tokio::test]
 async fn ids_are_given_where_there_is_none() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
-    let task = house.send("wait", None).await;
-    let first = house.set(Version::V1, &task, &to(&receiver)).await.unwrap();
-    let second = house.set(Version::V1, &task, &to(&receiver)).await.unwrap();
+    let task = kernel.send("wait", None).await;
+    let first = kernel.set(Version::V1, &task, &to(&receiver)).await.unwrap();
+    let second = kernel.set(Version::V1, &task, &to(&receiver)).await.unwrap();
     assert_ne!(first.id, second.id);
     // Version 0.3 has one without a name, which is set again.
-    let alone = house.set(Version::V03, &task, &to(&receiver)).await.unwrap();
+    let alone = kernel.set(Version::V03, &task, &to(&receiver)).await.unwrap();
     assert_eq!(alone.id.as_deref(), Some(task.as_str()));
-    house.set(Version::V03, &task, &to(&receiver)).await.unwrap();
-    let (all, next) = house.webhooks.list(&address(), &caller(), &task, WebhookKey(0), 50).await.unwrap();
+    kernel.set(Version::V03, &task, &to(&receiver)).await.unwrap();
+    let (all, next) = kernel.webhooks.list(&address(), &caller(), &task, WebhookKey(0), 50).await.unwrap();
     assert_eq!((all.len(), next), (3, None));
-    let got = house.webhooks.get(&address(), &caller(), &task, None).await.unwrap();
+    let got = kernel.webhooks.get(&address(), &caller(), &task, None).await.unwrap();
     assert_eq!(got.id.as_deref(), Some(task.as_str()));
     // Some clients have a name for what has none.
-    let got = house.webhooks.get(&address(), &caller(), &task, Some("default")).await.unwrap();
+    let got = kernel.webhooks.get(&address(), &caller(), &task, Some("default")).await.unwrap();
     assert_eq!(got.id.as_deref(), Some(task.as_str()));
-    house.webhooks.delete(&address(), &caller(), &task, "default").await.unwrap();
-    assert!(house.webhooks.get(&address(), &caller(), &task, Some("default")).await.is_err());
-    let got = house.webhooks.get(&address(), &caller(), &task, None).await.unwrap();
+    kernel.webhooks.delete(&address(), &caller(), &task, "default").await.unwrap();
+    assert!(kernel.webhooks.get(&address(), &caller(), &task, Some("default")).await.is_err());
+    let got = kernel.webhooks.get(&address(), &caller(), &task, None).await.unwrap();
     assert_eq!(got.id, first.id);
 }
 
 #[tokio::test]
 async fn a_task_has_so_many_webhooks_and_no_more() {
     let folder = tempdir().unwrap();
-    let house = House::with(folder.path(), Options { per_task: 5, ..options() }, Switches::default()).await;
+    let kernel = TestKernel::with(folder.path(), Options { per_task: 5, ..options() }, Switches::default()).await;
     let receiver = Receiver::open().await;
-    let task = house.send("wait", None).await;
+    let task = kernel.send("wait", None).await;
     for id in 0..5 {
-        house.set(Version::V1, &task, &named(&receiver, &id.to_string())).await.unwrap();
+        kernel.set(Version::V1, &task, &named(&receiver, &id.to_string())).await.unwrap();
     }
-    let refused = house.set(Version::V1, &task, &named(&receiver, "5")).await.unwrap_err();
+    let refused = kernel.set(Version::V1, &task, &named(&receiver, "5")).await.unwrap_err();
     assert!(refused.to_string().contains("delete one first"), "{refused}");
     // Replacing one is no more.
-    house.set(Version::V1, &task, &named(&receiver, "4")).await.unwrap();
-    let (page, next) = house.webhooks.list(&address(), &caller(), &task, WebhookKey(0), 2).await.unwrap();
+    kernel.set(Version::V1, &task, &named(&receiver, "4")).await.unwrap();
+    let (page, next) = kernel.webhooks.list(&address(), &caller(), &task, WebhookKey(0), 2).await.unwrap();
     assert_eq!(page.iter().map(|config| config.id.clone().unwrap()).collect::<Vec<_>>(), ["0", "1"]);
-    let (page, next) = house.webhooks.list(&address(), &caller(), &task, next.unwrap(), 3).await.unwrap();
+    let (page, next) = kernel.webhooks.list(&address(), &caller(), &task, next.unwrap(), 3).await.unwrap();
     assert_eq!((page.len(), next), (3, None));
-    house.webhooks.delete(&address(), &caller(), &task, "0").await.unwrap();
-    house.webhooks.delete(&address(), &caller(), &task, "0").await.unwrap();
-    house.set(Version::V1, &task, &named(&receiver, "5")).await.unwrap();
+    kernel.webhooks.delete(&address(), &caller(), &task, "0").await.unwrap();
+    kernel.webhooks.delete(&address(), &caller(), &task, "0").await.unwrap();
+    kernel.set(Version::V1, &task, &named(&receiver, "5")).await.unwrap();
 }
 
 #[tokio::test]
 async fn others_cannot_tell_that_there_is_a_task() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+    let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
-    let task = house.send("wait", Some((Version::V1, named(&receiver, "x")))).await;
+    let task = kernel.send("wait", Some((Version::V1, named(&receiver, "x")))).await;
     let mut other = Caller::local();
-    other.id = "somebody".into();
+    other.id = "other".into();
     for task in [task, TaskId::from("nothing")] {
-        let (address, webhooks) = (address(), &house.webhooks);
+        let (address, webhooks) = (address(), &kernel.webhooks);
         let results = [
             webhooks.set(&address, &other, Version::V1, &task, &named(&receiver, "y")).await.map(drop),
             webhooks.get(&address, &other, &task, Some("x")).await.map(drop),
@@ -82,7 +82,7 @@ async fn others_cannot_tell_that_there_is_a_task() {
             assert!(matches!(result, Err(Error::TaskNotFound(ref id)) if *id == task), "{result:?}");
         }
     }
-    assert_eq!(house.service.list(None, None, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(kernel.service.list(None, None, 0, 10).await.unwrap().len(), 1);
 }
 
 fn with_secrets() -> PushConfig {
@@ -95,11 +95,12 @@ fn with_secrets() -> PushConfig {
 async fn secrets_are_shown_only_where_that_is_allowed() {
     for return_secrets in [true, false] {
         let folder = tempdir().unwrap();
-        let house = House::with(folder.path(), Options { return_secrets, ..options() }, Switches::default()).await;
-        let task = house.send("wait", None).await;
+        let kernel =
+            TestKernel::with(folder.path(), Options { return_secrets, ..options() }, Switches::default()).await;
+        let task = kernel.send("wait", None).await;
         let asked = PushConfig { payload: Some(PushPayload::Task), ..with_secrets() };
-        let set = house.set(Version::V1, &task, &asked).await.unwrap();
-        let got = house.webhooks.get(&address(), &caller(), &task, Some("p1")).await.unwrap();
+        let set = kernel.set(Version::V1, &task, &asked).await.unwrap();
+        let got = kernel.webhooks.get(&address(), &caller(), &task, Some("p1")).await.unwrap();
         assert_eq!(set, got);
         if return_secrets {
             assert_eq!(got, PushConfig { task_id: Some(task.to_string()), ..asked });
@@ -114,12 +115,12 @@ async fn secrets_are_shown_only_where_that_is_allowed() {
 #[tokio::test]
 async fn what_could_break_a_header_is_refused() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    let task = house.send("wait", None).await;
+    let kernel = TestKernel::open(folder.path()).await;
+    let task = kernel.send("wait", None).await;
     let refused = async |change: &dyn Fn(&mut PushConfig)| {
         let mut config = with_secrets();
         change(&mut config);
-        match house.set(Version::V1, &task, &config).await {
+        match kernel.set(Version::V1, &task, &config).await {
             Err(Error::Invalid { field, .. }) => field,
             other => panic!("{other:?}"),
         }
@@ -143,21 +144,21 @@ async fn what_could_break_a_header_is_refused() {
 #[tokio::test]
 async fn an_address_inside_is_refused_with_the_setting_that_would_allow_it() {
     let folder = tempdir().unwrap();
-    let house = House::open(folder.path()).await;
-    let task = house.send("wait", None).await;
+    let kernel = TestKernel::open(folder.path()).await;
+    let task = kernel.send("wait", None).await;
     for url in ["http://10.0.0.1/hook", "http://[::1]/hook", "http://169.254.169.254/latest", "http://0x0a000001/"] {
-        let refused = house.set(Version::V1, &task, &config(url)).await.unwrap_err();
+        let refused = kernel.set(Version::V1, &task, &config(url)).await.unwrap_err();
         assert!(
             matches!(&refused, Error::Invalid { field: "url", problem } if problem.contains("webhooks.allowedCidrs")),
             "{refused}"
         );
     }
     for url in ["ftp://example.com/", "http://", "example.com", "http://user@example.com/"] {
-        let refused = house.set(Version::V1, &task, &config(url)).await.unwrap_err();
+        let refused = kernel.set(Version::V1, &task, &config(url)).await.unwrap_err();
         assert!(
             matches!(&refused, Error::Invalid { field: "url", problem } if !problem.contains("allowed")),
             "{refused}"
         );
     }
-    assert!(house.service.list(None, None, 0, 10).await.unwrap().is_empty());
+    assert!(kernel.service.list(None, None, 0, 10).await.unwrap().is_empty());
 }

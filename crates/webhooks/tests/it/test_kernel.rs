@@ -56,7 +56,7 @@ fn artifact(object: &str) -> Artifact {
 }
 
 /// A kernel with webhooks.
-pub(crate) struct House {
+pub(crate) struct TestKernel {
     pub(crate) engine: Engine,
     pub(crate) webhooks: Webhooks,
     pub(crate) service: WebhookService,
@@ -67,7 +67,7 @@ pub(crate) struct House {
 
 pub(crate) const START: i64 = 1_800_000_000_000;
 
-impl House {
+impl TestKernel {
     pub(crate) async fn open(folder: &Path) -> Self {
         Self::with(folder, options(), Switches::default()).await
     }
@@ -77,7 +77,7 @@ impl House {
     }
 
     pub(crate) async fn at(folder: &Path, options: Options, switches: Switches, now: Timestamp) -> Self {
-        // Told with a test that fails; the first house of a process sets it up.
+        // Told with a test that fails; the first kernel of a process sets it up.
         let _ = tracing_subscriber::fmt().with_test_writer().try_init();
         let clock = SimulatedClock::at(now);
         let (durability, max_queue_delay) = (Durability::Process, Duration::from_secs(3_600));

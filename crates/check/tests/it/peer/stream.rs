@@ -14,7 +14,7 @@ use super::{Agent, Defect, finish};
 /// How often a stream shows that it is alive.
 const PING: Duration = Duration::from_millis(50);
 
-/// How long whoever listens waits for news of an agent that looks for some now and then.
+/// How long a subscriber waits for news of an agent that looks for some now and then.
 const LATE: Duration = Duration::from_millis(900);
 
 /// A stream under way.
@@ -135,7 +135,7 @@ impl Agent {
         self.defect == Defect::ClosesAtQuestions && task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     }
 
-    /// Waits for the end of a task, with signs of life; whether somebody is still there.
+    /// Waits for the end of a task, with signs of life; whether the subscriber is still there.
     async fn wait(&self, stream: &mut Stream<'_>, place: usize) -> std::io::Result<bool> {
         let mut changed = self.changed.subscribe();
         let mut ping = Instant::now() + PING;

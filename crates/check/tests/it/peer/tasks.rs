@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::Defect;
 use super::wire::Asked;
 
-/// A task and what nobody is told of it.
+/// A task and what no caller is told of it.
 struct Kept {
     task: Value,
     owner: String,

@@ -141,7 +141,7 @@ impl Asked {
         http(200, &headers, &text)
     }
 
-    /// What nobody should repeat: the key, and the address with whatever stands in it.
+    /// What no report should repeat: the key, and the address with whatever stands in it.
     pub(super) fn secrets(&self) -> String {
         let target = self.head.split(' ').nth(1).unwrap_or_default();
         format!("{}{}{target}", self.owner(), self.header("x-api-key").unwrap_or_default())

@@ -155,7 +155,7 @@ async fn a_server_without_callbacks_says_so_and_one_with_them_hears_another() {
     let reply = without.post("/api/a2a/callback/t1", &status("TASK_STATE_WORKING")).reply().await;
     assert_eq!((reply.status, &reply.json()["error"]["message"]), (404, &json!("this server takes no callbacks")));
 
-    // One of our own servers tells another, as it tells everybody.
+    // One of our own servers tells another, as it tells every receiver.
     let (world, task, token) = opened().await;
     let teller = Plan::default().and_webhooks().start().await;
     let url = switchboard_webhooks::CallbackReceiver::address(&format!("http://{}", world.address), &task);

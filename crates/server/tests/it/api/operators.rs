@@ -11,7 +11,7 @@ use crate::bindings::webhooks::hook::{Hook, busy_task};
 use crate::bindings::webhooks::receiver::Receiver;
 use crate::bindings::world::{Plan, World};
 
-const DOOR: TestDialect = TestDialect::RestV1;
+const DIALECT: TestDialect = TestDialect::RestV1;
 
 async fn get(world: &World, path: &str) -> Value {
     let reply = world.get(&format!("/api/webhooks{path}")).key("operator").reply().await;
@@ -26,15 +26,15 @@ async fn post(world: &World, path: &str) -> Reply {
 
 async fn set(world: &World, task: &str, id: &str, url: &str) {
     let hook = Hook::Set(task, json!({"id": id, "url": url, "token": "opaque"}));
-    DOOR.result(&DOOR.hook(world, "", hook).key("ann").reply().await);
+    DIALECT.result(&DIALECT.hook(world, "", hook).key("ann").reply().await);
 }
 
 /// An ended task whose receiver has refused to hear of its end.
 async fn refused(world: &World, receiver: &mut Receiver) -> (String, Value) {
     receiver.answer_with(404);
-    let params = json!({"message": DOOR.message("hello")});
+    let params = json!({"message": DIALECT.message("hello")});
     let sent = world.post("/a2a/message:send", &params).version("1.0").key("ann").reply().await;
-    let task = DOOR.sent_task(&sent)["id"].as_str().unwrap().to_owned();
+    let task = DIALECT.sent_task(&sent)["id"].as_str().unwrap().to_owned();
     set(world, &task, "p1", &receiver.url("/secret/path?key=1")).await;
     receiver.next().await;
     // The attempt is over for the receiver before it is for the server.
@@ -203,16 +203,20 @@ async fn only_operators_are_let_in_and_only_with_the_right_method() {
     let without = Plan::with_keys().0.start().await;
     for (method, path) in PATHS {
         let path = format!("/api/webhooks{path}");
-        let nobody = Ask::new(world.address, method, &path).reply().await;
-        assert_eq!((nobody.status, nobody.header("www-authenticate")), (401, "Bearer realm=\"switchboard\""), "{path}");
+        let anonymous = Ask::new(world.address, method, &path).reply().await;
+        assert_eq!(
+            (anonymous.status, anonymous.header("www-authenticate")),
+            (401, "Bearer realm=\"switchboard\""),
+            "{path}"
+        );
         let wrong = Ask::new(world.address, method, &path).key("nonsense").reply().await;
         assert_eq!(wrong.status, 401, "{path}");
-        let anybody = Ask::new(world.address, method, &path).key("ann").reply().await;
+        let ann = Ask::new(world.address, method, &path).key("ann").reply().await;
         let is_own = path.ends_with("/secret");
-        assert_eq!(anybody.status, if is_own { 200 } else { 403 }, "{path}: {}", anybody.json());
+        assert_eq!(ann.status, if is_own { 200 } else { 403 }, "{path}: {}", ann.json());
         if !is_own {
-            assert!(anybody.header("www-authenticate").contains("insufficient_scope"), "{path}");
-            assert!(anybody.json()["error"]["message"].as_str().unwrap().contains("admin scope"), "{path}");
+            assert!(ann.header("www-authenticate").contains("insufficient_scope"), "{path}");
+            assert!(ann.json()["error"]["message"].as_str().unwrap().contains("admin scope"), "{path}");
         }
         let other = if method == "GET" { "POST" } else { "GET" };
         let allow = if method == "GET" { "GET, HEAD" } else { "POST" };

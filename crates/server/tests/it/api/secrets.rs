@@ -19,7 +19,7 @@ async fn everybody_reads_their_own_and_nobody_those_of_a_name_they_made_up() {
     let text = ann["secrets"][0].as_str().unwrap();
     assert!(text.starts_with("whsec_") && text.len() > 40, "{text}");
     assert_ne!(ann["secrets"], bob["secrets"]);
-    for (key, caller) in [("ann", "ann"), ("bob", "ann"), ("operator", "ann"), ("operator", "nobody")] {
+    for (key, caller) in [("ann", "ann"), ("bob", "ann"), ("operator", "ann"), ("operator", "unknown")] {
         let other = world.get(&format!("/api/webhooks/secret?caller={caller}")).key(key).reply().await;
         let message = other.json()["error"]["message"].clone();
         assert_eq!((other.status, &message), (400, &json!("there is no parameter \"caller\" here, nor any other")));

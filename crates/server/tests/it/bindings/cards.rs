@@ -257,6 +257,6 @@ async fn get_agent_card_is_answered_with_the_card_that_the_caller_may_have() {
         let forbidden = ask(&keyed, "worker", version, Some("guest")).await;
         assert_eq!(forbidden["result"], public(&keyed, "worker", version).await, "an agent not in scope");
     }
-    let nobody = ask(&open, "nobody", "1.0", None).await;
-    assert_eq!(nobody["error"]["data"][0]["reason"], "AGENT_NOT_FOUND", "{nobody}");
+    let unknown = ask(&open, "unknown", "1.0", None).await;
+    assert_eq!(unknown["error"]["data"][0]["reason"], "AGENT_NOT_FOUND", "{unknown}");
 }

@@ -232,13 +232,13 @@ async fn agents_that_do_not_exist_are_answered_with_those_that_do() {
             Operation::Get("x", None),
             Operation::ExtendedCard,
         ] {
-            let reply = dialect.ask(&world, "nobody", operation).reply().await;
+            let reply = dialect.ask(&world, "unknown", operation).reply().await;
             let body = String::from_utf8_lossy(&reply.body).into_owned();
             assert_eq!(reply.status, 404, "{dialect:?}: {body}");
             assert!(body.contains("worker, talker, either"), "{dialect:?}: {body}");
         }
     }
-    let reply = world.get("/a2a/nobody/.well-known/agent-card.json").reply().await;
+    let reply = world.get("/a2a/unknown/.well-known/agent-card.json").reply().await;
     assert_eq!((reply.status, reply.json()["error"]["status"].clone()), (404, json!("NOT_FOUND")));
 }
 

@@ -101,7 +101,7 @@ async fn what_the_agent_insists_on_must_be_declared() {
     assert_eq!(
         TestDialect::RestV1.result(&list)["tasks"][0]["id"],
         id,
-        "the list is of all agents, nobody insists there"
+        "the list is of all agents, no agent insists there"
     );
     let others = TestDialect::RestV1.sent_task(&TestDialect::RestV1.send(&world, "hello").reply().await);
     let reply = TestDialect::RestV1.ask(&world, "", Operation::Get(others["id"].as_str().unwrap(), None)).reply().await;

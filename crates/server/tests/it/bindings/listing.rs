@@ -1,4 +1,4 @@
-//! Listing tasks: pages, filters, and nobody else's.
+//! Listing tasks: pages, filters, and only the caller's own.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -117,7 +117,7 @@ async fn callers_see_their_own_tasks_only() {
         let page = list(&world, key, "contextId=shared").await;
         assert_eq!((ids(&page), &page["totalSize"]), (vec![own["id"].as_str().unwrap().to_owned()], &json!(1)));
     }
-    // Somebody else's task is as good as none, whatever one does with it.
+    // Another caller's task is as good as none, whatever one does with it.
     let id = anns["id"].as_str().unwrap();
     let answer = json!({"message": TestDialect::RestV1.answer("Rome", id)});
     let foreign = world.get(&format!("/a2a/tasks/{id}")).version("1.0").key("bob").reply().await;

@@ -67,7 +67,7 @@ async fn every_reference_leads_somewhere_and_every_name_is_used_once() {
         }
         for (kind, entries) in document["components"].as_object().unwrap() {
             for name in entries.as_object().unwrap().keys().filter(|_| kind != "securitySchemes") {
-                assert!(found.contains(&format!("#/components/{kind}/{name}")), "nobody uses {kind} {name}");
+                assert!(found.contains(&format!("#/components/{kind}/{name}")), "no operation uses {kind} {name}");
             }
         }
         let mut names = BTreeSet::new();

@@ -133,7 +133,7 @@ async fn files_of_others_are_left_alone_even_if_they_are_base64() {
     let world = world(RestFiles::Auto).await;
     let text = once(b"a text in base64");
     let content = format!("{:?}", text.as_bytes());
-    // JavaScript's SDK, and whoever says nothing.
+    // JavaScript's SDK, and clients that say nothing.
     for user_agent in [NODE, "curl/8.0 (like python-httpx/1)", ""] {
         let seen = exchanged(send(&world, "", user_agent, &[once(text.as_bytes())])).await;
         assert_eq!(seen, (content.clone(), once(&EVERY)), "{user_agent:?}");

@@ -70,7 +70,7 @@ async fn numbers_that_are_told_nobody_are_left_out_in_the_open() {
         let question = asked.last().unwrap().clone();
         assert!(asked[0].after.is_none(), "the task is where the numbers begin: {asked:?}");
         let first = numbers(&asked[1..], 1);
-        // The answer is an event that nobody is told.
+        // The answer is an event that no client is told.
         let params = json!({"message": dialect.answer("Rome", &id)});
         let answered = dialect.ask(&world, "", Operation::Stream(params)).events().await.rest().await;
         let begins = id_of(&answered[0]).split_once('.').unwrap().1.parse().unwrap();

@@ -35,8 +35,8 @@ async fn a_target_in_either_metadata_picks_the_agent_at_the_root_only() {
                 "{dialect:?} did not reach the worker: {at_worker}"
             );
         }
-        let (_, refused) = say(&world, dialect, "", json!({"targets": "nobody"}), json!({})).await;
-        assert!(refused.contains("nobody") && refused.contains("worker, talker, either"), "{dialect:?}: {refused}");
+        let (_, refused) = say(&world, dialect, "", json!({"targets": "zed"}), json!({})).await;
+        assert!(refused.contains("zed") && refused.contains("worker, talker, either"), "{dialect:?}: {refused}");
     }
 }
 

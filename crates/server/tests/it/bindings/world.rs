@@ -108,7 +108,7 @@ impl Plan {
         let keyed = CancellationToken::new();
         let mut server = Server::new(engine.clone(), self.options, self.authenticator).open_until(keyed.clone());
         if let Some((options, allowlist)) = self.webhooks {
-            // Nobody answers there, so that no test asks the real world for a name, and none need wait for it.
+            // No nameserver answers there, so that no test asks the real world for a name, and none need wait for it.
             let nameservers = vec![SocketAddr::from(([127, 0, 0, 1], 9))];
             let dns_timeout = Duration::from_millis(50);
             let egress = switchboard_egress::Options { allowlist, nameservers, dns_timeout, ..Default::default() };

@@ -66,7 +66,7 @@ async fn a_client_that_sends_everything_before_it_reads_is_told_the_limit() {
         assert!(reply.body.contains("limits.requestBody"), "{framing}: {reply:?}");
         assert_eq!(wire.rest().await, "", "{framing}");
     }
-    // Far beyond that nobody listens any more.
+    // Far beyond that the server reads no more.
     let mut wire = running.connect().await;
     wire.send(&request("POST /a2a/echo", &[JSON, "Content-Length: 9999999999"], "")).await;
     let piece = vec![b' '; 1 << 20];

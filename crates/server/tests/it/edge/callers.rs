@@ -52,7 +52,7 @@ async fn a_key_opens_in_either_header_and_a_wrong_one_does_not() {
         let reply = running.ask("POST /a2a", &[JSON, key], &body).await;
         assert_eq!(reply.status, 401, "{key}: {reply:?}");
     }
-    let unknown = running.ask("GET /tasks", &["X-API-Key: nobody"], "").await;
+    let unknown = running.ask("GET /tasks", &["X-API-Key: wrong"], "").await;
     assert!(unknown.header("www-authenticate").unwrap().contains("invalid_token"));
     running.keys.revoke("a2a_ann");
     assert_eq!(running.ask("POST /a2a", &[JSON, "X-API-Key: a2a_ann"], &body).await.status, 401);
@@ -83,7 +83,7 @@ async fn the_names_of_agents_are_for_those_who_may_call_them() {
     let html = "Accept: text/html";
     for (headers, shown, hidden) in [
         (vec![], [].as_slice(), ["echo", "gate", "counted"].as_slice()),
-        (vec!["X-API-Key: nobody"], &[], &["echo", "gate", "counted"]),
+        (vec!["X-API-Key: wrong"], &[], &["echo", "gate", "counted"]),
         (vec!["X-API-Key: a2a_bob"], &["echo"], &["gate", "counted"]),
         (vec!["X-API-Key: a2a_ann"], &["echo", "gate", "counted"], &[]),
     ] {
@@ -145,13 +145,13 @@ async fn what_is_public_needs_no_key_and_metrics_need_an_operator() {
     let running = Running::keyed().await;
     for path in ["/.well-known/agent-card.json", "/a2a/echo/.well-known/agent-card.json", "/healthz", "/readyz"] {
         assert_eq!(running.ask(&format!("GET {path}"), &[], "").await.status, 200, "{path}");
-        let wrong = running.ask(&format!("GET {path}"), &["X-API-Key: nobody"], "").await;
+        let wrong = running.ask(&format!("GET {path}"), &["X-API-Key: wrong"], "").await;
         assert_eq!(wrong.status, 200, "{path}: a wrong key does not matter where none is needed");
     }
-    let anybody = running.ask("GET /metrics", &[], "").await;
-    assert_eq!((anybody.status, anybody.header("www-authenticate")), (401, Some(CHALLENGE)));
-    let nobody = running.ask("GET /metrics", &["X-API-Key: a2a_bob"], "").await;
-    assert_eq!((nobody.status, nobody.header("www-authenticate")), (403, SCOPE), "{nobody:?}");
+    let anonymous = running.ask("GET /metrics", &[], "").await;
+    assert_eq!((anonymous.status, anonymous.header("www-authenticate")), (401, Some(CHALLENGE)));
+    let forbidden = running.ask("GET /metrics", &["X-API-Key: a2a_bob"], "").await;
+    assert_eq!((forbidden.status, forbidden.header("www-authenticate")), (403, SCOPE), "{forbidden:?}");
     let operator = running.ask("GET /metrics", &["X-API-Key: a2a_ann"], "").await;
     assert_eq!(operator.status, 404, "this server has no metrics to show: {operator:?}");
 }

@@ -103,7 +103,7 @@ async fn served_once(running: &Running) -> Wire {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, served).await.expect("nobody was served")
+    tokio::time::timeout(PATIENCE, served).await.expect("no connection was served")
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn a_connection_nobody_uses_is_closed_and_one_with_a_long_answer_is_not() 
                 break wire;
             }
             // It was too late with its request, so it is no busy connection; the next one may be quicker.
-            reply = wire.try_reply() => assert!(reply.is_none(), "nobody has let it go: {reply:?}"),
+            reply = wire.try_reply() => assert!(reply.is_none(), "no test has let it go: {reply:?}"),
         }
     };
     let mut idle = served_once(&running).await;

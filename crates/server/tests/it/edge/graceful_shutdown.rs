@@ -36,7 +36,7 @@ async fn a_stop_answers_what_is_under_way_and_begins_nothing_new() {
     assert_eq!(blocked.rest().await, "");
     assert_eq!(idle.rest().await, "");
     tokio::time::timeout(PATIENCE, running.serving).await.unwrap().unwrap().unwrap();
-    assert!(TcpStream::connect(running.address).await.is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(running.address).await.is_err(), "the socket is closed");
     tokio::time::timeout(PATIENCE, kernel).await.unwrap().unwrap().unwrap();
 }
 

@@ -94,7 +94,7 @@ async fn a_foreign_origin_is_refused_with_and_without_a_body() {
     }
     let keyed = Running::keyed().await;
     let reply = keyed.ask("GET /tasks", &["Origin: https://evil.example", "X-API-Key: a2a_ann"], "").await;
-    assert_eq!(reply.status, 403, "keys do not open the door to pages");
+    assert_eq!(reply.status, 403, "keys do not admit web pages");
 }
 
 #[tokio::test]

@@ -126,6 +126,6 @@ async fn where_nothing_is_the_answer_says_what_exists() {
     }
     let wrong = running.ask("PUT /tasks/t1", &[JSON], "{}").await;
     assert_eq!((wrong.status, wrong.header("allow")), (405, Some("GET")), "{wrong:?}");
-    let agent = running.ask("POST /a2a/nobody", &[JSON], &send_message(1, "SendMessage", "x")).await;
+    let agent = running.ask("POST /a2a/unknown", &[JSON], &send_message(1, "SendMessage", "x")).await;
     assert!(agent.body.contains("echo") && agent.body.contains("gate"), "{agent:?}");
 }

@@ -72,7 +72,7 @@ CREATE INDEX delivery_replay ON delivery (webhook) WHERE state = 0 AND replay = 
 CREATE INDEX delivery_dead ON delivery (key, length(body)) WHERE state = 2;
 CREATE INDEX delivery_died ON delivery (attempted_at) WHERE state = 2;
 
--- The address of a task at which somebody outside tells of its work: the digest of its token.
+-- The address of a task at which a remote agent tells of its work: the digest of its token.
 CREATE TABLE callback (
     task_key    INTEGER PRIMARY KEY,
     digest      BLOB NOT NULL,

@@ -36,7 +36,7 @@ async fn keys_are_kept_until_revoked_or_expired() {
 
     assert!(store.revoke_key("one", Timestamp(50)).await.unwrap());
     assert!(!store.revoke_key("one", Timestamp(60)).await.unwrap());
-    assert!(!store.revoke_key("nobody", Timestamp(60)).await.unwrap());
+    assert!(!store.revoke_key("unknown", Timestamp(60)).await.unwrap());
     drop(store);
     let store = fixture.open();
     let revoked = KeyRow { revoked_at: Some(Timestamp(50)), ..key("one", 1) };

@@ -48,7 +48,7 @@ async fn a_full_disk_is_noticed_to_be_free_again_without_a_write() {
     let store = fixture.open_with(Options { max_file_bytes: Some(1 << 20), ..Options::default() });
     while store.append(large()).await.is_ok() {}
     assert!(store.ready().is_err());
-    // Somebody else makes room.
+    // Another program makes room.
     fixture.tamper("DELETE FROM event; DELETE FROM task; DELETE FROM tally");
     let recovered = async {
         while store.ready().is_err() {
@@ -152,7 +152,7 @@ async fn new_work_is_refused_when_the_store_is_behind_and_endings_are_not() {
     let fixture = SqliteFixture::new();
     let store = Arc::new(fixture.open_with(Options { max_queue_delay: Duration::ZERO, ..Options::default() }));
     let (_, key) = make(&*store, "ann", "echo", "c", working(1, 1)).await;
-    // Somebody holds the file, so the writer cannot go on.
+    // Another program holds the file, so the writer cannot go on.
     let blocker = rusqlite::Connection::open(database_path(fixture.directory.path())).unwrap();
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
     let ending = tokio::spawn({

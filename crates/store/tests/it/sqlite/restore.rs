@@ -69,7 +69,7 @@ async fn data_that_is_damaged_is_kept_as_it_is_when_it_is_replaced() {
     let copy = directory.join("copy.db");
     fixture.open().close().await.unwrap();
     backup(directory, &copy).unwrap();
-    let garbage = b"nothing that anybody could read any more".as_slice();
+    let garbage = b"nothing that any program could read".as_slice();
     std::fs::write(database_path(directory), garbage).unwrap();
     std::fs::write(directory.join("switchboard.db-wal"), b"log").unwrap();
     let restored = restore(directory, &copy, "x").unwrap();

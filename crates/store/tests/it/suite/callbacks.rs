@@ -1,4 +1,4 @@
-//! What somebody outside tells of a task is kept once, in order, until it is taken.
+//! What a remote agent tells of a task is kept once, in order, until it is taken.
 
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};

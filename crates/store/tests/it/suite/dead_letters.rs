@@ -1,4 +1,4 @@
-//! What was given up is kept, sent once more if somebody wants it, and outlives its task.
+//! What was given up is kept, sent once more if the operator wants it, and outlives its task.
 
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::Seq;
@@ -144,7 +144,7 @@ pub(crate) async fn a_task_stays_while_somebody_has_to_be_told(fixture: impl Fix
     let (_, paused) = make_watched(&store, "a", "https://one", done(2, 1)).await;
     let (_, ended) = make_watched(&store, "a", "https://one", done(3, 1)).await;
     let (_, disabled) = make_watched(&store, "a", "https://one", done(4, 1)).await;
-    // A direct reply has nobody to tell.
+    // A direct reply has no webhook to tell.
     let unseen = with_webhook(create(&new_task("ann", "echo", "c"), &["1"], hidden(done(1, 1))), webhook("a", "x", 0));
     store.append(unseen).await.unwrap();
     store.set_webhook_state(paused, WebhookState::Paused, Timestamp(5)).await.unwrap();
@@ -175,7 +175,7 @@ pub(crate) async fn what_is_held_is_not_kept_at_the_cost_of_others(fixture: impl
     }
     let retention = |max_tasks| Retention { ended_before: Timestamp(0), max_tasks, max_bytes: u64::MAX };
     assert!(store.held_beyond_caps(retention(4), 10).await.unwrap().is_empty());
-    // The oldest is to go, and as long as it cannot nobody else's goes in its place.
+    // The oldest is to go, and as long as it cannot no other goes in its place.
     assert_eq!(store.evict(retention(3), 10).await.unwrap(), 0);
     assert_eq!(store.held_beyond_caps(retention(3), 10).await.unwrap(), [hook]);
     store.outbox(OutboxWrite::Finished { webhook: hook, cursor: Seq(3) }).await.unwrap();

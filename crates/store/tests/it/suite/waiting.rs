@@ -1,4 +1,4 @@
-//! Tasks that somebody has to see to.
+//! Tasks that a caller has to see to.
 
 use switchboard_a2a::{TaskState, Timestamp};
 use switchboard_engine::ids::TaskKey;

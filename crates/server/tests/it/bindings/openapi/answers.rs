@@ -154,7 +154,7 @@ async fn errors() {
     let broken = |body: &str| world.post("/a2a/message:send", &Value::Null).raw(body.to_owned());
     for (ask, status, details) in [
         (world.get("/a2a/tasks/none"), 404, true),
-        (world.get("/a2a/nobody/tasks"), 404, true),
+        (world.get("/a2a/unknown/tasks"), 404, true),
         (world.get("/a2a/tasks?pageSize=0"), 400, true),
         (world.post(&format!("/a2a/tasks/{ended}:cancel"), &json!({})), 400, true),
         (world.get(&format!("/a2a/tasks/{ended}:subscribe")), 400, true),

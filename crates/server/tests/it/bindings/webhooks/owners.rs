@@ -1,4 +1,4 @@
-//! Webhooks are their task's caller's. To everybody else the task is not there, and so neither are they.
+//! Webhooks are their task's caller's. To other callers the task is not there, and so neither are they.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Somebody who wants to be told: a small HTTP server that keeps what it gets and answers as a test wants.
+//! A webhook receiver: a small HTTP server that keeps what it gets and answers as a test wants.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -66,7 +66,7 @@ impl Receiver {
     /// The next one it gets.
     pub(crate) async fn next(&mut self) -> Notification {
         let next = tokio::time::timeout(PATIENCE, self.notifications.recv());
-        next.await.expect("nobody told the receiver").unwrap()
+        next.await.expect("no delivery came to the receiver").unwrap()
     }
 
     /// Whether all that came was looked at.

@@ -1,4 +1,4 @@
-//! What is set can be read, in the form of whoever reads, and deleted.
+//! What is set can be read, in the form of the reader's version, and deleted.
 
 use serde_json::{Value, json};
 
