@@ -1,4 +1,4 @@
-"""A webhook's receiver as whoever runs one would write it: the standard library's HTTP server on a free port, which
+"""A webhook's receiver as its operator would write it: the standard library's HTTP server on a free port, which
 checks every request before it counts. What a body says is for an SDK to tell, whose types come in as `parse`.
 """
 

@@ -12,7 +12,7 @@ use crate::journal::{Facts, Known, told};
 /// What does not hold, one line each.
 pub type Problems = Vec<String>;
 
-/// Waits until nobody works any more but the tasks that are meant to, then compares everything.
+/// Waits until no task works any more but those that are meant to, then compares everything.
 pub fn compare(address: SocketAddr, facts: &Facts) -> anyhow::Result<Problems> {
     let mut problems = Problems::new();
     settle(address, &mut problems)?;
@@ -214,7 +214,7 @@ fn release(connection: &mut Connection, problems: &mut Problems) -> anyhow::Resu
     }
     let left = calls::list(connection, &json!({ "status": "TASK_STATE_SUBMITTED" }))?;
     if !left.is_empty() {
-        problems.push(format!("nobody works on {left:?}"));
+        problems.push(format!("no turn was started for {left:?}"));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use anyhow::Context;
 use crate::compare::{self, Problems};
 use crate::disk::mount::{Ext4, Tmpfs};
 use crate::disk::probe::Probe;
-use crate::server::{Place, folder, tail};
+use crate::server::{ServerSetup, folder, tail};
 
 const TMPFS_MIB: u64 = 16;
 /// Given back when the disk is to have room again. More than half: the log is copied into the file before it is cut, so
@@ -51,16 +51,21 @@ fn log(scratch: &Path, name: &str) -> PathBuf {
     scratch.join(format!("{name}.log"))
 }
 
-fn place(binary: &Path, scratch: &Path, workspace: &Path, name: &str) -> Place {
-    Place { binary: binary.to_owned(), workspace: workspace.to_owned(), durability: "full", log: log(scratch, name) }
+fn server_setup(binary: &Path, scratch: &Path, workspace: &Path, name: &str) -> ServerSetup {
+    ServerSetup {
+        binary: binary.to_owned(),
+        workspace: workspace.to_owned(),
+        durability: "full",
+        log: log(scratch, name),
+    }
 }
 
 fn full(binary: &Path, scratch: &Path) -> anyhow::Result<Problems> {
     let disk = Tmpfs::mount(&folder(scratch, "full")?, TMPFS_MIB)?;
     let ballast = disk.path().join("ballast");
     std::fs::write(&ballast, vec![0; usize::try_from(BALLAST_MIB << 20)?])?;
-    let place = place(binary, scratch, disk.path(), "full");
-    let mut server = place.start()?;
+    let setup = server_setup(binary, scratch, disk.path(), "full");
+    let mut server = setup.start()?;
     let mut probe = Probe::new(server.address);
     probe.prepare()?;
     probe.fill()?;
@@ -76,13 +81,13 @@ fn full(binary: &Path, scratch: &Path) -> anyhow::Result<Problems> {
     let facts = probe.journal.facts();
     probe.found(compare::compare(server.address, &facts)?);
     server.kill()?;
-    let server = place.start()?;
+    let server = setup.start()?;
     probe.found(compare::compare(server.address, &facts)?);
-    probe.found(place.check()?);
+    probe.found(setup.check()?);
     server.kill()?;
 
     disk.make_read_only()?;
-    let (code, said) = place.refused()?;
+    let (code, said) = setup.refused()?;
     let clear = code == Some(1) && said.contains("read-only") && said.contains(&*disk.path().to_string_lossy());
     probe.expect(clear, &format!("on a read-only data directory: exit code {code:?}, {said:?}"));
     Ok(probe.problems())
@@ -91,8 +96,8 @@ fn full(binary: &Path, scratch: &Path) -> anyhow::Result<Problems> {
 fn read_only(binary: &Path, scratch: &Path) -> anyhow::Result<Problems> {
     let image = scratch.join("disk.img");
     let disk = Ext4::create(&image, &folder(scratch, "read-only")?, EXT4_MIB)?;
-    let place = place(binary, scratch, disk.path(), "read-only");
-    let mut server = place.start()?;
+    let setup = server_setup(binary, scratch, disk.path(), "read-only");
+    let mut server = setup.start()?;
     let mut probe = Probe::new(server.address);
     probe.prepare()?;
     probe.accepts()?;
@@ -102,13 +107,13 @@ fn read_only(binary: &Path, scratch: &Path) -> anyhow::Result<Problems> {
     let facts = probe.journal.facts();
     probe.found(compare::endings(server.address, &facts)?);
     server.kill()?;
-    let (code, said) = place.refused()?;
+    let (code, said) = setup.refused()?;
     probe.expect(code == Some(1), &format!("on a read-only disk: exit code {code:?}, {said:?}"));
 
     let disk = disk.mount_again()?;
-    let server = place.start()?;
+    let server = setup.start()?;
     probe.found(compare::compare(server.address, &facts)?);
-    probe.found(place.check()?);
+    probe.found(setup.check()?);
     server.kill()?;
     drop(disk);
     Ok(probe.problems())

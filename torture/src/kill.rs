@@ -10,7 +10,7 @@ use crate::early_answers::EarlyAnswers;
 use crate::journal::Facts;
 use crate::load::Load;
 use crate::random::Random;
-use crate::server::{Place, Server, folder, tail};
+use crate::server::{Server, ServerSetup, folder, tail};
 
 /// The load lasts this many milliseconds, chosen anew each round.
 const LIFE_MS: std::ops::Range<u64> = 5..400;
@@ -45,28 +45,28 @@ pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
     for (durability, rounds) in [("process", plan.rounds.div_ceil(2)), ("full", plan.rounds / 2)] {
         let workspace = folder(scratch.path(), durability)?;
-        let place = Place {
+        let setup = ServerSetup {
             binary: plan.binary.clone(),
             log: scratch.path().join(format!("{durability}.log")),
             workspace,
             durability,
         };
-        rounds_on(&place, plan, rounds, &mut outcome)
-            .with_context(|| format!("durability {durability}; the server's log ends with:\n{}\n", tail(&place.log)))?;
+        rounds_on(&setup, plan, rounds, &mut outcome)
+            .with_context(|| format!("durability {durability}; the server's log ends with:\n{}\n", tail(&setup.log)))?;
     }
     Ok(outcome)
 }
 
-fn rounds_on(place: &Place, plan: &Plan, rounds: u64, outcome: &mut Outcome) -> anyhow::Result<()> {
-    let mut server = place.start()?;
+fn rounds_on(setup: &ServerSetup, plan: &Plan, rounds: u64, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let mut server = setup.start()?;
     let mut past = Vec::new();
     for round in 0..rounds {
-        let (restarted, facts, problems) = one(server, place, plan, round, outcome)?;
+        let (restarted, facts, problems) = one(server, setup, plan, round, outcome)?;
         server = restarted;
         if plan.planted && round == CONTROL {
             anyhow::ensure!(problems.is_empty(), "found without a crash: {problems:?}");
         }
-        let durability = place.durability;
+        let durability = setup.durability;
         outcome.problems.extend(problems.into_iter().map(|problem| format!("{durability}, round {round}: {problem}")));
         // Once lost, always lost: later rounds would only say it again.
         if !outcome.problems.is_empty() {
@@ -83,7 +83,7 @@ fn rounds_on(place: &Place, plan: &Plan, rounds: u64, outcome: &mut Outcome) -> 
 /// One round: load, kill, restart, compare. The restarted server serves the next round.
 fn one(
     server: Server,
-    place: &Place,
+    setup: &ServerSetup,
     plan: &Plan,
     round: u64,
     outcome: &mut Outcome,
@@ -111,11 +111,11 @@ fn one(
         }
     };
     drop(proxy);
-    let server = place.start().context("no restart after the kill")?;
+    let server = setup.start().context("no restart after the kill")?;
     let facts = journal.facts();
     let mut problems = journal.problems();
     problems.extend(compare::compare(server.address, &facts)?);
-    if let Some(said) = place.check()? {
+    if let Some(said) = setup.check()? {
         problems.push(format!("switchboard db check: {said}"));
     }
     outcome.acknowledged += journal.len();

@@ -135,7 +135,9 @@ fn kill(plan: &Plan) -> anyhow::Result<()> {
     println!("{} acknowledgements compared, at most {rounds} kills, seed {seed}", outcome.acknowledged);
     if plan.planted {
         let Some(found) = outcome.problems.first() else {
-            anyhow::bail!("answers were acknowledged before they were committed, and nobody noticed: seed {seed}");
+            anyhow::bail!(
+                "answers were acknowledged before they were committed, and the comparison did not notice: seed {seed}"
+            );
         };
         println!("the planted loss was found: {found}");
         return Ok(());
@@ -171,7 +173,7 @@ fn overhead(binary: &Path, json: bool) -> anyhow::Result<()> {
     let outcome = overhead::run(binary)?;
     if json {
         println!("{}", serde_json::to_string(&outcome.measured)?);
-        // Whoever reads it judges by it.
+        // The program that reads the JSON judges by it.
         return Ok(());
     }
     println!("from the moment a program writes an event to the moment its caller has read it:");

@@ -2,9 +2,9 @@
 //! look at what is left of them, which must be nothing.
 
 pub mod census;
-pub mod errand;
 pub mod overhead;
 pub mod remains;
+pub mod scenario;
 pub mod speaker;
 pub mod stage;
 
@@ -17,8 +17,8 @@ use std::time::Duration;
 use anyhow::Context;
 
 use crate::compare::Problems;
-use crate::programs::errand::{Ended, Errand, Reach};
 use crate::programs::remains::Level;
+use crate::programs::scenario::{Ended, Reach, Scenario};
 use crate::programs::stage::{PATHS, Stage};
 use crate::random::Random;
 use crate::server::{Server, tail};
@@ -60,33 +60,33 @@ pub struct Outcome {
 pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     let scratch = tempfile::tempdir()?;
     let stage = Stage::build(scratch.path(), &plan.binary)?;
-    torture(&stage, plan).with_context(|| format!("the server's log ends with:\n{}\n", tail(&stage.place.log)))
+    torture(&stage, plan).with_context(|| format!("the server's log ends with:\n{}\n", tail(&stage.setup.log)))
 }
 
 fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
     let mut random = Random::new(plan.seed);
-    let mut errands: Vec<Errand> = (0..plan.tasks).map(|number| Errand::random(number, &mut random)).collect();
+    let mut scenarios: Vec<Scenario> = (0..plan.tasks).map(|number| Scenario::random(number, &mut random)).collect();
     let (mut outcome, mut endings) = (Outcome::default(), Vec::new());
-    let mut server = stage.place.start()?;
+    let mut server = stage.setup.start()?;
     // A quarter of the tasks lives through the kills, the rest is for one server.
     let each = plan.tasks / 4 / KILLS;
     for _ in 0..KILLS {
-        let some = some(&mut errands, each);
+        let some = some(&mut scenarios, each);
         let moment = Some(random.between(each / 4, each));
         server = round(stage, server, some, moment, &mut endings, &mut outcome)?;
     }
     let mut levels = Vec::new();
     let mut more = EXTRA_ROUNDS;
     let mut number = plan.tasks + EXTRA_NUMBERS;
-    while !errands.is_empty() || (more > 0 && remains::has_grown(&levels)) {
-        if errands.is_empty() {
+    while !scenarios.is_empty() || (more > 0 && remains::has_grown(&levels)) {
+        if scenarios.is_empty() {
             more -= 1;
-            errands = (number..number + WARM_UP).map(|number| Errand::random(number, &mut random)).collect();
+            scenarios = (number..number + WARM_UP).map(|number| Scenario::random(number, &mut random)).collect();
             number += WARM_UP;
         }
-        let some = some(&mut errands, WARM_UP);
+        let some = some(&mut scenarios, WARM_UP);
         server = round(stage, server, some, None, &mut endings, &mut outcome)?;
-        if errands.is_empty() {
+        if scenarios.is_empty() {
             remains::end_all(&server)?;
         }
         remains::wait_until_quiet(stage, &server)?;
@@ -105,7 +105,7 @@ fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
 fn round(
     stage: &Stage,
     mut server: Server,
-    errands: Vec<Errand>,
+    scenarios: Vec<Scenario>,
     kill: Option<u64>,
     endings: &mut Vec<Ended>,
     outcome: &mut Outcome,
@@ -113,14 +113,14 @@ fn round(
     let is_killed = kill.is_some();
     let reach = Reach::new(server.address);
     let (begun, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
-    let queue = Mutex::new(errands.into_iter());
+    let queue = Mutex::new(scenarios.into_iter());
     let results = Mutex::new(Vec::new());
     let caller = || {
         loop {
-            let Some(errand) = queue.lock().unwrap_or_else(PoisonError::into_inner).next() else { break };
+            let Some(scenario) = queue.lock().unwrap_or_else(PoisonError::into_inner).next() else { break };
             begun.fetch_add(1, Ordering::SeqCst);
-            let ended = errand.run(stage, &reach);
-            results.lock().unwrap_or_else(PoisonError::into_inner).push((errand, ended));
+            let ended = scenario.run(stage, &reach);
+            results.lock().unwrap_or_else(PoisonError::into_inner).push((scenario, ended));
         }
         is_over.store(true, Ordering::SeqCst);
     };
@@ -133,27 +133,27 @@ fn round(
             std::thread::sleep(Duration::from_millis(5));
         }
         server.kill()?;
-        let server = stage.place.start().context("no restart after the kill")?;
+        let server = stage.setup.start().context("no restart after the kill")?;
         reach.moved(server.address);
         anyhow::Ok(server)
     })?;
-    for (errand, ended) in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    for (scenario, ended) in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
         match ended {
             Ok(ended) => {
-                if !errand.is_proper(&ended.state, is_killed) {
-                    outcome.problems.push(format!("{errand:?} ended as {}", ended.said));
+                if !scenario.is_proper(&ended.state, is_killed) {
+                    outcome.problems.push(format!("{scenario:?} ended as {}", ended.said));
                 }
                 endings.push(ended);
             }
-            Err(error) => outcome.problems.push(format!("{errand:?}: {error:#}")),
+            Err(error) => outcome.problems.push(format!("{scenario:?}: {error:#}")),
         }
     }
     Ok(server)
 }
 
-fn some(errands: &mut Vec<Errand>, count: u64) -> Vec<Errand> {
-    let count = usize::try_from(count).unwrap_or(usize::MAX).min(errands.len());
-    errands.drain(..count).collect()
+fn some(scenarios: &mut Vec<Scenario>, count: u64) -> Vec<Scenario> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX).min(scenarios.len());
+    scenarios.drain(..count).collect()
 }
 
 /// A new task in each repository is not held up by anything.
@@ -164,7 +164,7 @@ fn fresh(stage: &Stage, server: &Server, number: u64, outcome: &mut Outcome) -> 
     let mut longest = Duration::ZERO;
     for (path, number) in PATHS.into_iter().zip(number..) {
         let begun = std::time::Instant::now();
-        let ended = Errand::plain(number, path).run(stage, &reach)?;
+        let ended = Scenario::plain(number, path).run(stage, &reach)?;
         let took = begun.elapsed();
         longest = longest.max(took);
         if ended.state != "TASK_STATE_COMPLETED" || took > AT_ONCE {

@@ -15,9 +15,9 @@ use crate::http::Connection;
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How to start a server.
+/// What a server is started with.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ServerSetup {
     /// The program.
     pub binary: PathBuf,
     /// The workspace folder; the data is in it.
@@ -35,7 +35,7 @@ pub struct Server {
     pub address: SocketAddr,
 }
 
-impl Place {
+impl ServerSetup {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command
@@ -140,7 +140,7 @@ fn greeted(child: &mut Child) -> Option<SocketAddr> {
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = output.read_line(&mut line);
-        // Nobody listens any more if it took too long.
+        // The receiver is gone if it took too long.
         let _ = sender.send(read.map(|_| line));
         let _ = output.read_to_end(&mut Vec::new());
     });

@@ -22,7 +22,7 @@ use crate::calls::{self, ECHO};
 use crate::compare::Problems;
 use crate::http::Connection;
 use crate::random::Random;
-use crate::server::{Place, folder, tail};
+use crate::server::{ServerSetup, folder, tail};
 use crate::webhooks::book::Book;
 use crate::webhooks::client::{Client, Round};
 use crate::webhooks::compare::Count;
@@ -67,8 +67,8 @@ pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     let workspace = folder(scratch.path(), "webhooks")?;
     std::fs::write(workspace.join("switchboard.yaml"), configuration())?;
     let log = scratch.path().join("webhooks.log");
-    let place = Place { binary: plan.binary.clone(), workspace, durability: "process", log: log.clone() };
-    run_on(&place, plan).with_context(|| format!("the server's log ends with:\n{}\n", tail(&log)))
+    let setup = ServerSetup { binary: plan.binary.clone(), workspace, durability: "process", log: log.clone() };
+    run_on(&setup, plan).with_context(|| format!("the server's log ends with:\n{}\n", tail(&log)))
 }
 
 /// Short waits, so that what takes a day outside takes a second here; the most attempts, so that nothing is given up.
@@ -82,7 +82,7 @@ fn configuration() -> String {
     )
 }
 
-fn run_on(place: &Place, plan: &Plan) -> anyhow::Result<Outcome> {
+fn run_on(setup: &ServerSetup, plan: &Plan) -> anyhow::Result<Outcome> {
     let random = Random::new(plan.seed);
     let inbox = Arc::<Inbox>::default();
     let start = |number| Receiver::start(Arc::clone(&inbox), random.fork(1_000_000 + number));
@@ -92,11 +92,11 @@ fn run_on(place: &Place, plan: &Plan) -> anyhow::Result<Outcome> {
         let share = plan.tasks * usize::try_from(round + 1)? / usize::try_from(plan.rounds)?;
         book.allow(share);
         let durability = if round % 2 == 0 { "process" } else { "full" };
-        let place = Place { durability, ..place.clone() };
+        let setup = ServerSetup { durability, ..setup.clone() };
         let is_last = round + 1 == plan.rounds;
-        one(&place, round, random.fork(round), &receivers, &book, is_last).with_context(|| format!("round {round}"))?;
+        one(&setup, round, random.fork(round), &receivers, &book, is_last).with_context(|| format!("round {round}"))?;
     }
-    let server = place.start().context("no restart after the last kill")?;
+    let server = setup.start().context("no restart after the last kill")?;
     let pages = book.pages();
     let mut problems = book.problems();
     problems.extend(inbox.problems());
@@ -104,7 +104,7 @@ fn run_on(place: &Place, plan: &Plan) -> anyhow::Result<Outcome> {
     problems.extend(compare::drained(server.address)?);
     let (count, found) = compare::compare(server.address, &pages, &inbox.hooks())?;
     problems.extend(found);
-    if let Some(said) = place.check()? {
+    if let Some(said) = setup.check()? {
         problems.push(format!("switchboard db check: {said}"));
     }
     let (conducts, unseen) = conducts(&inbox);
@@ -117,14 +117,14 @@ fn run_on(place: &Place, plan: &Plan) -> anyhow::Result<Outcome> {
 
 /// One round: load while receivers come and go, and the kill.
 fn one(
-    place: &Place,
+    setup: &ServerSetup,
     number: u64,
     mut random: Random,
     receivers: &[Receiver],
     book: &Arc<Book>,
     is_last: bool,
 ) -> anyhow::Result<()> {
-    let server = place.start().context("no restart after the kill")?;
+    let server = setup.start().context("no restart after the kill")?;
     let round = Arc::new(Round {
         address: server.address,
         receivers: receivers.iter().map(|receiver| receiver.address).collect(),

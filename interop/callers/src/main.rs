@@ -1,4 +1,4 @@
-//! Calls an agent that somebody else's SDK serves:
+//! Calls an agent that another SDK serves:
 //!
 //! - `callers client BASE_URL [PART OF A NAME]…`: every operation of the client, once for each interface on its card,
 //! - `callers commands BASE_URL SWITCHBOARD [PART OF A NAME]…`: the same with the commands of that program,

@@ -97,7 +97,7 @@ async fn taken(
         Ok(body) => serde_json::from_slice(&body.to_bytes()).unwrap_or(Value::Null),
         Err(_) => Value::Null,
     };
-    // Nobody listens any more once the check is over.
+    // The receiver of the channel is gone once the check is over.
     let _ = sender.send(Delivery { token, body }).await;
     Ok(Response::new(Empty::new()))
 }

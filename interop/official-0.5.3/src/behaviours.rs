@@ -25,7 +25,7 @@ pub(crate) struct Behaviours {
 /// What makes a chunk so large that writing it takes longer than saying it, and what comes of a burst no matter of luck.
 const LARGE: usize = 8 << 10;
 
-/// Long enough for whoever listens to hear that the work has begun.
+/// Long enough for subscribers to hear that the work has begun.
 const THOUGHT: Duration = Duration::from_millis(200);
 
 type Events = BoxStream<'static, Result<StreamResponse, A2AError>>;
@@ -77,7 +77,7 @@ impl AgentExecutor for Behaviours {
     fn cancel(&self, context: ExecutorContext) -> Events {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&context.task_id);
         if let Some(waiting) = waiting {
-            // Nobody waits any more if the execution is gone.
+            // The receiver is gone if the execution is.
             let _ = waiting.send(());
         }
         let work = Work { task_id: context.task_id, context_id: context.context_id };

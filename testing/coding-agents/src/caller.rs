@@ -1,4 +1,4 @@
-//! Somebody who calls the agent.
+//! The caller of the agent.
 
 use std::time::{Duration, Instant};
 

@@ -17,7 +17,7 @@ use switchboard_a2a::{Task, TaskState};
 use url::Url;
 
 use crate::caller::{Caller, answer};
-use crate::place::{Step, Unusual, within};
+use crate::fixture::{Step, Unusual, within};
 use crate::run::Run;
 use crate::subject::{Subject, claude};
 
@@ -80,24 +80,24 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
 /// The checks of every subject that one server can do one after the other. What kills something comes last.
 fn series(subject: &Subject) -> Vec<(String, Step)> {
     let mut steps: Vec<(&str, Step)> = vec![
-        ("conversation", |place| Box::pin(conversation::turn_and_follow_up(place))),
-        ("streaming", |place| Box::pin(conversation::streaming(place))),
-        ("mention", |place| Box::pin(rules::mention(place))),
-        ("refused", |place| Box::pin(failures::refused(place))),
+        ("conversation", |fixture| Box::pin(conversation::turn_and_follow_up(fixture))),
+        ("streaming", |fixture| Box::pin(conversation::streaming(fixture))),
+        ("mention", |fixture| Box::pin(rules::mention(fixture))),
+        ("refused", |fixture| Box::pin(failures::refused(fixture))),
     ];
     if subject.asks {
-        steps.push(("allowed", |place| Box::pin(approvals::allowed(place))));
-        steps.push(("denied", |place| Box::pin(approvals::denied(place))));
-        steps.push(("retried", |place| Box::pin(failures::retried(place))));
+        steps.push(("allowed", |fixture| Box::pin(approvals::allowed(fixture))));
+        steps.push(("denied", |fixture| Box::pin(approvals::denied(fixture))));
+        steps.push(("retried", |fixture| Box::pin(failures::retried(fixture))));
     } else {
-        steps.push(("unasked", |place| Box::pin(approvals::unasked(place))));
+        steps.push(("unasked", |fixture| Box::pin(approvals::unasked(fixture))));
     }
-    steps.push(("cancel", |place| Box::pin(cancel::cancel(place))));
-    steps.push(("child-killed", |place| Box::pin(kills::child(place))));
+    steps.push(("cancel", |fixture| Box::pin(cancel::cancel(fixture))));
+    steps.push(("child-killed", |fixture| Box::pin(kills::child(fixture))));
     if subject.asks {
-        steps.push(("server-killed", |place| Box::pin(kills::server_that_asks(place))));
+        steps.push(("server-killed", |fixture| Box::pin(kills::server_that_asks(fixture))));
     } else {
-        steps.push(("server-killed", |place| Box::pin(kills::server_at_work(place))));
+        steps.push(("server-killed", |fixture| Box::pin(kills::server_at_work(fixture))));
     }
     steps.into_iter().map(|(what, step)| (format!("{}-{what}", subject.name), step)).collect()
 }
@@ -124,11 +124,11 @@ pub(crate) fn plan_single<'a>(run: &mut Run<'a>, installed: &'a Installed, singl
     }
     let check = within(installed, cursor, Unusual::default(), cursor::conversation);
     run.check("cursor-conversation".to_owned(), check);
-    // Whoever is not root is refused nothing, and cannot be somebody else.
+    // An account other than root is refused nothing, and cannot start programs as another one.
     if let Some(user) = User::instead_of_root()? {
         run.check("claude-root-refused".to_owned(), within(installed, unasked, Unusual::default(), root::refused));
         let unusual = Unusual { user: Some(user), keys: json!({ "user": User::NAME }), ..Unusual::default() };
-        run.check("claude-as-somebody-else".to_owned(), within(installed, unasked, unusual, root::somebody_else));
+        run.check("claude-as-other-user".to_owned(), within(installed, unasked, unusual, root::as_other_user));
     }
     Ok(())
 }

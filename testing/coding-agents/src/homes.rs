@@ -1,5 +1,5 @@
 //! Homes for the agents: each function writes the files an agent reads from its home, and gives the variables it must be
-//! started with. Then it asks the fake model and nobody else: the models are pinned, updates and statistics are off, and what
+//! started with. Then it asks the fake model and no other: the models are pinned, updates and statistics are off, and what
 //! is tried all the same goes to a proxy that is not there, which fails at once.
 //!
 //! What an agent may do is not settled here but by its arguments; opencode takes it as JSON in `OPENCODE_PERMISSION`.
@@ -21,7 +21,7 @@ pub const GEMINI_MODEL: &str = "gemini-2.5-flash";
 /// What Codex asks for, and opencode, which calls it `fake/fake-model`.
 pub const FAKE_MODEL: &str = "fake-model";
 
-/// The discard port, on which nobody listens.
+/// The discard port, on which nothing listens.
 const DEAD_PROXY: &str = "http://127.0.0.1:9";
 
 /// The variables an agent is started with, by name.

@@ -51,7 +51,7 @@ impl Installed {
     }
 
     /// What PATH must be with one agent's program put into a new folder: others cannot reach it where it is installed if the
-    /// checkout is in somebody's home. It must be a program by itself.
+    /// checkout is in a user's home. It must be a program by itself.
     pub fn copied(&self, agent: Agent, folder: &Path) -> anyhow::Result<OsString> {
         std::fs::create_dir(folder)?;
         let program = self.program(agent).canonicalize()?;

@@ -7,7 +7,7 @@
 
 mod caller;
 mod checks;
-mod place;
+mod fixture;
 mod processes;
 mod run;
 mod server;

@@ -1,4 +1,4 @@
-//! The processes that belong to one place, whoever started them and wherever they have gone: what they were given as their
+//! The processes that belong to one fixture, whichever process started them and wherever they have gone: what they were given as their
 //! home tells it, and where they are.
 
 use std::os::unix::ffi::OsStrExt;

@@ -6,7 +6,7 @@ use coding_agents_tests::Installed;
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 
-use crate::place::{self, Step};
+use crate::fixture::{self, Step};
 use crate::subject::Subject;
 
 /// So many checks at a time: each keeps about one processor busy.
@@ -35,7 +35,7 @@ impl<'a> Run<'a> {
     pub(crate) fn series(&mut self, installed: &'a Installed, subject: &'a Subject, mut steps: Vec<(String, Step)>) {
         steps.retain(|(name, _)| self.is_wanted(name));
         if !steps.is_empty() {
-            self.series.push(Box::pin(place::in_turn(installed, subject, steps)));
+            self.series.push(Box::pin(fixture::in_turn(installed, subject, steps)));
         }
     }
 

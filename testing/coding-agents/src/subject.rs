@@ -58,7 +58,7 @@ impl Subject {
         ]
     }
 
-    /// Those that may only read, with nobody to ask. Codex is told apart by its own tests: its sandbox is the one that denies.
+    /// Those that may only read, and cannot ask their caller. Codex is told apart by its own tests: its sandbox is the one that denies.
     pub(crate) fn denying() -> Vec<Self> {
         vec![
             Self { name: "claude-deny", keys: denying("claude-code", &["Read"]), asks: false, ..claude() },

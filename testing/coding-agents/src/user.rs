@@ -1,4 +1,4 @@
-//! Somebody else than root, for what an agent refuses to root: Claude Code does not go without permissions as root.
+//! A user other than root, for what an agent refuses to root: Claude Code does not go without permissions as root.
 
 use std::os::unix::fs::lchown;
 use std::path::Path;
@@ -19,8 +19,8 @@ impl User {
     /// The account. One that is not in the list of accounts would do for the kernel, but not for Node.
     pub const NAME: &str = "switchboard-tests";
 
-    /// Makes the account if there is none yet; it stays for the next time. None where we are not root, and so need nobody
-    /// else.
+    /// Makes the account if there is none yet; it stays for the next time. None where we are not root, and so
+    /// need no other.
     pub fn instead_of_root() -> anyhow::Result<Option<Self>> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);

@@ -160,7 +160,7 @@ fn respond(wire: Wire, conversation: &Conversation, number: usize, reply: Reply,
     response
 }
 
-/// Sends the events of an answer as they become due; ends early once nobody takes them any more.
+/// Sends the events of an answer as they become due; ends early once the client is gone.
 async fn play(reply: Reply, mut writer: Box<dyn Events>, sender: mpsc::Sender<String>) {
     let mut events = writer.begin();
     if let Some(thought) = &reply.thought {

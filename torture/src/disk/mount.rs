@@ -1,5 +1,5 @@
 //! Small disks: a tmpfs that fills quickly, and an ext4 image that can be told to give up, as it does after an error.
-//! (A file system that somebody writes to cannot simply be remounted read-only.)
+//! (A file system with files open for writing cannot simply be remounted read-only.)
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,7 @@ impl Tmpfs {
         &self.0.0
     }
 
-    /// Only while nobody has a file open for writing.
+    /// Only while no process has a file open for writing.
     pub(super) fn make_read_only(&self) -> anyhow::Result<()> {
         run(Command::new("mount").args(["-o", "remount,ro"]).arg(self.path()))
     }

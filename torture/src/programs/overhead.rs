@@ -15,7 +15,7 @@ use crate::calls::{Answer, ECHO, Send};
 use crate::compare::Problems;
 use crate::http::Connection;
 use crate::programs::speaker;
-use crate::server::{Place, Server, folder, tail};
+use crate::server::{Server, ServerSetup, folder, tail};
 
 /// How many programs speak at once, when it is many.
 const MANY: usize = 8;
@@ -118,10 +118,10 @@ pub fn run(binary: &Path) -> anyhow::Result<Outcome> {
         let workspace = folder(scratch.path(), "workspace")?;
         std::fs::write(workspace.join("agents.yaml"), agents(&speaker))?;
         let log = scratch.path().join("server.log");
-        let place = Place { binary: binary.to_owned(), workspace, durability, log };
-        let server = place.start()?;
+        let setup = ServerSetup { binary: binary.to_owned(), workspace, durability, log };
+        let server = setup.start()?;
         measure(&server, durability, scratch.path(), &mut outcome)
-            .with_context(|| format!("the server's log ends with:\n{}\n", tail(&place.log)))?;
+            .with_context(|| format!("the server's log ends with:\n{}\n", tail(&setup.log)))?;
     }
     Ok(outcome)
 }

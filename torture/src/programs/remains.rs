@@ -111,7 +111,7 @@ pub fn check(stage: &Stage, server: &Server, levels: &[Level], outcome: &mut Out
     }
     outcome.checks.push("the repository around the workspace is as it was".to_owned());
     check_levels(levels, outcome);
-    let log = std::fs::read_to_string(&stage.place.log)?;
+    let log = std::fs::read_to_string(&stage.setup.log)?;
     let bad = log.lines().filter(|line| line.contains("panicked") || line.contains("ERROR"));
     outcome.problems.extend(bad.map(|line| format!("the server's log: {line}")));
     outcome.checks.push("no error in the server's log".to_owned());

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Context;
 use serde_json::Value;
 
-use crate::server::{Place, folder};
+use crate::server::{ServerSetup, folder};
 
 /// Does what the words of its prompt say, as a coding agent might.
 const PROGRAM: &str = r#"
@@ -35,7 +35,7 @@ if told asks; then
     tell '{"kind":"text","text":"I was answered."}'
 fi
 if told changes; then echo "$$" > "changed-by-$$"; fi
-# A copy that is broken, in the midst of somebody else's repository.
+# A copy that is broken, within the repository of the workspace.
 if told breaks && [ -f .git ]; then rm .git; fi
 if told mute; then exec >&-; fi
 sleep "$time"
@@ -62,7 +62,7 @@ pub const KEPT: &str = "kept";
 /// The workspace.
 pub struct Stage {
     /// How to start its server.
-    pub place: Place,
+    pub setup: ServerSetup,
 }
 
 /// A program that is at work.
@@ -79,7 +79,7 @@ impl Stage {
         let workspace = folder(scratch, "workspace")?;
         let program = scratch.join("program.sh");
         std::fs::write(&program, PROGRAM)?;
-        // It is in a repository itself, with something in it that is not for anybody to commit.
+        // It is in a repository itself, with a change in it that no agent may commit.
         std::fs::write(workspace.join("own"), "one\n")?;
         git(&workspace, &["init", "--quiet", "--initial-branch=main"])?;
         git(&workspace, &["add", "own"])?;
@@ -99,11 +99,11 @@ impl Stage {
         }
         std::fs::write(workspace.join("agents.yaml"), agents)?;
         let log = scratch.join("server.log");
-        Ok(Self { place: Place { binary: binary.to_owned(), workspace, durability: "process", log } })
+        Ok(Self { setup: ServerSetup { binary: binary.to_owned(), workspace, durability: "process", log } })
     }
 
     fn data(&self) -> PathBuf {
-        self.place.workspace.join(".switchboard")
+        self.setup.workspace.join(".switchboard")
     }
 
     /// What all markers of this server's programs begin with.
@@ -136,7 +136,7 @@ impl Stage {
     /// For each repository its name, the copies that git knows of, and its branches beside the first.
     pub fn repositories(&self) -> anyhow::Result<Vec<(&'static str, usize, Vec<String>)>> {
         let look = |name: &'static str| {
-            let repository = self.place.workspace.join(name);
+            let repository = self.setup.workspace.join(name);
             // Not by `git worktree list` and `git branch`, which fail if a copy is removed while they look.
             let known = entries(&repository.join(".git/worktrees")).len();
             let branches = git(&repository, &["for-each-ref", "refs/heads", "--format=%(refname:short)"])?;
@@ -148,14 +148,14 @@ impl Stage {
 
     /// Whether the repository around them all is as it was.
     pub fn is_own_untouched(&self) -> anyhow::Result<bool> {
-        let commits = git(&self.place.workspace, &["rev-list", "--count", "--all"])?;
-        let changed = git(&self.place.workspace, &["diff", "--name-only"])?;
+        let commits = git(&self.setup.workspace, &["rev-list", "--count", "--all"])?;
+        let changed = git(&self.setup.workspace, &["diff", "--name-only"])?;
         Ok((commits.trim(), changed.trim()) == ("1", "own"))
     }
 
     /// How many commits a branch of the repository that keeps them has beyond the first.
     pub fn commits(&self, branch: &str) -> anyhow::Result<usize> {
-        let count = git(&self.place.workspace.join(KEPT), &["rev-list", "--count", &format!("main..{branch}")])?;
+        let count = git(&self.setup.workspace.join(KEPT), &["rev-list", "--count", &format!("main..{branch}")])?;
         count.trim().parse().with_context(|| format!("rev-list printed {count:?}"))
     }
 }

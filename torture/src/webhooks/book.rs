@@ -34,7 +34,7 @@ pub struct Pages {
     pub tasks: BTreeMap<String, Asked>,
     /// Webhooks, by path.
     pub hooks: BTreeMap<String, Hook>,
-    /// Tasks that ended while somebody looked: message and task.
+    /// Tasks that a client has seen end: message and task.
     ended: Vec<(String, String)>,
     /// How many tasks there may be so far.
     quota: usize,

@@ -73,7 +73,7 @@ impl Client {
             let version = self.version();
             return self.set(connection, &known, version);
         }
-        // Somebody else's work: reading is what most clients do.
+        // A task of another caller: reading is what most clients do.
         calls::get(connection, PROBE, "no such task").map(drop)
     }
 

@@ -28,7 +28,7 @@ pub struct Count {
     pub tally: Tally,
 }
 
-/// Brings every task to its end: whoever still works or waits is canceled.
+/// Brings every task to its end: those that still work or wait are canceled.
 pub fn end_all(address: SocketAddr, pages: &Pages) -> anyhow::Result<Problems> {
     let mut problems = Problems::new();
     let mut connection = Connection::open(address)?;
@@ -134,7 +134,7 @@ pub fn compare(
     }
     for (path, log) in &there {
         let Some(hook) = pages.hooks.get(path) else {
-            problems.push(format!("nobody asked for webhook {path}"));
+            problems.push(format!("no client asked for webhook {path}"));
             continue;
         };
         let entries = inbox.get(path).map_or(&[][..], Vec::as_slice);

@@ -98,7 +98,7 @@ pub fn judge(log: &Log, version: Version, start: &Start, entries: &[Entry]) -> (
         Start::Later { floor: Some(floor) } => {
             wanted.iter().position(|event| event.stamp().is_some_and(|stamp| stamp > floor.as_str()))
         }
-        // From the first on, or nobody knows.
+        // From the first on, or not known.
         Start::First | Start::Later { floor: None } => None,
     };
     if let (Some(begun), Some(due)) = (begun, due)

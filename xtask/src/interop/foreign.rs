@@ -53,7 +53,7 @@ fn port(output: impl Read + Send + 'static) -> anyhow::Result<u16> {
         let mut output = BufReader::new(output);
         let mut line = String::new();
         let read = output.read_line(&mut line).map(|_| line);
-        // Nobody waits any more if the patience is over.
+        // The receiver is gone if the patience is over.
         let _ = sender.send(read);
         // What it prints later goes nowhere, but must not fail.
         let _ = std::io::copy(&mut output, &mut std::io::sink());

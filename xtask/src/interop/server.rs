@@ -94,7 +94,7 @@ impl Drop for Server {
 /// A command of the debug build on this workspace, which answers in JSON.
 fn switchboard(workspace: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(program::root().join("target/debug/switchboard"));
-    // The settings of whoever runs the tests are not for this server.
+    // The settings of the user who runs the tests are not for this server.
     for (name, _) in std::env::vars_os() {
         if ["SWITCHBOARD_", "PUSH_NOTIFICATION_"].iter().any(|start| name.to_string_lossy().starts_with(start)) {
             command.env_remove(name);
@@ -109,7 +109,7 @@ fn greeting(mut output: impl Read + Send + 'static) -> anyhow::Result<Greeting> 
     std::thread::spawn(move || {
         let mut values = serde_json::Deserializer::from_reader(&mut output).into_iter::<Greeting>();
         let greeting = values.next();
-        // Nobody waits any more if the patience is over.
+        // The receiver is gone if the patience is over.
         let _ = sender.send(greeting);
         // What it prints later goes nowhere, but must not fail.
         let _ = std::io::copy(&mut output, &mut std::io::sink());

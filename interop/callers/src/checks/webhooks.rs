@@ -7,7 +7,7 @@ use crate::caller::{Caller, request};
 use crate::receiver::Receiver;
 use crate::run::{Answer, Checked, Run, equal, told_by};
 
-/// An address that nobody has.
+/// An address that no host has: it is reserved for documentation.
 const ADDRESS: &str = "https://192.0.2.1/hook";
 const TOKEN: &str = "shared";
 

@@ -1,4 +1,4 @@
-//! The program, called as somebody would in a shell, with a home of its own so that nothing of this machine's user counts.
+//! The program, called as a user would in a shell, with a home of its own so that nothing of this machine's user counts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -130,7 +130,7 @@ pub(crate) fn told_by(error: anyhow::Error) -> Checked {
         | "UnsupportedOperationError" => Ok(Answer::Refused),
         // The version has no such operation, which the command knows by itself.
         "A2ACLI_ERR_USAGE" => Ok(Answer::Refused),
-        // Nobody serves such an address.
+        // The agent does not serve such an address.
         "InvalidAgentResponseError" if ["404", "405", "501"].iter().any(|status| message.contains(status)) => {
             Ok(Answer::Refused)
         }

@@ -9,7 +9,7 @@ use crate::commands::switchboard::{Switchboard, TOKEN, told_by};
 use crate::receiver::Receiver;
 use crate::run::{Answer, Checked, Run, equal};
 
-/// An address that nobody has.
+/// An address that no host has: it is reserved for documentation.
 const ADDRESS: &str = "https://192.0.2.1/hook";
 
 pub(super) async fn run(run: &mut Run<'_>, switchboard: &Switchboard) {

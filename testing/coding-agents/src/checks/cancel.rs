@@ -7,17 +7,17 @@ use switchboard_a2a::{Task, TaskState};
 
 use super::LONG_TOOL;
 use crate::caller::{Caller, answer, is, text};
-use crate::place::{PATIENCE, Place};
+use crate::fixture::{Fixture, PATIENCE};
 
 /// Half a second to stop in order, two until it is killed, and what a busy machine takes.
 const SOON: Duration = Duration::from_secs(30);
 
 /// Two at once: one while the model speaks, the other while a tool runs.
-pub(super) async fn cancel(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let caller = place.caller()?;
+pub(super) async fn cancel(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let caller = fixture.caller()?;
     // One after the other: two of Codex that begin at once in a new home get in each other's way.
-    let speaking = speaking(place, &caller).await?;
-    let working = begin_long_tool(place, &caller, LONG_TOOL).await?;
+    let speaking = speaking(fixture, &caller).await?;
+    let working = begin_long_tool(fixture, &caller, LONG_TOOL).await?;
     let ends = async |task: &Task| {
         let begun = Instant::now();
         let task = caller.cancel(&task.id).await?;
@@ -27,22 +27,22 @@ pub(super) async fn cancel(place: &mut Place<'_>) -> anyhow::Result<()> {
         anyhow::Ok(())
     };
     tokio::try_join!(ends(&speaking), ends(&working))?;
-    place.quiet().await
+    fixture.quiet().await
 }
 
-async fn speaking(place: &Place<'_>, caller: &Caller) -> anyhow::Result<Task> {
+async fn speaking(fixture: &Fixture<'_>, caller: &Caller) -> anyhow::Result<Task> {
     let task = caller.begin(text("[[slow 600 100]]")).await?;
     let is_asked = |seen: &Seen| !seen.is_side && seen.prompt.contains("[[slow 600 ");
     tokio::select! {
-        asked = place.model.wait_for(PATIENCE, is_asked) => drop(asked?),
+        asked = fixture.model.wait_for(PATIENCE, is_asked) => drop(asked?),
         settled = caller.settled(&task.id) => is(&settled?, TaskState::Working)?,
     }
     Ok(task)
 }
 
 /// Begins a task, allows its tool, and waits until that runs.
-pub(super) async fn begin_long_tool(place: &Place<'_>, caller: &Caller, prompt: &str) -> anyhow::Result<Task> {
-    let task = match place.subject.asks {
+pub(super) async fn begin_long_tool(fixture: &Fixture<'_>, caller: &Caller, prompt: &str) -> anyhow::Result<Task> {
+    let task = match fixture.subject.asks {
         false => caller.begin(text(prompt)).await?,
         true => {
             let task = caller.send(text(prompt)).await?;
@@ -50,6 +50,6 @@ pub(super) async fn begin_long_tool(place: &Place<'_>, caller: &Caller, prompt: 
             caller.begin(answer(&task, "y")).await?
         }
     };
-    place.written("started").await?;
+    fixture.written("started").await?;
     Ok(task)
 }

@@ -5,27 +5,27 @@ use std::path::Path;
 
 use crate::caller::{answer, has_answered, has_failed, text};
 use crate::checks::approvals::approval;
-use crate::place::Place;
+use crate::fixture::Fixture;
 
 /// What is in `.codex` of the repository changes nothing: no program of its is started, what it allows is asked about or
 /// held by the sandbox, and the user's own settings stay as they are. Also if Codex was told before to trust it.
-pub(super) async fn hostile_repository(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let (started, config) = (place.path().join("started"), place.path().join("home/.codex/config.toml"));
-    plant(&place.project, &started)?;
-    works_as_usual(place, &started, &config).await?;
-    let trust = format!("\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", place.project.display());
+pub(super) async fn hostile_repository(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let (started, config) = (fixture.path().join("started"), fixture.path().join("home/.codex/config.toml"));
+    plant(&fixture.project, &started)?;
+    works_as_usual(fixture, &started, &config).await?;
+    let trust = format!("\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", fixture.project.display());
     std::fs::write(&config, std::fs::read_to_string(&config)? + &trust)?;
-    works_as_usual(place, &started, &config).await
+    works_as_usual(fixture, &started, &config).await
 }
 
-async fn works_as_usual(place: &Place<'_>, started: &Path, config: &Path) -> anyhow::Result<()> {
+async fn works_as_usual(fixture: &Fixture<'_>, started: &Path, config: &Path) -> anyhow::Result<()> {
     let settings = std::fs::read(config)?;
-    let caller = place.caller()?;
+    let caller = fixture.caller()?;
     // In the sandbox the folder can be written to, but not what Codex itself reads there.
-    let written = place.project.join(if place.subject.asks { "written" } else { ".codex/written" });
+    let written = fixture.project.join(if fixture.subject.asks { "written" } else { ".codex/written" });
     let command = format!("[[bash touch {}]] [[say all done]]", written.display());
     let mut task = caller.send(text(&command)).await?;
-    if place.subject.asks {
+    if fixture.subject.asks {
         approval(&task)?;
         task = caller.send(answer(&task, "n")).await?;
     }
@@ -60,9 +60,9 @@ args = ["{started}"]
 }
 
 /// A command that only reads is asked about like any other.
-pub(super) async fn reading(place: &mut Place<'_>) -> anyhow::Result<()> {
-    std::fs::write(place.project.join("readable"), "what is in it")?;
-    let caller = place.caller()?;
+pub(super) async fn reading(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    std::fs::write(fixture.project.join("readable"), "what is in it")?;
+    let caller = fixture.caller()?;
     let task = caller.send(text("[[bash cat readable]]")).await?;
     approval(&task)?;
     has_answered(&caller.send(answer(&task, "y")).await?, "what is in it")
@@ -70,10 +70,10 @@ pub(super) async fn reading(place: &mut Place<'_>) -> anyhow::Result<()> {
 
 /// Where commands are denied none is run: one that reads is refused, and one that a rule of the user lets pass ends the
 /// turn.
-pub(super) async fn denied_command(place: &mut Place<'_>) -> anyhow::Result<()> {
-    allow_always(place, "sleep")?;
-    std::fs::write(place.project.join("readable"), "what is in it")?;
-    let caller = place.caller()?;
+pub(super) async fn denied_command(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    allow_always(fixture, "sleep")?;
+    std::fs::write(fixture.project.join("readable"), "what is in it")?;
+    let caller = fixture.caller()?;
     let task = caller.send(text("[[bash cat readable]]")).await?;
     has_answered(&task, "rejected")?;
     let task = caller.send(text("[[bash sleep 300]]")).await?;
@@ -83,15 +83,15 @@ pub(super) async fn denied_command(place: &mut Place<'_>) -> anyhow::Result<()> 
 }
 
 /// Where all is denied it reads and writes nothing, whatever the user has allowed, and servers are not started.
-pub(super) async fn looking(place: &mut Place<'_>) -> anyhow::Result<()> {
-    allow_always(place, "touch")?;
-    let (config, started) = (place.path().join("home/.codex/config.toml"), place.path().join("started"));
+pub(super) async fn looking(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    allow_always(fixture, "touch")?;
+    let (config, started) = (fixture.path().join("home/.codex/config.toml"), fixture.path().join("started"));
     let server = format!("\n[mcp_servers.notes]\ncommand = \"touch\"\nargs = [\"{}\"]\n", started.display());
     std::fs::write(&config, std::fs::read_to_string(&config)? + &server)?;
-    std::fs::write(place.project.join("readable"), "what is in it")?;
-    let caller = place.caller()?;
+    std::fs::write(fixture.project.join("readable"), "what is in it")?;
+    let caller = fixture.caller()?;
     has_answered(&caller.send(text("[[bash touch written]] [[say all done]]")).await?, "all done")?;
-    anyhow::ensure!(!place.project.join("written").exists(), "it has written");
+    anyhow::ensure!(!fixture.project.join("written").exists(), "it has written");
     has_answered(&caller.send(text("[[bash cat readable]]")).await?, "what is in it")?;
     anyhow::ensure!(!started.exists(), "a server was started");
     Ok(())
@@ -112,9 +112,9 @@ done
 "#;
 
 /// Every tool of a server is asked about, and one that is denied is not used.
-pub(super) async fn servers(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let (config, used) = (place.path().join("home/.codex/config.toml"), place.path().join("used"));
-    let program = place.path().join("notes.sh");
+pub(super) async fn servers(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let (config, used) = (fixture.path().join("home/.codex/config.toml"), fixture.path().join("used"));
+    let program = fixture.path().join("notes.sh");
     std::fs::write(&program, NOTES)?;
     let server = format!(
         r#"
@@ -129,7 +129,7 @@ approval_mode = "approve"
         used.display()
     );
     std::fs::write(&config, std::fs::read_to_string(&config)? + &server)?;
-    let caller = place.caller()?;
+    let caller = fixture.caller()?;
     let task = caller.send(text("[[mcp notes add {}]]")).await?;
     has_answered(&task, "rejected")?;
     let task = caller.send(text("[[mcp notes look {}]]")).await?;
@@ -139,8 +139,8 @@ approval_mode = "approve"
 }
 
 /// The user has told Codex to allow a command always.
-fn allow_always(place: &Place<'_>, command: &str) -> anyhow::Result<()> {
-    let rules = place.path().join("home/.codex/rules");
+fn allow_always(fixture: &Fixture<'_>, command: &str) -> anyhow::Result<()> {
+    let rules = fixture.path().join("home/.codex/rules");
     std::fs::create_dir(&rules)?;
     let rule = format!("prefix_rule(pattern = [\"{command}\"], decision = \"allow\")\n");
     Ok(std::fs::write(rules.join("default.rules"), rule)?)

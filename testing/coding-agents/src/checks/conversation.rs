@@ -7,18 +7,18 @@ use coding_agents_tests::Agent;
 use switchboard_a2a::{Json, Message, StreamResponse, Task, Version};
 
 use crate::caller::{artifact_data, artifact_text, has_answered, text, within};
-use crate::place::Place;
+use crate::fixture::Fixture;
 use crate::subject::Tells;
 
 /// What an agent would take for a flag if it were not careful.
 const PROMPT: &str = "--help is what the pelican said";
 
 /// A whole turn, what it has cost, and one that follows it in the other version of the protocol.
-pub(super) async fn turn_and_follow_up(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let first = place.caller()?.send(text(PROMPT)).await?;
+pub(super) async fn turn_and_follow_up(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let first = fixture.caller()?.send(text(PROMPT)).await?;
     has_answered(&first, &format!("echo: {PROMPT}"))?;
     let facts = artifact_data(&first, "agent-metadata")?;
-    anyhow::ensure!(facts["cli"] == place.subject.keys["cli"] && facts["sessionId"].is_string(), "{facts}");
+    anyhow::ensure!(facts["cli"] == fixture.subject.keys["cli"] && facts["sessionId"].is_string(), "{facts}");
     let result = artifact_data(&first, "result")?;
     anyhow::ensure!(result["summary"].as_str().is_some_and(|summary| summary.contains(PROMPT)), "{result}");
     anyhow::ensure!(artifact_text(&first, "assistant-response")?.contains(PROMPT), "the answer is not in its artifact");
@@ -27,38 +27,38 @@ pub(super) async fn turn_and_follow_up(place: &mut Place<'_>) -> anyhow::Result<
     let tokens = usage["inputTokens"].as_u64().zip(usage["outputTokens"].as_u64());
     anyhow::ensure!(tokens.is_some_and(|(input, output)| input > 0 && output > 0), "the usage is {usage}");
     let money = usage["costUsd"].as_f64().is_some_and(|money| money > 0.0);
-    anyhow::ensure!(money == (place.subject.tells == Tells::TokensAndMoney), "the usage is {usage}");
+    anyhow::ensure!(money == (fixture.subject.tells == Tells::TokensAndMoney), "the usage is {usage}");
 
-    let second = place.caller_in(Version::V03)?.send(within(&first.context_id, "[[history]]")).await?;
+    let second = fixture.caller_in(Version::V03)?.send(within(&first.context_id, "[[history]]")).await?;
     has_answered(&second, PROMPT)?;
-    let asked = place.asked()?;
+    let asked = fixture.asked()?;
     let prompts: Vec<usize> = asked.iter().map(|seen| seen.prompts).collect();
     // Over the protocol, Gemini CLI loses what is taken up in the minute in which it began. Then it is told what was said.
-    let is_told = place.subject.agent == Agent::Gemini && place.subject.asks && prompts == [1, 1];
+    let is_told = fixture.subject.agent == Agent::Gemini && fixture.subject.asks && prompts == [1, 1];
     anyhow::ensure!(is_told || prompts == [1, 2], "the model was given so many prompts: {prompts:?}");
     Ok(())
 }
 
 /// What is taken up in another minute is the agent's own session, with all that was said in it.
-pub(super) async fn resumed_later(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let first = place.caller()?.send(text(PROMPT)).await?;
+pub(super) async fn resumed_later(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let first = fixture.caller()?.send(text(PROMPT)).await?;
     has_answered(&first, PROMPT)?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     tokio::time::sleep(Duration::from_secs(61 - since % 60)).await;
-    let second = place.caller()?.send(within(&first.context_id, "[[history]]")).await?;
+    let second = fixture.caller()?.send(within(&first.context_id, "[[history]]")).await?;
     has_answered(&second, PROMPT)?;
     anyhow::ensure!(session(&first)? == session(&second)?, "it is another session");
-    let prompts: Vec<usize> = place.asked()?.iter().map(|seen| seen.prompts).collect();
+    let prompts: Vec<usize> = fixture.asked()?.iter().map(|seen| seen.prompts).collect();
     anyhow::ensure!(prompts == [1, 2], "the model was given so many prompts: {prompts:?}");
     Ok(())
 }
 
 /// An agent that has lost its session is told what was said, and so is the caller.
-pub(super) async fn transcript(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let first = place.caller()?.send(text(PROMPT)).await?;
+pub(super) async fn transcript(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let first = fixture.caller()?.send(text(PROMPT)).await?;
     has_answered(&first, PROMPT)?;
-    std::fs::remove_dir_all(place.path().join("home/.gemini/tmp"))?;
-    let (second, told) = place.caller()?.follow(within(&first.context_id, "[[history]]")).await?;
+    std::fs::remove_dir_all(fixture.path().join("home/.gemini/tmp"))?;
+    let (second, told) = fixture.caller()?.follow(within(&first.context_id, "[[history]]")).await?;
     has_answered(&second, PROMPT)?;
     anyhow::ensure!(session(&first)? != session(&second)?, "it is the same session");
     let says = |event: &StreamResponse| match event {
@@ -67,7 +67,7 @@ pub(super) async fn transcript(place: &mut Place<'_>) -> anyhow::Result<()> {
     };
     let is_told = told.iter().filter_map(|(_, event)| says(event)).any(|text| text.contains("lost the earlier"));
     anyhow::ensure!(is_told, "the caller is not told");
-    let asked = place.asked()?;
+    let asked = fixture.asked()?;
     let last = asked.last().map(|seen| (seen.prompts, seen.prompt.contains(&format!("User: {PROMPT}"))));
     anyhow::ensure!(last == Some((1, true)), "the model was given {asked:?}");
     Ok(())
@@ -80,12 +80,12 @@ fn session(task: &Task) -> anyhow::Result<String> {
 }
 
 /// What the model says is told while it is said, by the agents that can.
-pub(super) async fn streaming(place: &mut Place<'_>) -> anyhow::Result<()> {
+pub(super) async fn streaming(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
     // Enough for an agent that is still busy with itself when the first ones come.
     const PIECES: usize = 10;
     let pause = Duration::from_millis(250);
     let prompt = format!("[[slow {PIECES} {}]]", pause.as_millis());
-    let (task, told) = place.caller()?.follow(text(&prompt)).await?;
+    let (task, told) = fixture.caller()?.follow(text(&prompt)).await?;
     has_answered(&task, "piece 10 at ")?;
     let whole = artifact_text(&task, "assistant-response")?;
     let pieces = (1..=PIECES).filter(|number| whole.contains(&format!("piece {number} at "))).count();
@@ -104,13 +104,13 @@ pub(super) async fn streaming(place: &mut Place<'_>) -> anyhow::Result<()> {
         .collect();
     let over = updates.last().zip(updates.first()).map(|(last, first)| *last - *first).unwrap_or_default();
     let streams = updates.len() >= 3 && over >= 2 * pause;
-    anyhow::ensure!(streams == place.subject.streams, "{} updates over {over:?}", updates.len());
+    anyhow::ensure!(streams == fixture.subject.streams, "{} updates over {over:?}", updates.len());
     Ok(())
 }
 
 /// Tasks that are the first in a new home, all at once: each is done.
-pub(super) async fn first_at_once(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let caller = place.caller()?;
+pub(super) async fn first_at_once(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let caller = fixture.caller()?;
     let tasks = (0..4).map(|_| caller.send(text("[[say all done]]")));
     for task in futures_util::future::try_join_all(tasks).await? {
         has_answered(&task, "all done")?;

@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use super::approvals::was_refused;
 use crate::caller::{artifact_data, artifact_text, has_answered, has_failed, is, text, within};
-use crate::place::Place;
+use crate::fixture::Fixture;
 
 const PLAIN: &str = include_str!("../../../../crates/cli-agents/tests/captures/cursor-plain.txt");
 const REJECTED: &str = include_str!("../../../../crates/cli-agents/tests/captures/cursor-rejected.txt");
@@ -29,12 +29,12 @@ esac
 "#;
 
 /// A turn, one that follows, one in which a tool was refused and one that fails.
-pub(super) async fn conversation(place: &mut Place<'_>) -> anyhow::Result<()> {
+pub(super) async fn conversation(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
     for (name, content) in [("plain", told(PLAIN)), ("rejected", told(REJECTED)), ("cursor-agent", PROGRAM.to_owned())]
     {
-        put(place, name, &content).await?;
+        put(fixture, name, &content).await?;
     }
-    let caller = place.caller()?;
+    let caller = fixture.caller()?;
     let first = caller.send(text("--help me to a summary")).await?;
     has_answered(&first, "I've created the summary in summary.txt")?;
     anyhow::ensure!(artifact_data(&first, "agent-metadata")?["sessionId"] == SESSION, "it is another conversation");
@@ -44,7 +44,7 @@ pub(super) async fn conversation(place: &mut Place<'_>) -> anyhow::Result<()> {
 
     let second = caller.send(within(&first.context_id, "and once more")).await?;
     is(&second, TaskState::Completed)?;
-    let given = std::fs::read_to_string(place.path().join("given"))?;
+    let given = std::fs::read_to_string(fixture.path().join("given"))?;
     let given: Vec<&str> = given.lines().filter(|line| line.contains("stream-json")).collect();
     let resume = format!("--resume={SESSION}");
     let (begun, resumed) = (given.first().unwrap_or(&""), given.last().unwrap_or(&""));
@@ -67,10 +67,11 @@ fn told(capture: &str) -> String {
     capture.lines().filter_map(|line| line.strip_prefix("<< ")).map(|line| format!("{line}\n")).collect()
 }
 
-/// Writes a program. Not by ourselves: whoever is started at that moment would hold the file open, and then it cannot be run.
-async fn put(place: &Place<'_>, name: &str, content: &str) -> anyhow::Result<()> {
+/// Writes a program. Not by ourselves: a child that is started at that moment would hold the file open, and then it cannot
+/// be run.
+async fn put(fixture: &Fixture<'_>, name: &str, content: &str) -> anyhow::Result<()> {
     let mut command = Command::new("sh");
-    command.args(["-c", r#"cat > "$0" && chmod 755 "$0""#, name]).current_dir(place.path()).stdin(Stdio::piped());
+    command.args(["-c", r#"cat > "$0" && chmod 755 "$0""#, name]).current_dir(fixture.path()).stdin(Stdio::piped());
     let mut writer = command.spawn()?;
     if let Some(mut input) = writer.stdin.take() {
         input.write_all(content.as_bytes()).await?;

@@ -3,43 +3,43 @@
 use std::time::{Duration, Instant};
 
 use crate::caller::{has_answered, has_failed, said, text};
-use crate::place::Place;
+use crate::fixture::Fixture;
 use crate::subject::WhenDown;
 
 /// The model refuses: the task fails with the model's own words.
-pub(super) async fn refused(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let task = place.caller()?.send(text("[[status 400]]")).await?;
+pub(super) async fn refused(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let task = fixture.caller()?.send(text("[[status 400]]")).await?;
     let told = has_failed(&task, "agent_error")?;
     anyhow::ensure!(told.contains("fake 400"), "it says: {told}");
     Ok(())
 }
 
 /// The model is busy, and then breaks off: the agent asks again by itself, and the task comes to its end.
-pub(super) async fn retried(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let task = place.caller()?.send(text("[[status 429 1]] [[cut 1]] [[say whole this time]]")).await?;
+pub(super) async fn retried(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let task = fixture.caller()?.send(text("[[status 429 1]] [[cut 1]] [[say whole this time]]")).await?;
     has_answered(&task, "whole this time")?;
-    let asked = place.asked()?.len();
+    let asked = fixture.asked()?.len();
     anyhow::ensure!(asked == 3, "the model was asked {asked} times");
     Ok(())
 }
 
 /// The model takes the question and never answers: silence ends the task.
-pub(super) async fn hangs(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let task = place.caller()?.send(text("[[hang]]")).await?;
+pub(super) async fn hangs(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let task = fixture.caller()?.send(text("[[hang]]")).await?;
     let told = has_failed(&task, "idle")?;
     anyhow::ensure!(told.contains("(idle)"), "it says: {told}");
-    let is_asked = place.asked()?.iter().any(|seen| seen.prompt.contains("[[hang]]"));
+    let is_asked = fixture.asked()?.iter().any(|seen| seen.prompt.contains("[[hang]]"));
     anyhow::ensure!(is_asked, "the model was not asked");
-    place.quiet().await
+    fixture.quiet().await
 }
 
-/// Nobody listens where the model should be: the task fails in time, and says why.
-pub(super) async fn endpoint_down(place: &mut Place<'_>) -> anyhow::Result<()> {
+/// Nothing listens where the model should be: the task fails, and says why.
+pub(super) async fn endpoint_down(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
     const LONGEST: Duration = Duration::from_secs(40);
     let begun = Instant::now();
-    let task = place.caller()?.send(text("[[say never said]]")).await?;
+    let task = fixture.caller()?.send(text("[[say never said]]")).await?;
     anyhow::ensure!(begun.elapsed() < LONGEST, "it took {:?}", begun.elapsed());
-    match place.subject.when_down {
+    match fixture.subject.when_down {
         WhenDown::GivesUp => {
             let told = has_failed(&task, "agent_error")?;
             anyhow::ensure!(told.to_lowercase().contains("connect"), "it says: {told}");
@@ -49,6 +49,6 @@ pub(super) async fn endpoint_down(place: &mut Place<'_>) -> anyhow::Result<()> {
             anyhow::ensure!(told.contains("(idle)") || told.contains("(timeout)"), "it says: {}", said(&task));
         }
     }
-    anyhow::ensure!(place.model.requests().is_empty(), "there was a model after all");
+    anyhow::ensure!(fixture.model.requests().is_empty(), "there was a model after all");
     Ok(())
 }

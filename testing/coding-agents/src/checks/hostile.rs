@@ -1,5 +1,5 @@
 //! Repositories that would have agents run programs of theirs, or ask less: settings of every agent, with traps that leave a
-//! mark when they snap. Nobody trusts such a folder, so none may; where the operator says that he does, one must, or the
+//! mark when they snap. The operator does not trust such a folder, so none may; where the operator says that he does, one must, or the
 //! traps would prove nothing.
 
 use std::path::{Path, PathBuf};
@@ -11,56 +11,56 @@ use switchboard_a2a::TaskState;
 
 use super::approvals::{COMMAND, approval};
 use crate::caller::{answer, has_answered, has_failed_as, is, text};
-use crate::place::{PATIENCE, Place};
+use crate::fixture::{Fixture, PATIENCE};
 use crate::processes;
 
 /// What the repository says does not count: no trap snaps, and what is asked or denied elsewhere is so here.
-pub(super) async fn does_not_count(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let traps = Traps::lay(place)?;
-    let caller = place.caller()?;
+pub(super) async fn does_not_count(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let traps = Traps::lay(fixture)?;
+    let caller = fixture.caller()?;
     let task = caller.send(text(COMMAND)).await?;
-    if place.subject.asks {
+    if fixture.subject.asks {
         approval(&task)?;
         is(&caller.send(answer(&task, "n")).await?, TaskState::Completed)?;
     } else {
         has_answered(&task, "")?;
     }
-    anyhow::ensure!(place.read("by-shell").is_empty(), "the command was run");
+    anyhow::ensure!(fixture.read("by-shell").is_empty(), "the command was run");
     let snapped = traps.snapped()?;
     anyhow::ensure!(snapped.is_empty(), "these traps have snapped: {snapped:?}");
     Ok(())
 }
 
 /// Gemini CLI would take its variables from the repository: where not everything is allowed, nothing is begun.
-pub(super) async fn variables_are_refused(place: &mut Place<'_>) -> anyhow::Result<()> {
-    write(&place.project, ".env", "NODE_OPTIONS=--require=./trap.js\n")?;
-    nothing_is_begun(place, "project/.env").await
+pub(super) async fn variables_are_refused(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    write(&fixture.project, ".env", "NODE_OPTIONS=--require=./trap.js\n")?;
+    nothing_is_begun(fixture, "project/.env").await
 }
 
 /// opencode would run plugins of the repository, so nothing is begun.
-pub(super) async fn plugins_are_refused(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let mark = place.path().join("mark");
+pub(super) async fn plugins_are_refused(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let mark = fixture.path().join("mark");
     let plugin = format!("import {{ writeFileSync }} from 'fs'; writeFileSync({mark:?}, '');");
-    write(&place.project, ".opencode/plugin/trap.js", &plugin)?;
-    nothing_is_begun(place, "project/.opencode/plugin").await?;
+    write(&fixture.project, ".opencode/plugin/trap.js", &plugin)?;
+    nothing_is_begun(fixture, "project/.opencode/plugin").await?;
     anyhow::ensure!(!mark.exists(), "the plugin was run");
     Ok(())
 }
 
-async fn nothing_is_begun(place: &Place<'_>, because_of: &str) -> anyhow::Result<()> {
-    let task = place.caller()?.send(text(COMMAND)).await?;
+async fn nothing_is_begun(fixture: &Fixture<'_>, because_of: &str) -> anyhow::Result<()> {
+    let task = fixture.caller()?.send(text(COMMAND)).await?;
     let told = has_failed_as(&task, TaskState::Rejected, "rejected")?;
     anyhow::ensure!(told.contains(because_of) && told.contains("if you trust this folder"), "it says: {told}");
     // The server has asked the program for its version, which may take longer than all this.
-    processes::gone(PATIENCE, || place.processes()).await?;
-    anyhow::ensure!(place.model.requests().is_empty(), "the model was asked");
+    processes::gone(PATIENCE, || fixture.processes()).await?;
+    anyhow::ensure!(fixture.model.requests().is_empty(), "the model was asked");
     Ok(())
 }
 
 /// The operator trusts the repository: a trap snaps.
-pub(super) async fn counts_where_trusted(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let traps = Traps::lay(place)?;
-    let caller = place.caller()?;
+pub(super) async fn counts_where_trusted(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let traps = Traps::lay(fixture)?;
+    let caller = fixture.caller()?;
     let task = caller.begin(text(COMMAND)).await?;
     let until = Instant::now() + PATIENCE;
     while traps.snapped()?.is_empty() {
@@ -78,20 +78,20 @@ struct Traps {
 }
 
 impl Traps {
-    fn lay(place: &Place<'_>) -> anyhow::Result<Self> {
-        let traps = Self { marks: place.path().join("marks") };
+    fn lay(fixture: &Fixture<'_>) -> anyhow::Result<Self> {
+        let traps = Self { marks: fixture.path().join("marks") };
         std::fs::create_dir(&traps.marks)?;
         for (name, content) in [traps.for_claude(), traps.for_gemini(), traps.for_opencode()].concat() {
-            write(&place.project, name, &content)?;
+            write(&fixture.project, name, &content)?;
         }
         // Gemini CLI that may only read is refused a folder with variables, which is a check of its own.
-        if place.subject.name != "gemini-deny" {
+        if fixture.subject.name != "gemini-deny" {
             let server = json!({ "mcp": { "variable": traps.opencode_server("opencode-variable") } });
             let variables = [
                 "ANTHROPIC_SMALL_FAST_MODEL=trap\nGEMINI_MODEL=trap\nGOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9\n",
                 &format!("OPENCODE_CONFIG_CONTENT={server}\n"),
             ];
-            write(&place.project, ".env", &variables.concat())?;
+            write(&fixture.project, ".env", &variables.concat())?;
         }
         Ok(traps)
     }

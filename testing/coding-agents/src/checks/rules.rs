@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::caller::{has_answered, text};
-use crate::place::Place;
+use crate::fixture::Fixture;
 
 /// What a subject calls its shell in rules, in the form in which it asks.
 pub(super) fn no_shell(cli: &str) -> Option<Value> {
@@ -17,20 +17,20 @@ pub(super) fn no_shell(cli: &str) -> Option<Value> {
 }
 
 /// What a rule denies is not done and not asked about, and the turn ends as the program says.
-pub(super) async fn denied_by_name(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let task = place.caller()?.send(text("[[bash echo ran > by-shell]] [[say so be it]]")).await?;
+pub(super) async fn denied_by_name(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
+    let task = fixture.caller()?.send(text("[[bash echo ran > by-shell]] [[say so be it]]")).await?;
     has_answered(&task, "so be it")?;
-    anyhow::ensure!(place.read("by-shell").is_empty(), "the command was run");
+    anyhow::ensure!(fixture.read("by-shell").is_empty(), "the command was run");
     Ok(())
 }
 
 /// A file that a message mentions is not read by the program itself.
-pub(super) async fn mention(place: &mut Place<'_>) -> anyhow::Result<()> {
+pub(super) async fn mention(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
     const HELD: &str = "held-in-the-file";
-    std::fs::write(place.project.join("mentioned.txt"), HELD)?;
-    let task = place.caller()?.send(text("look at @mentioned.txt and @./mentioned.txt [[say all done]]")).await?;
+    std::fs::write(fixture.project.join("mentioned.txt"), HELD)?;
+    let task = fixture.caller()?.send(text("look at @mentioned.txt and @./mentioned.txt [[say all done]]")).await?;
     has_answered(&task, "all done")?;
-    let asked = format!("{:?}", place.asked()?);
+    let asked = format!("{:?}", fixture.asked()?);
     anyhow::ensure!(asked.contains("mentioned.txt") && !asked.contains(HELD), "the model was told: {asked}");
     Ok(())
 }

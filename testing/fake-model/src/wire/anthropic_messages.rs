@@ -128,7 +128,7 @@ pub(crate) fn whole(model: &str, number: usize, reply: &Reply) -> Value {
     message
 }
 
-/// Some text in base64; nobody but the vendor can check it.
+/// Some text in base64; only the vendor can check it.
 const SIGNATURE: &str = "ZmFrZQ==";
 
 fn message(model: &str, number: usize) -> Value {

@@ -1,4 +1,4 @@
-//! Where one check happens: an agent with a home, a project and a model of its own, and the server that hosts it.
+//! The fixture of a check: an agent with a home, a project and a model of its own, and the server that hosts it.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// For what a check waits for that an agent does.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(crate) struct Place<'a> {
+pub(crate) struct Fixture<'a> {
     pub(crate) model: FakeModel,
     pub(crate) project: PathBuf,
     pub(crate) subject: &'a Subject,
@@ -38,10 +38,10 @@ pub(crate) struct Place<'a> {
     asked_before: usize,
 }
 
-/// A check that can follow others in the same place.
-pub(crate) type Step = for<'place, 'a> fn(&'place mut Place<'a>) -> LocalBoxFuture<'place, anyhow::Result<()>>;
+/// A check that can follow others in the same fixture.
+pub(crate) type Step = for<'fixture, 'a> fn(&'fixture mut Fixture<'a>) -> LocalBoxFuture<'fixture, anyhow::Result<()>>;
 
-/// What is not as usual in a place.
+/// What is not as usual in a fixture, for one check.
 #[derive(Default)]
 pub(crate) struct Unusual {
     /// Further keys of `agents.yaml`.
@@ -52,42 +52,42 @@ pub(crate) struct Unusual {
     pub(crate) user: Option<User>,
 }
 
-/// Does a check in a place of its own, and sees that nothing is left of it.
+/// Does a check in a fixture of its own, and sees that nothing is left of it.
 pub(crate) async fn within(
     installed: &Installed,
     subject: &Subject,
     unusual: Unusual,
-    check: impl AsyncFnOnce(&mut Place<'_>) -> anyhow::Result<()>,
+    check: impl AsyncFnOnce(&mut Fixture<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut place = Place::new(installed, subject, unusual)?;
+    let mut fixture = Fixture::new(installed, subject, unusual)?;
     let checked = async {
-        place.start().await?;
-        check(&mut place).await?;
-        place.leave().await
+        fixture.start().await?;
+        check(&mut fixture).await?;
+        fixture.leave().await
     };
     let checked = in_time(checked).await;
-    checked.with_context(|| place.told())
+    checked.with_context(|| fixture.told())
 }
 
 /// Does checks one after the other with one server, because each start of it costs a start of the agent for its version.
-/// Each finds an empty project and leaves nothing; after one that fails the others begin in a new place. How many failed.
+/// Each finds an empty project and leaves nothing; after one that fails the others begin in a new fixture. How many failed.
 pub(crate) async fn in_turn(installed: &Installed, subject: &Subject, steps: Vec<(String, Step)>) -> usize {
     let (mut shared, mut failed) = (None, 0);
     let count = steps.len();
     for (number, (name, step)) in steps.into_iter().enumerate() {
         let is_last = number + 1 == count;
         let check = async {
-            let mut place = match shared.take() {
-                Some(place) => place,
-                None => Place::new(installed, subject, Unusual::default())?,
+            let mut fixture = match shared.take() {
+                Some(fixture) => fixture,
+                None => Fixture::new(installed, subject, Unusual::default())?,
             };
             let checked = in_time(async {
-                place.prepare().await?;
-                step(&mut place).await?;
-                if is_last { place.leave().await } else { place.settle().await }
+                fixture.prepare().await?;
+                step(&mut fixture).await?;
+                if is_last { fixture.leave().await } else { fixture.settle().await }
             });
-            checked.await.with_context(|| place.told())?;
-            shared = Some(place);
+            checked.await.with_context(|| fixture.told())?;
+            shared = Some(fixture);
             Ok(())
         };
         failed += run::one(name, check).await;
@@ -100,7 +100,7 @@ async fn in_time(check: impl Future<Output = anyhow::Result<()>>) -> anyhow::Res
     checked.with_context(|| format!("it took longer than {LONGEST:?}")).flatten()
 }
 
-impl<'a> Place<'a> {
+impl<'a> Fixture<'a> {
     fn new(installed: &Installed, subject: &'a Subject, unusual: Unusual) -> anyhow::Result<Self> {
         let model = FakeModel::start()?;
         let folder = tempfile::tempdir()?;
@@ -150,7 +150,7 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// Makes the place as a check expects it: with a server, an empty project, and a model that was asked nothing.
+    /// Makes the fixture as a check expects it: with a server, an empty project, and a model that was asked nothing.
     async fn prepare(&mut self) -> anyhow::Result<()> {
         if self.server.is_none() {
             return self.start().await;
@@ -195,7 +195,7 @@ impl<'a> Place<'a> {
         self.processes().into_iter().find(is_program).context("the server has started nothing")
     }
 
-    /// Waits until nothing of what the server has started is left, and nobody asks the model any more.
+    /// Waits until nothing of what the server has started is left, and no request to the model is open.
     pub(crate) async fn quiet(&self) -> anyhow::Result<()> {
         processes::gone(GRACE, || self.processes()).await?;
         anyhow::ensure!(self.model.wait_until_idle(GRACE).await, "a request to the model is still open");
@@ -254,7 +254,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Fixture<'_> {
     fn drop(&mut self) {
         // Whatever a check that failed has left.
         self.server.take();

@@ -1,4 +1,4 @@
-//! One task: what its program is told to do, and what its caller does to it.
+//! The scenario of one task: what its program is told to do, and what its caller does to it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -64,9 +64,9 @@ enum Conduct {
     KillTool,
 }
 
-/// One task.
+/// The scenario of one task.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct Scenario {
     /// Its number.
     pub number: u64,
     path: &'static str,
@@ -87,7 +87,7 @@ pub struct Ended {
     pub said: String,
 }
 
-impl Errand {
+impl Scenario {
     /// One that is the same for the same seed.
     #[must_use]
     pub fn random(number: u64, random: &mut Random) -> Self {
@@ -127,7 +127,7 @@ impl Errand {
         Self { number, path, text, conduct, moment: Duration::from_millis(random.between(0, 900)) }
     }
 
-    /// One that nobody disturbs.
+    /// One whose caller only waits for the end.
     #[must_use]
     pub fn plain(number: u64, path: &'static str) -> Self {
         Self { number, path, text: "for=0.050; changes".to_owned(), conduct: Conduct::Wait, moment: Duration::ZERO }
@@ -150,7 +150,7 @@ impl Errand {
 
     /// Sends it and does to it what is to be done, until it has ended.
     pub fn run(&self, stage: &Stage, reach: &Reach) -> anyhow::Result<Ended> {
-        let name = format!("errand-{}", self.number);
+        let name = format!("scenario-{}", self.number);
         let send = Send::text(self.path, &name, &self.text).keyed(&name).immediately();
         let answer = reach.call(|connection| send.call(connection))?;
         let Answer::Task(task) = answer else { anyhow::bail!("{name} was answered with {answer:?}") };
