@@ -1,12 +1,10 @@
 //! Server-sent events, one whole frame at a time: what was cut off in the middle was never acknowledged.
 
 use std::io::{self, BufRead, BufReader};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::HANG_GUARD;
 use crate::http::Body;
-
-/// A stream that is kept alive for so long without coming to its end hangs: no task here takes more than a moment.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +32,8 @@ impl<'a> EventStream<'a> {
     pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
         let mut frame = Frame { id: String::new(), data: String::new() };
         loop {
-            if self.begun.elapsed() > PATIENCE {
+            // Pings keep the connection alive, so its own guard does not end such a stream.
+            if self.begun.elapsed() > HANG_GUARD {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the stream does not come to an end"));
             }
             let mut line = String::new();

@@ -3,10 +3,8 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
-/// A server that stays silent for so long hangs, and that is a failure of its own.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::HANG_GUARD;
 
 /// A connection that is kept alive between requests.
 pub struct Connection {
@@ -38,10 +36,10 @@ enum Length {
 impl Connection {
     /// Connects.
     pub fn open(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        let stream = TcpStream::connect_timeout(&address, HANG_GUARD)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(HANG_GUARD))?;
+        stream.set_write_timeout(Some(HANG_GUARD))?;
         Ok(Self { address, reader: BufReader::new(stream) })
     }
 

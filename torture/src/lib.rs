@@ -17,3 +17,9 @@ pub mod programs;
 pub mod random;
 pub mod server;
 pub mod webhooks;
+
+use std::time::Duration;
+
+/// A hang guard: what has not happened after so long never will. It says nothing about speed, so it is far beyond what a
+/// slow machine takes.
+pub const HANG_GUARD: Duration = Duration::from_secs(300);

@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use crate::calls::Send;
 use crate::compare::Problems;
+use crate::http::Connection;
 use crate::programs::remains::Level;
 use crate::programs::scenario::{Ended, Reach, Scenario};
 use crate::programs::stage::{PATHS, Stage};
@@ -93,7 +95,7 @@ fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
         levels.push(Level::of(&server));
     }
     remains::check(stage, &server, &levels, &mut outcome)?;
-    fresh(stage, &server, plan.tasks, &mut outcome)?;
+    fresh(&server, &mut outcome)?;
     if !server.is_alive() {
         outcome.problems.push("the server has ended by itself".to_owned());
     }
@@ -156,22 +158,22 @@ fn some(scenarios: &mut Vec<Scenario>, count: u64) -> Vec<Scenario> {
     scenarios.drain(..count).collect()
 }
 
-/// A new task in each repository is not held up by anything.
-fn fresh(stage: &Stage, server: &Server, number: u64, outcome: &mut Outcome) -> anyhow::Result<()> {
-    // A lock that was left behind would hold it up twice as long.
-    const AT_ONCE: Duration = Duration::from_secs(20);
-    let reach = Reach::new(server.address);
-    let mut longest = Duration::ZERO;
-    for (path, number) in PATHS.into_iter().zip(number..) {
-        let begun = std::time::Instant::now();
-        let ended = Scenario::plain(number, path).run(stage, &reach)?;
-        let took = begun.elapsed();
-        longest = longest.max(took);
-        if ended.state != "TASK_STATE_COMPLETED" || took > AT_ONCE {
-            outcome.problems.push(format!("a new task of {path} took {took:?} and ended as {}", ended.state));
+/// A new task in each repository completes, and no lock that was left behind holds it up: the events of a task that waits
+/// for its repository say so.
+fn fresh(server: &Server, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let mut connection = Connection::open(server.address)?;
+    for path in PATHS {
+        let mut events = Vec::new();
+        let send = Send::text(path, &format!("fresh-{path}"), "for=0.050; changes");
+        let refusal = send.stream(&mut connection, |frame| events.push(frame.data))?;
+        let is_completed = events.last().is_some_and(|event| event.contains("TASK_STATE_COMPLETED"));
+        let waited = events.iter().find(|event| event.contains("Waiting: agent"));
+        if refusal.is_some() || !is_completed || waited.is_some() {
+            let last = events.last();
+            outcome.problems.push(format!("a new task of {path}: {refusal:?}, waited {waited:?}, ended {last:?}"));
         }
     }
-    outcome.checks.push(format!("a new task in each repository ran at once ({} ms at most)", longest.as_millis()));
+    outcome.checks.push("a new task in each repository waited for none".to_owned());
     Ok(())
 }
 

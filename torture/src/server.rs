@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use crate::HANG_GUARD;
 use crate::http::Connection;
 
-/// A server that is not ready after so long is not going to be.
-const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// What a server is started with.
@@ -119,7 +118,7 @@ impl Server {
                 return Ok(());
             }
             anyhow::ensure!(self.is_alive(), "the server ended instead of getting ready");
-            anyhow::ensure!(start.elapsed() < PATIENCE, "not ready within {PATIENCE:?}: {said:?}");
+            anyhow::ensure!(start.elapsed() < HANG_GUARD, "not ready within {HANG_GUARD:?}: {said:?}");
             std::thread::sleep(PAUSE);
         }
     }
@@ -144,7 +143,7 @@ fn greeted(child: &mut Child) -> Option<SocketAddr> {
         let _ = sender.send(read.map(|_| line));
         let _ = output.read_to_end(&mut Vec::new());
     });
-    let line = receiver.recv_timeout(PATIENCE).ok()?.ok()?;
+    let line = receiver.recv_timeout(HANG_GUARD).ok()?.ok()?;
     let (_, address) = line.trim().rsplit_once("http://")?;
     address.parse().ok()
 }

@@ -1,6 +1,6 @@
 //! The caller of the agent.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -9,6 +9,8 @@ use switchboard_a2a::{
     Task, TaskId, TaskState, Version,
 };
 use switchboard_client::{Binding, CallContext, Client, Peer, Update, egress};
+
+use crate::fixture::HANG_GUARD;
 
 /// A client in one version of the protocol.
 pub(crate) struct Caller {
@@ -23,7 +25,7 @@ impl Caller {
     pub(crate) fn new(address: &str, version: Version) -> anyhow::Result<Self> {
         let mut peer = Peer::new(format!("{address}/a2a/coder"));
         (peer.binding, peer.version) = (Some(Binding::JsonRpc), Some(version));
-        peer.limits.idle = Duration::from_secs(120);
+        peer.limits.idle = HANG_GUARD;
         Ok(Self { client: Client::new(egress()?, peer)?, context: CallContext::default() })
     }
 

@@ -22,7 +22,7 @@ use crate::run::Run;
 use crate::subject::{Subject, claude};
 
 /// A tool that takes for ever the first time it is used, and no time after that.
-const LONG_TOOL: &str = "[[bash touch started; test -e again || { touch again; sleep 300; }]]";
+const LONG_TOOL: &str = "[[bash touch started; test -e again || { touch again; sleep 3600; }]]";
 
 /// Adds all checks to a run.
 pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'a [Subject]) {

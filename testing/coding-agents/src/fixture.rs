@@ -20,12 +20,11 @@ use crate::run;
 use crate::server::Server;
 use crate::subject::Subject;
 
-/// After a task has ended, its program has had its grace.
-const GRACE: Duration = Duration::from_secs(30);
-/// Agents take long to begin, and longer on a busy machine; a check that hangs must not stop the others.
-const LONGEST: Duration = Duration::from_secs(120);
-/// For what a check waits for that an agent does.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// A hang guard: what has not happened after so long never will. It says nothing about speed: agents take long to begin,
+/// and longer on a busy machine. What models and tools do while a check waits takes far longer.
+pub(crate) const HANG_GUARD: Duration = Duration::from_secs(300);
+/// A check that hangs must not stop the others. More than for one wait, so that the wait says what it was for.
+const CHECK_GUARD: Duration = Duration::from_secs(900);
 
 pub(crate) struct Fixture<'a> {
     pub(crate) model: FakeModel,
@@ -96,8 +95,8 @@ pub(crate) async fn in_turn(installed: &Installed, subject: &Subject, steps: Vec
 }
 
 async fn in_time(check: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    let checked = tokio::time::timeout(LONGEST, check).await;
-    checked.with_context(|| format!("it took longer than {LONGEST:?}")).flatten()
+    let checked = tokio::time::timeout(CHECK_GUARD, check).await;
+    checked.with_context(|| format!("it took longer than {CHECK_GUARD:?}")).flatten()
 }
 
 impl<'a> Fixture<'a> {
@@ -197,14 +196,14 @@ impl<'a> Fixture<'a> {
 
     /// Waits until nothing of what the server has started is left, and no request to the model is open.
     pub(crate) async fn quiet(&self) -> anyhow::Result<()> {
-        processes::gone(GRACE, || self.processes()).await?;
-        anyhow::ensure!(self.model.wait_until_idle(GRACE).await, "a request to the model is still open");
+        processes::gone(HANG_GUARD, || self.processes()).await?;
+        anyhow::ensure!(self.model.wait_until_idle(HANG_GUARD).await, "a request to the model is still open");
         Ok(())
     }
 
     /// Waits for a file that a tool writes into the project.
     pub(crate) async fn written(&self, name: &str) -> anyhow::Result<()> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + HANG_GUARD;
         while !self.project.join(name).exists() {
             anyhow::ensure!(Instant::now() < until, "no tool has written {name}");
             tokio::time::sleep(Duration::from_millis(20)).await;

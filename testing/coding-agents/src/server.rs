@@ -3,18 +3,16 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::fixture::HANG_GUARD;
+
 /// The last line of what it says when it is ready.
 const READY: &str = "Ctrl-C stops it";
-
-/// How long it may take to begin and to end.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server; killed when it is dropped.
 pub(crate) struct Server {
@@ -40,7 +38,7 @@ impl Server {
         let mut child = command.spawn().context("cannot start the server")?;
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).context("the server has ended")?;
         let output = child.stdout.take().context("the server has no output")?;
-        let address = tokio::time::timeout(PATIENCE, async {
+        let address = tokio::time::timeout(HANG_GUARD, async {
             let mut lines = BufReader::new(output).lines();
             let mut address = None;
             while let Some(line) = lines.next_line().await? {
@@ -66,7 +64,7 @@ impl Server {
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         let pid = Pid::from_raw(self.pid).context("it has no number")?;
         kill_process(pid, Signal::TERM)?;
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let ended = tokio::time::timeout(HANG_GUARD, self.child.wait()).await;
         let status = ended.context("the server does not stop")??;
         anyhow::ensure!(status.success(), "the server ended with {status}");
         Ok(())

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::HANG_GUARD;
 use crate::calls;
 use crate::http::Connection;
 use crate::programs::Outcome;
@@ -12,8 +13,6 @@ use crate::programs::census::{self, Process};
 use crate::programs::stage::{KEPT, Stage};
 use crate::server::Server;
 
-/// What is put away in the background is gone after so long.
-const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Connections and files of the store come and go.
 const MORE_FILES: usize = 4;
@@ -63,10 +62,10 @@ fn left(stage: &Stage, server: &Server) -> anyhow::Result<Vec<String>> {
     Ok(left)
 }
 
-/// Waits until nothing is left, or it has taken too long.
+/// Waits until nothing is left, or never will be gone: what programs start outlives the hang guard.
 pub fn wait_until_quiet(stage: &Stage, server: &Server) -> anyhow::Result<()> {
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE && !left(stage, server)?.is_empty() {
+    while begun.elapsed() < HANG_GUARD && !left(stage, server)?.is_empty() {
         std::thread::sleep(PAUSE);
     }
     Ok(())

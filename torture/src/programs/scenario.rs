@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::HANG_GUARD;
 use crate::calls::{self, Answer, Send, TaskFacts};
 use crate::http::Connection;
 use crate::programs::census;
 use crate::programs::stage::{PATHS, Stage};
 use crate::random::Random;
 
-/// No task takes so long, restarts included.
-const PATIENCE: Duration = Duration::from_secs(40);
 /// How often a task is looked at, and a server that is away is called.
 const PAUSE: Duration = Duration::from_millis(30);
 
@@ -40,7 +39,7 @@ impl Reach {
             let address = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
             match Connection::open(address).and_then(|mut connection| call(&mut connection)) {
                 Ok(answer) => return Ok(answer),
-                Err(error) if begun.elapsed() > PATIENCE => return Err(error.into()),
+                Err(error) if begun.elapsed() > HANG_GUARD => return Err(error.into()),
                 Err(_) => std::thread::sleep(PAUSE),
             }
         }
@@ -127,12 +126,6 @@ impl Scenario {
         Self { number, path, text, conduct, moment: Duration::from_millis(random.between(0, 900)) }
     }
 
-    /// One whose caller only waits for the end.
-    #[must_use]
-    pub fn plain(number: u64, path: &'static str) -> Self {
-        Self { number, path, text: "for=0.050; changes".to_owned(), conduct: Conduct::Wait, moment: Duration::ZERO }
-    }
-
     /// Whether what it did need not have ended otherwise.
     #[must_use]
     pub fn is_proper(&self, state: &str, was_server_killed: bool) -> bool {
@@ -165,7 +158,7 @@ impl Scenario {
             if task.is_terminal() {
                 return Ok(Ended { id: task.id, state: task.state, said: read["status"].to_string() });
             }
-            anyhow::ensure!(begun.elapsed() < PATIENCE, "{self:?} does not end: {task:?}");
+            anyhow::ensure!(begun.elapsed() < HANG_GUARD, "{self:?} does not end: {task:?}");
             if task.state == "TASK_STATE_INPUT_REQUIRED" {
                 asked_at.get_or_insert_with(Instant::now);
             }
@@ -199,7 +192,7 @@ impl Scenario {
                 let mut own = own.filter(|process| !process.command.contains("exec-child"));
                 let Some(target) = own.find(|process| match wants_root {
                     true => process.pid == program.pid,
-                    false => process.command.starts_with("sleep 60"),
+                    false => process.command.starts_with("sleep 3600"),
                 }) else {
                     return Ok(false);
                 };

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::server::{ServerSetup, folder};
 
-/// Does what the words of its prompt say, as a coding agent might.
+/// Does what the words of its prompt say, as a coding agent might. What it starts sleeps for far longer than the hang guard,
+/// so that it is gone only if the server has ended it.
 const PROGRAM: &str = r#"
 tell() { printf '%s\n' "$1"; }
 told() { case "$prompt" in *"$1"*) return 0;; esac; return 1; }
@@ -23,12 +24,12 @@ if told garbage; then printf '\377\376{"kind":\200\n\033[31m{"kind":"te\n[[[[\n{
 if told flood; then head -c 3000000 /dev/zero | tr '\0' e >&2; fi
 if told tool; then
     tell '{"kind":"tool_use","id":"1","tool":"Bash","input":{"command":"sleep"}}'
-    setsid sleep 60 </dev/null >/dev/null 2>&1 &
+    setsid sleep 3600 </dev/null >/dev/null 2>&1 &
 fi
 # It keeps the pipes open when its parent is gone.
-if told holds; then setsid sleep 60 & fi
+if told holds; then setsid sleep 3600 & fi
 # Nothing ties it to its parent once that is gone.
-if told wiped; then env -i PATH="$PATH" setsid sleep 60 </dev/null >/dev/null 2>&1 & fi
+if told wiped; then env -i PATH="$PATH" setsid sleep 3600 </dev/null >/dev/null 2>&1 & fi
 if told asks; then
     tell '{"kind":"approval_required","request":"1","tool":"Bash","input":{"command":"ls"},"prompt":"Run ls"}'
     IFS= read -r answer
@@ -43,7 +44,7 @@ if told mute || told quits; then exit 0; fi
 if told fails; then tell '{"kind":"error","message":"I cannot."}'; exit 1; fi
 if told tool; then tell '{"kind":"tool_result","id":"1","output":"done"}'; fi
 tell '{"kind":"done","answer":"I am done."}'
-if told lingers; then sleep 60; fi
+if told lingers; then sleep 3600; fi
 "#;
 
 /// Agents, and what they do with their repositories.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::HANG_GUARD;
 use crate::calls::{self, TaskFacts};
 use crate::compare::Problems;
 use crate::http::Connection;
@@ -13,8 +14,6 @@ use crate::webhooks::book::{Asked, Pages};
 use crate::webhooks::judge::{Entry, Tally, judge};
 use crate::webhooks::log::Log;
 
-/// Everything is delivered by then, or will never be.
-const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How much there is.
@@ -47,15 +46,19 @@ pub fn end_all(address: SocketAddr, pages: &Pages) -> anyhow::Result<Problems> {
 
 /// Waits until every webhook has been told everything. There is nothing to be told by, so this asks again and again.
 pub fn drained(address: SocketAddr) -> anyhow::Result<Problems> {
-    let start = Instant::now();
     let mut connection = Connection::open(address)?;
+    // Delivering everything may take long; only where nothing happens any more does it hang.
+    let (mut changed, mut before) = (Instant::now(), Vec::new());
     loop {
         let active = webhooks(&mut connection, "?state=active&pageSize=100")?;
         if active.is_empty() {
             break;
         }
-        if start.elapsed() > PATIENCE {
-            return Ok(vec![format!("after {PATIENCE:?} there is still something to deliver: {}", json!(active))]);
+        if active != before {
+            (changed, before) = (Instant::now(), active);
+        }
+        if changed.elapsed() > HANG_GUARD {
+            return Ok(vec![format!("for {HANG_GUARD:?} nothing was delivered of {}", json!(before))]);
         }
         std::thread::sleep(PAUSE);
     }

@@ -6,10 +6,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
 
-/// A server that needs longer than this to listen is not going to.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::interop::server::HANG_GUARD;
 
 pub(crate) struct Foreign {
     child: Child,
@@ -53,12 +51,12 @@ fn port(output: impl Read + Send + 'static) -> anyhow::Result<u16> {
         let mut output = BufReader::new(output);
         let mut line = String::new();
         let read = output.read_line(&mut line).map(|_| line);
-        // The receiver is gone if the patience is over.
+        // The receiver is gone if the hang guard is over.
         let _ = sender.send(read);
         // What it prints later goes nowhere, but must not fail.
         let _ = std::io::copy(&mut output, &mut std::io::sink());
     });
-    let Ok(line) = lines.recv_timeout(PATIENCE) else { anyhow::bail!("no port within {PATIENCE:?}") };
+    let Ok(line) = lines.recv_timeout(HANG_GUARD) else { anyhow::bail!("no port within {HANG_GUARD:?}") };
     let line = line.context("its output cannot be read")?;
     line.trim().parse().with_context(|| format!("its first line is {:?}, and should be a port", line.trim()))
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::program;
 
-/// A server that needs longer than this to greet is not going to.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A server that needs longer than this to greet, or to listen, is not going to.
+pub(super) const HANG_GUARD: Duration = Duration::from_secs(300);
 
 pub(crate) struct Server {
     child: Child,
@@ -109,14 +109,14 @@ fn greeting(mut output: impl Read + Send + 'static) -> anyhow::Result<Greeting> 
     std::thread::spawn(move || {
         let mut values = serde_json::Deserializer::from_reader(&mut output).into_iter::<Greeting>();
         let greeting = values.next();
-        // The receiver is gone if the patience is over.
+        // The receiver is gone if the hang guard is over.
         let _ = sender.send(greeting);
         // What it prints later goes nowhere, but must not fail.
         let _ = std::io::copy(&mut output, &mut std::io::sink());
     });
-    match greetings.recv_timeout(PATIENCE) {
+    match greetings.recv_timeout(HANG_GUARD) {
         Ok(Some(greeting)) => greeting.context("its greeting cannot be read"),
         Ok(None) => anyhow::bail!("it ended without a greeting"),
-        Err(_) => anyhow::bail!("no greeting within {PATIENCE:?}"),
+        Err(_) => anyhow::bail!("no greeting within {HANG_GUARD:?}"),
     }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A server that says nothing for so long is broken, even with one core for a dozen programs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+/// A hang guard: a server that says nothing for so long is broken, even with one core for a dozen programs. It says nothing
+/// about speed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// An answer whose body is read as it comes.
 pub(crate) struct Answer {

@@ -1,6 +1,6 @@
 //! `switchboard webhooks` and what it is about: a message with a webhook, a receiver, and an operator between them.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -277,11 +277,9 @@ fn an_endpoint_is_never_paused_for_longer_than_the_longest_pause() {
     let (workspace, receiver) = (Workspace::new().file("switchboard.yaml", settings), Receiver::start());
     receiver.answers(500);
     let server = Server::start(&workspace);
-    let began = Instant::now();
     send(&server, "echo", "hello", &receiver);
-    // If the pause doubled each time, the seventeenth try would be twenty minutes away.
+    // If the pause doubled each time, the seventeenth try would be twenty minutes away, and the receiver gives up sooner.
     receiver.got(17);
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     server.stop();
 }
 

@@ -1,16 +1,14 @@
 //! Tasks that are canceled while their programs are at work.
 
-use std::time::{Duration, Instant};
-
 use fake_model::Seen;
 use switchboard_a2a::{Task, TaskState};
 
 use super::LONG_TOOL;
 use crate::caller::{Caller, answer, is, text};
-use crate::fixture::{Fixture, PATIENCE};
+use crate::fixture::{Fixture, HANG_GUARD};
 
-/// Half a second to stop in order, two until it is killed, and what a busy machine takes.
-const SOON: Duration = Duration::from_secs(30);
+/// An answer and a tool that would take an hour, so that a task ends before only because it is canceled.
+const LONG_ANSWER: &str = "[[slow 36000 100]]";
 
 /// Two at once: one while the model speaks, the other while a tool runs.
 pub(super) async fn cancel(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
@@ -19,11 +17,9 @@ pub(super) async fn cancel(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
     let speaking = speaking(fixture, &caller).await?;
     let working = begin_long_tool(fixture, &caller, LONG_TOOL).await?;
     let ends = async |task: &Task| {
-        let begun = Instant::now();
         let task = caller.cancel(&task.id).await?;
         let task = if task.status.state.is_terminal() { task } else { caller.settled(&task.id).await? };
         is(&task, TaskState::Canceled)?;
-        anyhow::ensure!(begun.elapsed() < SOON, "it took {:?} to cancel", begun.elapsed());
         anyhow::Ok(())
     };
     tokio::try_join!(ends(&speaking), ends(&working))?;
@@ -31,10 +27,10 @@ pub(super) async fn cancel(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
 }
 
 async fn speaking(fixture: &Fixture<'_>, caller: &Caller) -> anyhow::Result<Task> {
-    let task = caller.begin(text("[[slow 600 100]]")).await?;
-    let is_asked = |seen: &Seen| !seen.is_side && seen.prompt.contains("[[slow 600 ");
+    let task = caller.begin(text(LONG_ANSWER)).await?;
+    let is_asked = |seen: &Seen| !seen.is_side && seen.prompt.contains(LONG_ANSWER);
     tokio::select! {
-        asked = fixture.model.wait_for(PATIENCE, is_asked) => drop(asked?),
+        asked = fixture.model.wait_for(HANG_GUARD, is_asked) => drop(asked?),
         settled = caller.settled(&task.id) => is(&settled?, TaskState::Working)?,
     }
     Ok(task)

@@ -76,7 +76,7 @@ pub(super) async fn denied_command(fixture: &mut Fixture<'_>) -> anyhow::Result<
     let caller = fixture.caller()?;
     let task = caller.send(text("[[bash cat readable]]")).await?;
     has_answered(&task, "rejected")?;
-    let task = caller.send(text("[[bash sleep 300]]")).await?;
+    let task = caller.send(text("[[bash sleep 3600]]")).await?;
     let said = has_failed(&task, "agent_error")?;
     anyhow::ensure!(said.contains("codex used shell without asking"), "it says: {said}");
     Ok(())

@@ -11,7 +11,7 @@ use switchboard_a2a::TaskState;
 
 use super::approvals::{COMMAND, approval};
 use crate::caller::{answer, has_answered, has_failed_as, is, text};
-use crate::fixture::{Fixture, PATIENCE};
+use crate::fixture::{Fixture, HANG_GUARD};
 use crate::processes;
 
 /// What the repository says does not count: no trap snaps, and what is asked or denied elsewhere is so here.
@@ -52,7 +52,7 @@ async fn nothing_is_begun(fixture: &Fixture<'_>, because_of: &str) -> anyhow::Re
     let told = has_failed_as(&task, TaskState::Rejected, "rejected")?;
     anyhow::ensure!(told.contains(because_of) && told.contains("if you trust this folder"), "it says: {told}");
     // The server has asked the program for its version, which may take longer than all this.
-    processes::gone(PATIENCE, || fixture.processes()).await?;
+    processes::gone(HANG_GUARD, || fixture.processes()).await?;
     anyhow::ensure!(fixture.model.requests().is_empty(), "the model was asked");
     Ok(())
 }
@@ -62,7 +62,7 @@ pub(super) async fn counts_where_trusted(fixture: &mut Fixture<'_>) -> anyhow::R
     let traps = Traps::lay(fixture)?;
     let caller = fixture.caller()?;
     let task = caller.begin(text(COMMAND)).await?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + HANG_GUARD;
     while traps.snapped()?.is_empty() {
         anyhow::ensure!(Instant::now() < until, "no trap has snapped");
         tokio::time::sleep(Duration::from_millis(50)).await;

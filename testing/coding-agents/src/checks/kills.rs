@@ -10,18 +10,16 @@ use super::approvals::approval;
 use super::cancel::begin_long_tool;
 use super::{LONG_TOOL, say_yes};
 use crate::caller::{Caller, answer, answer_with, has_answered, is, said, text, within};
-use crate::fixture::{Fixture, PATIENCE};
+use crate::fixture::{Fixture, HANG_GUARD};
 use crate::processes;
-
-/// How soon a task fails whose program has died.
-const SOON: Duration = Duration::from_secs(30);
 
 /// The program dies while a tool of it runs: the task fails and says why, nothing is left, and the conversation goes on.
 pub(super) async fn child(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
     let caller = fixture.caller()?;
     let task = begin_long_tool(fixture, &caller, LONG_TOOL).await?;
     processes::kill(fixture.program()?.pid)?;
-    let task = tokio::time::timeout(SOON, caller.settled(&task.id)).await.context("the task has not noticed")??;
+    let task =
+        tokio::time::timeout(HANG_GUARD, caller.settled(&task.id)).await.context("the task has not noticed")??;
     is(&task, TaskState::Failed)?;
     anyhow::ensure!(said(&task).contains("killed") || said(&task).contains("signal"), "it says: {}", said(&task));
     fixture.quiet().await?;
@@ -77,7 +75,7 @@ async fn kill_server(fixture: &mut Fixture<'_>) -> anyhow::Result<()> {
 
 /// Waits until a task asks again.
 async fn asked_anew(caller: &Caller, id: &TaskId, old: &str) -> anyhow::Result<Task> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + HANG_GUARD;
     loop {
         let task = caller.settled(id).await?;
         if approval(&task)? != old {

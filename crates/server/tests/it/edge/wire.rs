@@ -7,8 +7,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-/// A wait this long is a failure, not slowness, even with one core for a dozen programs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+/// A hang guard: a wait this long is a failure, not slowness, even with one core for a dozen programs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) struct Wire {
     stream: BufReader<Box<dyn Pipe>>,
