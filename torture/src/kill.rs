@@ -11,6 +11,7 @@ use crate::journal::Facts;
 use crate::load::Load;
 use crate::random::Random;
 use crate::server::{Server, ServerSetup, folder, tail};
+use crate::time_box::TimeBox;
 
 /// The load lasts this many milliseconds, chosen anew each round.
 const LIFE_MS: std::ops::Range<u64> = 5..400;
@@ -22,8 +23,10 @@ const CONTROL: u64 = 0;
 pub struct Plan {
     /// The server's program.
     pub binary: PathBuf,
-    /// How many times to kill.
+    /// How many times to kill at most.
     pub rounds: u64,
+    /// After so long no more rounds are begun.
+    pub time_box: Option<Duration>,
     /// Decides operations and moments.
     pub seed: u64,
     /// Whether answers are given before they are true, which the comparison has to find.
@@ -33,13 +36,15 @@ pub struct Plan {
 /// What came of it.
 #[derive(Default)]
 pub struct Outcome {
+    /// How many times the server was killed.
+    pub rounds: u64,
     /// Acknowledgements compared.
     pub acknowledged: usize,
     /// What did not hold.
     pub problems: Problems,
 }
 
-/// Kills and compares; half of the rounds with each durability.
+/// Kills and compares; half of the rounds, and half of the time box, with each durability.
 pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     let scratch = tempfile::tempdir()?;
     let mut outcome = Outcome::default();
@@ -60,7 +65,11 @@ pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
 fn rounds_on(setup: &ServerSetup, plan: &Plan, rounds: u64, outcome: &mut Outcome) -> anyhow::Result<()> {
     let mut server = setup.start()?;
     let mut past = Vec::new();
+    let time_box = TimeBox::begin(plan.time_box.map(|length| length / 2));
     for round in 0..rounds {
+        if round > 0 && time_box.is_over() {
+            break;
+        }
         let (restarted, facts, problems) = one(server, setup, plan, round, outcome)?;
         server = restarted;
         if plan.planted && round == CONTROL {
@@ -119,5 +128,6 @@ fn one(
         problems.push(format!("switchboard db check: {said}"));
     }
     outcome.acknowledged += journal.len();
+    outcome.rounds += 1;
     Ok((server, facts, problems))
 }

@@ -16,6 +16,7 @@ pub mod load;
 pub mod programs;
 pub mod random;
 pub mod server;
+pub mod time_box;
 pub mod webhooks;
 
 use std::time::Duration;

@@ -33,9 +33,12 @@ enum Command {
         /// The server's program
         #[arg(long)]
         binary: PathBuf,
-        /// How many times to kill it
+        /// How many times to kill it at most
         #[arg(long, default_value_t = 50)]
         rounds: u64,
+        /// Begin no more rounds after so many seconds
+        #[arg(long)]
+        time_box: Option<u64>,
         /// Decides operations and moments; the moments are as exact as the machine
         #[arg(long, default_value_t = 1)]
         seed: u64,
@@ -48,12 +51,15 @@ enum Command {
         /// The server's program
         #[arg(long)]
         binary: PathBuf,
-        /// How many times to kill it
+        /// How many times to kill it at most
         #[arg(long, default_value_t = 20)]
         rounds: u64,
-        /// How many tasks with webhooks in all
+        /// How many tasks with webhooks in all rounds together
         #[arg(long, default_value_t = 1000)]
         tasks: usize,
+        /// Make the next round the last after so many seconds
+        #[arg(long)]
+        time_box: Option<u64>,
         /// Decides operations, moments and what receivers do
         #[arg(long, default_value_t = 1)]
         seed: u64,
@@ -72,9 +78,12 @@ enum Command {
         /// The server's program
         #[arg(long)]
         binary: PathBuf,
-        /// How many tasks
+        /// How many tasks at most
         #[arg(long, default_value_t = 200)]
         tasks: u64,
+        /// Begin no more rounds of tasks after so many seconds
+        #[arg(long)]
+        time_box: Option<u64>,
         /// Decides what they do and what is done to them
         #[arg(long, default_value_t = 1)]
         seed: u64,
@@ -108,11 +117,16 @@ fn main() -> ExitCode {
             let is_told = speaker::speak(count, Duration::from_millis(pause_ms)).is_ok();
             return if is_told { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
-        Command::Programs { binary, tasks, seed } => programs(&programs::Plan { binary, tasks, seed }),
+        Command::Programs { binary, tasks, time_box, seed } => {
+            programs(&programs::Plan { binary, tasks, time_box: time_box.map(Duration::from_secs), seed })
+        }
         Command::Overhead { binary, json } => overhead(&binary, json),
-        Command::Kill { binary, rounds, seed, planted } => kill(&Plan { binary, rounds, seed, planted }),
-        Command::Webhooks { binary, rounds, tasks, seed } => {
-            webhooks(&webhooks::Plan { binary, rounds: rounds.max(1), tasks, seed })
+        Command::Kill { binary, rounds, time_box, seed, planted } => {
+            kill(&Plan { binary, rounds, time_box: time_box.map(Duration::from_secs), seed, planted })
+        }
+        Command::Webhooks { binary, rounds, tasks, time_box, seed } => {
+            let (rounds, time_box) = (rounds.max(1), time_box.map(Duration::from_secs));
+            webhooks(&webhooks::Plan { binary, rounds, tasks, time_box, seed })
         }
         Command::Disk { binary, inside: false } => disk::in_namespace(&binary),
         Command::Disk { binary, inside: true } => disk::run(&binary).and_then(verdict),
@@ -132,7 +146,7 @@ fn main() -> ExitCode {
 fn kill(plan: &Plan) -> anyhow::Result<()> {
     let outcome = kill::run(plan)?;
     let (rounds, seed) = (plan.rounds, plan.seed);
-    println!("{} acknowledgements compared, at most {rounds} kills, seed {seed}", outcome.acknowledged);
+    println!("{} acknowledgements compared, {} of {rounds} kills, seed {seed}", outcome.acknowledged, outcome.rounds);
     if plan.planted {
         let Some(found) = outcome.problems.first() else {
             anyhow::bail!(
@@ -149,7 +163,8 @@ fn webhooks(plan: &webhooks::Plan) -> anyhow::Result<()> {
     let outcome = webhooks::run(plan)?;
     let (rounds, seed, count) = (plan.rounds, plan.seed, outcome.count);
     let webhooks::judge::Tally { events, deliveries, requests, after_acceptance, merged } = count.tally;
-    println!("{} tasks with {} webhooks over {rounds} kills, seed {seed}", count.tasks, count.hooks);
+    let killed = outcome.rounds;
+    println!("{} tasks with {} webhooks over {killed} of {rounds} kills, seed {seed}", count.tasks, count.hooks);
     println!("{events} committed events asked for, told in {deliveries} deliveries ({merged} events merged)");
     let repeated = requests.saturating_sub(deliveries);
     println!(
@@ -162,7 +177,8 @@ fn webhooks(plan: &webhooks::Plan) -> anyhow::Result<()> {
 fn programs(plan: &programs::Plan) -> anyhow::Result<()> {
     let outcome = programs::run(plan)?;
     let (tasks, seed) = (plan.tasks, plan.seed);
-    println!("{tasks} tasks of command-line agents over 2 kills, seed {seed}: {}", outcome.endings);
+    let ended = outcome.tasks;
+    println!("{ended} of {tasks} tasks of command-line agents over 2 kills, seed {seed}: {}", outcome.endings);
     for check in &outcome.checks {
         println!("{check}");
     }

@@ -24,6 +24,7 @@ use crate::programs::scenario::{Ended, Reach, Scenario};
 use crate::programs::stage::{PATHS, Stage};
 use crate::random::Random;
 use crate::server::{Server, tail};
+use crate::time_box::TimeBox;
 
 /// How many callers there are. Each has a task with four processes at most, so there are never too many.
 const CALLERS: usize = 8;
@@ -32,6 +33,8 @@ const KILLS: u64 = 2;
 /// After so many tasks of the last server its memory and files are what they should stay.
 const WARM_UP: u64 = 50;
 
+/// So many levels are compared at least, whatever the time box.
+const LEAST_LEVELS: usize = 2;
 /// Memory that has grown may shrink again; what leaks does not. So many rounds more are given to tell the two apart.
 const EXTRA_ROUNDS: u64 = 8;
 /// Their tasks have numbers that no others have.
@@ -41,8 +44,10 @@ const EXTRA_NUMBERS: u64 = 1_000;
 pub struct Plan {
     /// The server's program.
     pub binary: PathBuf,
-    /// How many tasks.
+    /// How many tasks at most, beside those that tell a leak from memory that shrinks again.
     pub tasks: u64,
+    /// After so long no more rounds of tasks are begun.
+    pub time_box: Option<Duration>,
     /// Decides what they do and what is done to them.
     pub seed: u64,
 }
@@ -52,7 +57,9 @@ pub struct Plan {
 pub struct Outcome {
     /// What was looked at, in words.
     pub checks: Vec<String>,
-    /// How the tasks ended.
+    /// How many tasks have ended.
+    pub tasks: usize,
+    /// How they ended.
     pub endings: String,
     /// What did not hold.
     pub problems: Problems,
@@ -66,6 +73,7 @@ pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
 }
 
 fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
+    let time_box = TimeBox::begin(plan.time_box);
     let mut random = Random::new(plan.seed);
     let mut scenarios: Vec<Scenario> = (0..plan.tasks).map(|number| Scenario::random(number, &mut random)).collect();
     let (mut outcome, mut endings) = (Outcome::default(), Vec::new());
@@ -88,6 +96,10 @@ fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
         }
         let some = some(&mut scenarios, WARM_UP);
         server = round(stage, server, some, None, &mut endings, &mut outcome)?;
+        // Rounds that tell a leak from memory that shrinks again follow all the same: they are few.
+        if time_box.is_over() && levels.len() + 1 >= LEAST_LEVELS {
+            scenarios.clear();
+        }
         if scenarios.is_empty() {
             remains::end_all(&server)?;
         }
@@ -99,7 +111,7 @@ fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
     if !server.is_alive() {
         outcome.problems.push("the server has ended by itself".to_owned());
     }
-    outcome.endings = counted(&endings);
+    (outcome.tasks, outcome.endings) = (endings.len(), counted(&endings));
     Ok(outcome)
 }
 

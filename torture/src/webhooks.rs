@@ -23,6 +23,7 @@ use crate::compare::Problems;
 use crate::http::Connection;
 use crate::random::Random;
 use crate::server::{ServerSetup, folder, tail};
+use crate::time_box::TimeBox;
 use crate::webhooks::book::Book;
 use crate::webhooks::client::{Client, Round};
 use crate::webhooks::compare::Count;
@@ -36,6 +37,8 @@ const RECEIVERS: u64 = 3;
 const LIFE_MS: std::ops::Range<u64> = 150..900;
 /// So many times a round, receivers go down or come back.
 const CHANGES: u32 = 5;
+/// So many rounds are needed, whatever the time box, for receivers to do everything they can.
+const LEAST_ROUNDS: u64 = 4;
 /// The last round goes on until all tasks are there, but not for ever.
 const MOST_CHANGES: u32 = 1_000;
 
@@ -43,16 +46,20 @@ const MOST_CHANGES: u32 = 1_000;
 pub struct Plan {
     /// The server's program.
     pub binary: PathBuf,
-    /// How many times to kill.
+    /// How many times to kill at most.
     pub rounds: u64,
-    /// How many tasks with webhooks in all.
+    /// How many tasks with webhooks in all, if all rounds are done; of fewer rounds each has as many.
     pub tasks: usize,
+    /// After so long the next round is the last.
+    pub time_box: Option<Duration>,
     /// Decides operations, moments and what receivers do.
     pub seed: u64,
 }
 
 /// What came of it.
 pub struct Outcome {
+    /// How many times the server was killed.
+    pub rounds: u64,
     /// How much was compared.
     pub count: Count,
     /// What the receivers did, in words.
@@ -88,13 +95,19 @@ fn run_on(setup: &ServerSetup, plan: &Plan) -> anyhow::Result<Outcome> {
     let start = |number| Receiver::start(Arc::clone(&inbox), random.fork(1_000_000 + number));
     let receivers = (0..RECEIVERS).map(start).collect::<std::io::Result<Vec<_>>>()?;
     let book = Arc::<Book>::default();
+    let time_box = TimeBox::begin(plan.time_box);
+    let (mut rounds, mut share) = (0, 0);
     for round in 0..plan.rounds {
-        let share = plan.tasks * usize::try_from(round + 1)? / usize::try_from(plan.rounds)?;
+        rounds = round + 1;
+        share = plan.tasks * usize::try_from(rounds)? / usize::try_from(plan.rounds)?;
         book.allow(share);
         let durability = if round % 2 == 0 { "process" } else { "full" };
         let setup = ServerSetup { durability, ..setup.clone() };
-        let is_last = round + 1 == plan.rounds;
+        let is_last = rounds == plan.rounds || (rounds >= LEAST_ROUNDS && time_box.is_over());
         one(&setup, round, random.fork(round), &receivers, &book, is_last).with_context(|| format!("round {round}"))?;
+        if is_last {
+            break;
+        }
     }
     let server = setup.start().context("no restart after the last kill")?;
     let pages = book.pages();
@@ -109,10 +122,10 @@ fn run_on(setup: &ServerSetup, plan: &Plan) -> anyhow::Result<Outcome> {
     }
     let (conducts, unseen) = conducts(&inbox);
     problems.extend(unseen);
-    if count.tasks < plan.tasks || count.tally.after_acceptance == 0 {
+    if count.tasks < share || count.tally.after_acceptance == 0 {
         problems.push(format!("too little happened for this to mean anything: {count:?}"));
     }
-    Ok(Outcome { count, conducts, problems })
+    Ok(Outcome { rounds, count, conducts, problems })
 }
 
 /// One round: load while receivers come and go, and the kill.
