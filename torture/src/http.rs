@@ -9,6 +9,7 @@ use crate::HANG_GUARD;
 /// A connection that is kept alive between requests.
 pub struct Connection {
     address: SocketAddr,
+    key: Option<String>,
     reader: BufReader<TcpStream>,
 }
 
@@ -40,13 +41,25 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(HANG_GUARD))?;
         stream.set_write_timeout(Some(HANG_GUARD))?;
-        Ok(Self { address, reader: BufReader::new(stream) })
+        Ok(Self { address, key: None, reader: BufReader::new(stream) })
+    }
+
+    /// The same with an API key in every request.
+    pub fn open_with_key(address: SocketAddr, key: &str) -> io::Result<Self> {
+        Ok(Self { key: Some(key.to_owned()), ..Self::open(address)? })
     }
 
     /// Sends a request and reads the head of the answer. An empty body sends none.
     pub fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> io::Result<Response<'_>> {
+        self.send_only(method, path, headers, body)?;
+        self.head()
+    }
+
+    /// Sends a request and reads nothing.
+    pub fn send_only(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> io::Result<()> {
         let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
-        for (name, value) in headers {
+        let key = self.key.as_deref().map(|key| ("x-api-key", key));
+        for (name, value) in headers.iter().copied().chain(key) {
             request.push_str(&format!("{name}: {value}\r\n"));
         }
         if !body.is_empty() {
@@ -54,8 +67,7 @@ impl Connection {
         }
         request.push_str("\r\n");
         request.push_str(body);
-        self.reader.get_mut().write_all(request.as_bytes())?;
-        self.head()
+        self.reader.get_mut().write_all(request.as_bytes())
     }
 
     fn head(&mut self) -> io::Result<Response<'_>> {

@@ -1,11 +1,12 @@
 //! Torture for the real binary: it is killed at random moments under load, its disk fills up and turns read-only, and
 //! everything it ever acknowledged is compared with what is there afterwards.
 //!
-//! [`kill`], [`webhooks`], [`disk`] and [`programs`] are the tests. Clients write down each acknowledgement at the moment they read it
-//! ([`journal`]); [`compare`] asks the restarted server for every one of them.
+//! [`kill`], [`webhooks`], [`disk`], [`programs`] and [`unread_responses`] are the tests. Clients write down each
+//! acknowledgement at the moment they read it ([`journal`]); [`compare`] asks the restarted server for every one of them.
 
 pub mod calls;
 pub mod compare;
+pub mod delays;
 pub mod disk;
 pub mod early_answers;
 pub mod event_stream;
@@ -17,6 +18,7 @@ pub mod programs;
 pub mod random;
 pub mod server;
 pub mod time_box;
+pub mod unread_responses;
 pub mod webhooks;
 
 use std::time::Duration;

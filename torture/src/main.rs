@@ -1,4 +1,5 @@
-//! `torture kill`, `webhooks`, `disk`, `programs` and `overhead`: see the library. `cargo xtask torture` builds and calls them.
+//! `torture kill`, `webhooks`, `disk`, `programs`, `overhead` and `unread-responses`: see the library. `cargo xtask torture`
+//! builds and calls them.
 
 #![expect(
     clippy::print_stdout,
@@ -14,6 +15,7 @@ use clap::{Parser, Subcommand};
 use torture::disk;
 use torture::kill::{self, Plan};
 use torture::programs::{self, overhead, speaker};
+use torture::unread_responses;
 use torture::webhooks;
 
 /// So many of many problems tell the story.
@@ -97,6 +99,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Ask for many large responses and read none, and measure what another caller notices
+    UnreadResponses {
+        /// The server's program
+        #[arg(long)]
+        binary: PathBuf,
+    },
     /// Be a command-line agent that says what time it is
     #[command(hide = true)]
     Speak {
@@ -121,6 +129,7 @@ fn main() -> ExitCode {
             programs(&programs::Plan { binary, tasks, time_box: time_box.map(Duration::from_secs), seed })
         }
         Command::Overhead { binary, json } => overhead(&binary, json),
+        Command::UnreadResponses { binary } => unread_responses(&binary),
         Command::Kill { binary, rounds, time_box, seed, planted } => {
             kill(&Plan { binary, rounds, time_box: time_box.map(Duration::from_secs), seed, planted })
         }
@@ -193,6 +202,14 @@ fn overhead(binary: &Path, json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     println!("from the moment a program writes an event to the moment its caller has read it:");
+    for measured in &outcome.measured {
+        println!("{measured}");
+    }
+    verdict(outcome.problems)
+}
+
+fn unread_responses(binary: &Path) -> anyhow::Result<()> {
+    let outcome = unread_responses::run(binary)?;
     for measured in &outcome.measured {
         println!("{measured}");
     }

@@ -75,6 +75,15 @@ impl ServerSetup {
         Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
     }
 
+    /// `switchboard keys create`: the secret of a new key.
+    pub fn create_key(&self, name: &str, options: &[&str]) -> anyhow::Result<String> {
+        let output = self.command(&[&["keys", "create", "-o", "json", "--name", name], options].concat()).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "keys create: {said}");
+        let created: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        Ok(created["key"]["secret"].as_str().context("a key without a secret")?.to_owned())
+    }
+
     /// `switchboard db check`: nothing if all is well, else what it says.
     pub fn check(&self) -> anyhow::Result<Option<String>> {
         let output = self.command(&["db", "check"]).output()?;

@@ -1,6 +1,6 @@
 //! `cargo xtask torture`: kill -9 under load, a planted bug that must be found, kill -9 with webhooks to flaky receivers,
-//! a full and a read-only disk, command-line agents that are canceled and killed, and how late their events are, all on
-//! the real binary. The work is in the package `torture`; this builds it and says how long and how often.
+//! a full and a read-only disk, command-line agents that are canceled and killed, how late their events are, and
+//! clients that read none of their responses, all on the real binary. The work is in the package `torture`; this builds it and says how long and how often.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -43,7 +43,7 @@ pub(crate) fn step() -> anyhow::Result<Counts> {
     all(TEST_ROUNDS, &["--time-box", TEST_TIME_BOX], TEST_SEED)
 }
 
-/// All tests. The disk and the delays are looked at once, and again only where a measurement was disturbed, so only those
+/// All tests. The disk is looked at once, and delays are measured again only where a measurement was disturbed, so only those
 /// with rounds have a time box.
 fn all(rounds: u64, time_box: &[&str], seed: u64) -> anyhow::Result<Counts> {
     let programs = program::build_workspace()?;
@@ -56,6 +56,7 @@ fn all(rounds: u64, time_box: &[&str], seed: u64) -> anyhow::Result<Counts> {
         &["disk"],
         &[&["programs", "--tasks", PROGRAM_TASKS, "--seed", &seed], time_box].concat(),
         &["overhead"],
+        &["unread-responses"],
     ] {
         let mut command = Command::new(programs.join("torture"));
         command.args(arguments).arg("--binary").arg(programs.join("switchboard"));

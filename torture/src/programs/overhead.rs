@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::calls::{Answer, ECHO, Send};
 use crate::compare::Problems;
+use crate::delays::Delays;
 use crate::http::Connection;
 use crate::programs::speaker;
 use crate::server::{Server, ServerSetup, folder, tail};
@@ -89,26 +90,6 @@ impl std::fmt::Display for Measured {
     }
 }
 
-/// The delays of one program's events, in microseconds, in order of size.
-#[derive(Clone)]
-struct Delays(Vec<u64>);
-
-impl Delays {
-    fn all(several: &[Self]) -> Self {
-        let mut all: Vec<u64> = several.iter().flat_map(|delays| delays.0.iter().copied()).collect();
-        all.sort_unstable();
-        Self(all)
-    }
-
-    fn at(&self, percent: usize) -> u64 {
-        self.0.get((self.0.len() * percent / 100).min(self.0.len().saturating_sub(1))).copied().unwrap_or_default()
-    }
-
-    fn median(&self) -> u64 {
-        self.at(50)
-    }
-}
-
 /// Measures with both durabilities, with one program and with many.
 pub fn run(binary: &Path) -> anyhow::Result<Outcome> {
     let speaker = std::env::current_exe()?;
@@ -168,9 +149,8 @@ fn syncs(scratch: &Path) -> anyhow::Result<Delays> {
         file.sync_data()?;
         Ok(u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX))
     };
-    let mut times = (0..SYNCS).map(|_| Ok(sync()?)).collect::<anyhow::Result<Vec<u64>>>()?;
-    times.sort_unstable();
-    Ok(Delays(times))
+    let times = (0..SYNCS).map(|_| Ok(sync()?)).collect::<anyhow::Result<Vec<u64>>>()?;
+    Ok(Delays::new(times))
 }
 
 /// Lets so many programs speak at once, each to a caller of its own.
@@ -201,8 +181,7 @@ fn send_and_wait(server: &Server) -> anyhow::Result<Delays> {
         anyhow::ensure!(matches!(answer, Answer::Task(_)), "refused: {answer:?}");
         times.push(speaker::now().saturating_sub(began));
     }
-    times.sort_unstable();
-    Ok(Delays(times))
+    Ok(Delays::new(times))
 }
 
 fn listen_to_one(server: &Server) -> anyhow::Result<Delays> {
@@ -223,8 +202,7 @@ fn listen_to_one(server: &Server) -> anyhow::Result<Delays> {
         delays.extend(written.map(|written| arrived.saturating_sub(written)));
     }
     anyhow::ensure!(delays.len() == EVENTS, "{} of {EVENTS} events arrived: {:?}", delays.len(), frames.last());
-    delays.sort_unstable();
-    Ok(Delays(delays))
+    Ok(Delays::new(delays))
 }
 
 #[cfg(test)]
@@ -233,9 +211,9 @@ mod tests {
 
     #[test]
     fn a_delay_that_messages_do_not_have_is_a_problem() {
-        let round_trips = [Delays(vec![900, 1_000, 1_100]), Delays(vec![1_000])];
+        let round_trips = [Delays::new(vec![900, 1_000, 1_100]), Delays::new(vec![1_000])];
         let judge = |slowest: u64| {
-            let delays = [Delays(vec![500, 600, 700]), Delays(vec![slowest; 3])];
+            let delays = [Delays::new(vec![500, 600, 700]), Delays::new(vec![slowest; 3])];
             Measured::of("process", &delays, &round_trips, 0).problem()
         };
         assert_eq!(judge(10_000), None);
