@@ -1,5 +1,5 @@
 //! Tools that are not part of the toolchain: a pinned version of each, built once into `target/tools`, so that
-//! nothing on the machine changes and everybody checks with the same one.
+//! nothing on the machine changes and every check uses the same one.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,5 +1,5 @@
 //! SendMessage in a closed loop on one thread: through Switchboard's client, or with the same bytes through bare hyper or
-//! bare reqwest. What the client adds is the difference; whoever compares runs the ways one after another.
+//! bare reqwest. What the client adds is the difference; the bench runs the ways one after another.
 
 mod bare;
 mod through_client;

@@ -76,7 +76,7 @@ impl Calls {
              writes a message with ids of its own for every call and reads the answer into a task; the others send the \
              same bytes, read the answer and do not look into it. How many times as long a call through the client takes \
              (p50) is worked out in each round, and the median of that counts. hyper's single connections, which have \
-             nothing to choose and nobody to share with, show where the floor is.\n\n\
+             nothing to choose and no other call to share with, show where the floor is.\n\n\
              | SendMessage through | 1 at once | the client takes | 32 at once | the client takes |\n\
              |---|---|---|---|---|\n",
             self.rounds.len(),

@@ -61,7 +61,7 @@ impl Lateness {
             "{HEADING}\n\n\
              Made by `cargo xtask bench --programs --write`: from the moment a program writes an event, by its own \
              timestamp, to the moment a client has read it off the stream; 200 events of each program, 5 ms apart, the \
-             median of what {} rounds measured. With `full` an event is on the disk before anybody hears of it, and the last column \
+             median of what {} rounds measured. With `full` an event is on the disk before any reader hears of it, and the last column \
              is what the disk alone takes for one such commit, measured before and after.\n\n\
              | durability | programs at once | median, µs | median of the slowest, µs | 99 of 100 within, µs | of it the disk, µs |\n\
              |---|---|---|---|---|---|\n",

@@ -1,5 +1,5 @@
 //! The rates: in each round all servers are started afresh and stay up, and every work goes over all of them before
-//! the next one begins, so that what disturbs the machine disturbs everybody.
+//! the next one begins, so that what disturbs the machine disturbs all of them.
 
 use crate::bench::Programs;
 use crate::bench::load::{self, Rate};

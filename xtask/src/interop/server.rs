@@ -40,7 +40,7 @@ struct Secret {
 }
 
 impl Server {
-    /// One that everybody may call, and that calls webhooks on this machine.
+    /// One that any caller may call, and that calls webhooks on this machine.
     pub(crate) fn open(log: &Path) -> anyhow::Result<Self> {
         Self::start(tempfile::tempdir()?, None, ("PUSH_NOTIFICATION_ALLOWED_CIDRS", "127.0.0.0/8"), log)
     }

@@ -1,4 +1,4 @@
-//! The replies, built as typed values and encoded, so that the ceiling pays for encoding like everybody else.
+//! The replies, built as typed values and encoded, so that the ceiling pays for encoding like the others.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The official Rust SDK with its default handler and in-memory store, serving the agent that everybody serves
+//! The official Rust SDK with its default handler and in-memory store, serving the agent that all peers serve
 //! in the comparison. `POST /a2a` speaks JSON-RPC v1.0.
 
 mod agent;

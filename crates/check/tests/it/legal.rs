@@ -83,7 +83,7 @@ async fn tasks_that_are_thrown_away_are_told_of_once() {
 }
 
 #[tokio::test]
-async fn where_everybody_is_let_in_nobody_is_a_stranger() {
+async fn where_no_credentials_are_demanded_no_caller_is_foreign() {
     let peer = Peer { credentials: key("key-of-one"), ..Peer::new(start(Defect::Public).await) };
     let header = (http::HeaderName::from_static("x-trace"), http::HeaderValue::from_static("one-two"));
     let with_header = Peer { headers: vec![header], ..Peer::new(start(Defect::Public).await) };

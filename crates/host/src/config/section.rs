@@ -65,7 +65,8 @@ impl<'a> Reader<'a> {
 
 /// The keys of a section and their defaults: implements `Default`, and a function that reads each key into its field.
 /// A key is called like its field, in camel case. After the field may stand how it is read: `nonzero` for a time that
-/// must not be zero, `section` for a mapping of its own. After the section may stand what checks it once it is read.
+/// must not be zero, `section` for a mapping of its own, `unread` for a key that is only known. After the section may
+/// stand what checks it once it is read.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! section_keys {
@@ -86,6 +87,7 @@ macro_rules! section_keys {
     (@ $section:ident, $key:expr, $field:expr) => { $section.read($key, &mut $field) };
     (@ nonzero $section:ident, $key:expr, $field:expr) => { $section.read_nonzero($key, &mut $field) };
     (@ section $section:ident, $key:expr, $field:expr) => { $section.section($key, |section| $field.read(section)) };
+    (@ unread $section:ident, $key:expr, $field:expr) => { $section.mark_known($key) };
 }
 
 /// The key of a field: `maxAge` for `max_age`.

@@ -59,7 +59,7 @@ pub struct Retention {
 
 section_keys!(Store with check, {
     data_dir: PathBuf::from(".switchboard"),
-    url: None,
+    url (unread): None,
     durability: Durability::Full,
     max_queue_delay (nonzero): TimeSpan::from_seconds(2),
     retention (section): Retention::default(),

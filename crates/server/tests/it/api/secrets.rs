@@ -12,7 +12,7 @@ async fn secret(world: &World, key: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn everybody_reads_their_own_and_nobody_those_of_a_name_they_made_up() {
+async fn callers_read_their_own_and_none_those_of_a_name_they_made_up() {
     let world = Plan::with_keys().0.and_webhooks().start().await;
     let (ann, bob) = (secret(&world, "ann").await, secret(&world, "bob").await);
     assert_eq!((&ann["caller"], ann.get("previousUntil")), (&json!("ann"), None));

@@ -243,7 +243,7 @@ async fn a_page_is_cut_where_it_grows_too_large_and_goes_on_in_the_next() {
 }
 
 #[tokio::test]
-async fn page_tokens_do_not_count_everybodys_tasks() {
+async fn page_tokens_do_not_count_the_tasks_of_others() {
     let (plan, _) = Plan::with_keys();
     let world = plan.start().await;
     let token_of = async |key: &str| {

@@ -59,7 +59,7 @@ async fn a_full_disk_is_noticed_to_be_free_again_without_a_write() {
 }
 
 #[tokio::test]
-async fn a_file_that_could_not_be_opened_again_is_tried_although_everybody_keeps_asking() {
+async fn a_file_that_could_not_be_opened_again_is_tried_although_callers_keep_asking() {
     let fixture = SqliteFixture::new();
     let store = fixture.open();
     make(&store, "ann", "echo", "c", done(1, 1)).await;
