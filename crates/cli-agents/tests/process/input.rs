@@ -34,7 +34,7 @@ async fn without_input_there_is_only_its_end() {
 #[tokio::test]
 async fn a_child_that_never_reads_blocks_no_writer() {
     let fixture = Fixture::patient();
-    let mut child = fixture.sh("echo ready; sleep 60").await;
+    let mut child = fixture.sh("echo ready; sleep 3600").await;
     let long = "x".repeat(300_000);
     let taken = (0..100).take_while(|_| child.write(long.clone()).is_ok()).count();
     assert!((4..20).contains(&taken), "{taken} lines were taken");
@@ -50,7 +50,7 @@ async fn a_child_that_never_reads_blocks_no_writer() {
 #[tokio::test]
 async fn a_child_that_closes_its_input_is_told_of_and_does_not_end_the_server() {
     let fixture = Fixture::patient();
-    let mut child = fixture.sh("exec <&-; echo closed; sleep 60").await;
+    let mut child = fixture.sh("exec <&-; echo closed; sleep 3600").await;
     assert_eq!(child.next().await, line("closed"));
     let broken = async {
         while child.write("x".to_owned()) != Err(WriteError::Closed) {

@@ -27,10 +27,10 @@ fn serve(folder: &Path) {
         let (children, orphans) = open(&folder.join("ledger"), true, GRACE);
         assert_eq!(orphans, Orphans::default());
         let script = "sh -c 'echo $$ > plain; trap \"\" TERM; while :; do sleep 1; done' &
-                      setsid sh -c 'echo $$ > session; exec sleep 60' >/dev/null 2>&1 </dev/null &
+                      setsid sh -c 'echo $$ > session; exec sleep 3600' >/dev/null 2>&1 </dev/null &
                       (setsid sh -c 'echo $$ > orphan; trap \"\" TERM; while :; do sleep 1; done' >/dev/null 2>&1 &)
                       while [ ! -s plain -o ! -s session -o ! -s orphan ]; do sleep 0.01; done
-                      echo $$ > root; echo up; exec sleep 60";
+                      echo $$ > root; echo up; exec sleep 3600";
         let mut command = script_in(folder, script);
         command.user = std::env::var(USER).ok().map(|name| User::find(&name).unwrap());
         let mut child = children.spawn(command, LIMITS).await.unwrap();
@@ -101,7 +101,7 @@ fn the_guard_of_a_killed_server_leaves_the_next_one_alone() {
     let killed = kill_server(path, None, false);
     block_on(async {
         let (children, _) = open(&path.join("ledger"), false, GRACE);
-        let mut child = children.spawn(script_in(path, "echo up; exec sleep 60"), LIMITS).await.unwrap();
+        let mut child = children.spawn(script_in(path, "echo up; exec sleep 3600"), LIMITS).await.unwrap();
         assert_eq!(child.next().await, line("up"));
         until("the end of the earlier guard", || !is_alive(killed.guard));
         assert!(is_alive(child.pid().cast_signed()), "a run of the next server, with the number of one of the first");

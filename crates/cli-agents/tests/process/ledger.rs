@@ -34,7 +34,7 @@ fn a_copy_of_the_folder_has_a_name_of_its_own_and_nothing_to_end() {
     let (first, second, moved) = (path.join("first"), path.join("second"), path.join("moved"));
     block_on(async {
         let (children, _) = open(&first, false, GRACE);
-        let mut child = children.spawn(script_in(path, "echo up; exec sleep 60"), LIMITS).await.unwrap();
+        let mut child = children.spawn(script_in(path, "echo up; exec sleep 3600"), LIMITS).await.unwrap();
         assert_eq!(child.next().await, line("up"));
         fs::create_dir(&second).unwrap();
         for file in fs::read_dir(&first).unwrap().map(Result::unwrap) {

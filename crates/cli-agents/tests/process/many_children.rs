@@ -9,9 +9,9 @@ const SCRIPTS: [&str; 8] = [
     "kill -9 $$",
     "echo a line; sleep 0.05; exit 3",
     "trap '' TERM; echo up; while :; do sleep 1; done",
-    "(setsid env -i /bin/sleep 60 &) ; sleep 60",
-    "exec >&- 2>&-; sleep 60",
-    "yes | head -c 200000; sleep 60 & exit 1",
+    "(setsid env -i /bin/sleep 3600 &) ; sleep 3600",
+    "exec >&- 2>&-; sleep 3600",
+    "yes | head -c 200000; sleep 3600 & exit 1",
     "cat; sleep 0.02",
 ];
 

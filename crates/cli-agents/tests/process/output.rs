@@ -150,8 +150,8 @@ async fn a_child_that_closes_its_output_early_is_waited_for() {
 async fn what_was_said_before_the_end_is_read_though_another_process_holds_the_output_open() {
     let fixture = Fixture::new();
     let begun = Instant::now();
-    // The sleeper has the output open and is not the child: a reader that waited for its end would wait for a minute.
-    let mut child = fixture.sh("sleep 60 & i=0; while [ $i -lt 500 ]; do echo $i; i=$((i+1)); done; exit 5").await;
+    // The sleeper has the output open and is not the child: a reader that waited for its end would wait for an hour.
+    let mut child = fixture.sh("sleep 3600 & i=0; while [ $i -lt 500 ]; do echo $i; i=$((i+1)); done; exit 5").await;
     let said = all(&mut child).await;
     assert_eq!(said.len(), 501);
     let Some(Output::Ended(exit)) = said.last() else { panic!("{said:?}") };

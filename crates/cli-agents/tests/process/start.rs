@@ -137,7 +137,7 @@ async fn another_user_is_root_s_to_choose() {
 async fn a_start_that_no_caller_waits_for_leaves_nothing() {
     let fixture = Fixture::new();
     for _ in 0..20 {
-        let start = fixture.children.spawn(fixture.script("sleep 60"), LIMITS);
+        let start = fixture.children.spawn(fixture.script("sleep 3600"), LIMITS);
         let _ = tokio::time::timeout(std::time::Duration::from_micros(1), start).await;
     }
     fixture.children.close().await;

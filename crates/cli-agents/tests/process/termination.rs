@@ -64,10 +64,10 @@ async fn no_process_is_asked_twice() {
 #[tokio::test]
 async fn grandchildren_end_too_wherever_they_went() {
     let fixture = Fixture::new();
-    let script = "sh -c 'echo $$ > plain; sleep 60' &
+    let script = "sh -c 'echo $$ > plain; sleep 3600' &
                   setsid sh -c 'echo $$ > session; trap \"\" TERM; while :; do sleep 1; done' &
-                  (setsid sh -c 'echo $$ > orphan; exec sleep 60' >/dev/null 2>&1 </dev/null &)
-                  perl -e 'setpgrp(0, 0); open F, \">group\"; print F \"$$\\n\"; close F; sleep 60' &
+                  (setsid sh -c 'echo $$ > orphan; exec sleep 3600' >/dev/null 2>&1 </dev/null &)
+                  perl -e 'setpgrp(0, 0); open F, \">group\"; print F \"$$\\n\"; close F; sleep 3600' &
                   read wait";
     let mut child = fixture.sh(script).await;
     let pids = ["plain", "session", "orphan", "group"].map(|file| fixture.pid(file));
@@ -79,7 +79,7 @@ async fn grandchildren_end_too_wherever_they_went() {
 #[tokio::test]
 async fn what_a_child_leaves_behind_ends_when_it_does() {
     let fixture = Fixture::new();
-    let script = "(setsid sh -c 'echo $$ > left; exec sleep 60' >/dev/null 2>&1 </dev/null &)
+    let script = "(setsid sh -c 'echo $$ > left; exec sleep 3600' >/dev/null 2>&1 </dev/null &)
                   while [ ! -s left ]; do sleep 0.01; done; echo bye; exit 2";
     let mut child = fixture.sh(script).await;
     let said = all(&mut child).await;
@@ -92,7 +92,7 @@ async fn what_a_child_leaves_behind_ends_when_it_does() {
 #[tokio::test]
 async fn dropping_a_child_or_its_end_ends_it_all_the_same() {
     let fixture = Fixture::new();
-    let script = "trap '' TERM; sh -c 'echo $$ > below; sleep 60' & echo up; while :; do sleep 1; done";
+    let script = "trap '' TERM; sh -c 'echo $$ > below; sleep 3600' & echo up; while :; do sleep 1; done";
     let mut child = fixture.sh(script).await;
     assert_eq!(child.next().await, line("up"));
     let pid = child.pid().cast_signed();
@@ -110,7 +110,7 @@ async fn dropping_a_child_or_its_end_ends_it_all_the_same() {
 #[tokio::test]
 async fn one_run_s_end_is_not_another_s() {
     let fixture = Fixture::new();
-    let script = |name: &str| format!("(setsid sh -c 'echo $$ > {name}; exec sleep 60' &) ; read wait");
+    let script = |name: &str| format!("(setsid sh -c 'echo $$ > {name}; exec sleep 3600' &) ; read wait");
     let mut first = fixture.sh(&script("first")).await;
     let mut second = fixture.sh(&script("second")).await;
     let pids = [fixture.pid("first"), fixture.pid("second")];
@@ -125,7 +125,7 @@ async fn closing_ends_all() {
     let fixture = Fixture::new();
     let mut children = Vec::new();
     for _ in 0..5 {
-        children.push(fixture.sh("trap '' TERM; echo up; setsid sleep 60").await);
+        children.push(fixture.sh("trap '' TERM; echo up; setsid sleep 3600").await);
     }
     for child in &mut children {
         assert_eq!(child.next().await, line("up"));
@@ -164,7 +164,7 @@ fn zombies_that_come_to_us_are_reaped_and_other_runs_live_on() {
     alone("termination::zombies_that_come_to_us_are_reaped_and_other_runs_live_on", || {
         block_on(async {
             let fixture = Fixture::exclusive();
-            let mut other = fixture.sh("(setsid sh -c 'echo $$ > kept; exec sleep 60' &) ; echo up; read wait").await;
+            let mut other = fixture.sh("(setsid sh -c 'echo $$ > kept; exec sleep 3600' &) ; echo up; read wait").await;
             assert_eq!(other.next().await, line("up"));
             let kept = fixture.pid("kept");
             let script =
@@ -194,7 +194,7 @@ fn a_child_that_forks_without_end_is_beaten() {
             // for a developer who breaks what is tested here.
             let script = "perl -MPOSIX -e '$SIG{TERM} = q(IGNORE); $SIG{CHLD} = q(IGNORE); $end = time + 10;
                           while (time < $end) { POSIX::setsid(); select(undef, undef, undef, 0.003); exit if fork() }' &
-                          echo up; exec sleep 60";
+                          echo up; exec sleep 3600";
             let mut child = fixture.sh(script).await;
             assert_eq!(child.next().await, line("up"));
             let exit = tokio::time::timeout(LONGEST, child.end()).await.unwrap();
