@@ -2,7 +2,7 @@
 //! that reconnect and resubscribe until the task ends.
 //!
 //! ```no_run
-//! use switchboard_client::{Client, CallContext, Outcome, Peer, egress};
+//! use switchboard_client::{Client, CallContext, Peer, egress, response_text};
 //! use switchboard_a2a::{Message, Role, SendRequest};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,7 +14,7 @@
 //!     metadata: None,
 //! };
 //! let followed = client.stream(&CallContext::default(), request).await?;
-//! println!("{}", Outcome::from(followed.finish().await?).text());
+//! println!("{}", response_text(&followed.finish().await?));
 //! # Ok(())
 //! # }
 //! ```
@@ -34,9 +34,9 @@ mod exchange;
 mod interface;
 mod not_a2a;
 mod oauth;
-mod outcome;
 mod peer;
 mod redact;
+mod response_text;
 mod route;
 mod signature;
 mod task_stream;
@@ -52,9 +52,9 @@ pub use discovery::FoundCard;
 pub use error::{CardAttempt, ClientError};
 pub use interface::Interface;
 pub use oauth::{ClientCredentials, is_private};
-pub use outcome::{Outcome, is_data, is_secondary, points_to_artifacts, readable_parts};
 pub use peer::{Binding, Limits, Peer, RetryPolicy};
 pub use redact::redact_url;
+pub use response_text::{is_data, is_explained, is_secondary, points_to_artifacts, readable_parts, response_text};
 pub use task_stream::{GapReason, StreamGap, TaskStream, Update};
 
 use switchboard_egress::{Egress, Options, SetupError};

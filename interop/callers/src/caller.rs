@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use switchboard_a2a::{
-    Message, Part, Role, SendConfiguration, SendRequest, SendResponse, StreamResponse, Task, Version,
+    Message, Part, Role, SendConfiguration, SendRequest, SendResponse, StreamResponse, Task, TaskState, Version,
 };
-use switchboard_client::{Binding, CallContext, Client, ClientError, Outcome, Peer, TaskStream, Update, egress};
+use switchboard_client::{Binding, CallContext, Client, ClientError, Peer, TaskStream, Update, egress};
 
 /// A client of one interface.
 pub(crate) struct Caller {
@@ -28,15 +28,15 @@ impl Caller {
     }
 
     /// Sends a text and waits for what comes of it.
-    pub(crate) async fn send(&self, text: &str) -> Result<Outcome, ClientError> {
-        self.client.send(&self.context, request(Message::text(Role::User, text))).await.map(Outcome::from)
+    pub(crate) async fn send(&self, text: &str) -> Result<SendResponse, ClientError> {
+        self.client.send(&self.context, request(Message::text(Role::User, text))).await
     }
 
     /// Sends a text with other parts, which must come back in an artifact.
     pub(crate) async fn send_parts(&self, text: &str, parts: &[Part]) -> anyhow::Result<Vec<Part>> {
         let mut message = Message::text(Role::User, text);
         message.parts.extend_from_slice(parts);
-        let task = completed(Outcome::from(self.client.send(&self.context, request(message)).await?))?;
+        let task = completed(self.client.send(&self.context, request(message)).await?)?;
         let artifact = task.artifacts.into_iter().next().context("there is no artifact")?;
         Ok(artifact.parts)
     }
@@ -45,8 +45,10 @@ impl Caller {
     pub(crate) async fn begin_wait(&self) -> anyhow::Result<Task> {
         let mut request = request(Message::text(Role::User, "wait"));
         request.configuration = Some(SendConfiguration { return_immediately: true, ..SendConfiguration::default() });
-        match Outcome::from(self.client.send(&self.context, request).await?) {
-            Outcome::Unfinished(task) => Ok(task),
+        match self.client.send(&self.context, request).await? {
+            SendResponse::Task(task) if !task.status.state.is_terminal() && !task.status.state.is_interrupted() => {
+                Ok(task)
+            }
             outcome => anyhow::bail!("the task should be at work: {outcome:?}"),
         }
     }
@@ -65,9 +67,9 @@ pub(crate) fn request(message: Message) -> SendRequest {
     SendRequest { tenant: None, message, configuration: None, metadata: None }
 }
 
-pub(crate) fn completed(outcome: Outcome) -> anyhow::Result<Task> {
+pub(crate) fn completed(outcome: SendResponse) -> anyhow::Result<Task> {
     match outcome {
-        Outcome::Completed(task) => Ok(task),
+        SendResponse::Task(task) if task.status.state == TaskState::Completed => Ok(task),
         outcome => anyhow::bail!("the task should be completed: {outcome:?}"),
     }
 }

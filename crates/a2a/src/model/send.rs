@@ -4,7 +4,7 @@ mod read;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, Metadata, Task};
+use crate::{Message, Metadata, Task, TaskState};
 
 pub(crate) use read::{ConfigurationWire, PushWire, resource_name};
 
@@ -50,6 +50,26 @@ pub enum SendResponse {
     Task(Task),
     /// A direct reply.
     Message(Message),
+}
+
+impl SendResponse {
+    /// The task, unless it is a direct reply.
+    pub fn task(&self) -> Option<&Task> {
+        match self {
+            Self::Task(task) => Some(task),
+            Self::Message(_) => None,
+        }
+    }
+
+    /// The state of the task.
+    pub fn state(&self) -> Option<TaskState> {
+        self.task().map(|task| task.status.state)
+    }
+
+    /// Whether it is a direct reply or a completed task.
+    pub fn is_success(&self) -> bool {
+        self.state().is_none_or(|state| state == TaskState::Completed)
+    }
 }
 
 /// Where to tell a caller of changes.

@@ -4,7 +4,7 @@
 mod chaos;
 mod conversation;
 mod operations;
-mod outcome;
 mod peers;
+mod response_text;
 mod wire;
 mod world;

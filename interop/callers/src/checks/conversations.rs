@@ -1,7 +1,7 @@
 //! Tasks that ask, and answers to them.
 
 use switchboard_a2a::{ErrorKind, Message, Role, TaskState};
-use switchboard_client::{Conversation, Outcome};
+use switchboard_client::{Conversation, response_text};
 
 use crate::caller::{Caller, completed, followed, request};
 use crate::run::{Answer, Checked, equal};
@@ -11,13 +11,11 @@ pub(super) async fn ask(caller: &Caller) -> Checked {
     let mut conversation = Conversation::default();
     let question = caller.client.send(&caller.context, request(conversation.text("ask"))).await?;
     conversation.record_response(&question);
-    let question = Outcome::from(question);
-    anyhow::ensure!(matches!(question, Outcome::InputRequired(_)), "expected a question, got {question:?}");
-    equal(question.text().as_str(), "what is your name?")?;
+    anyhow::ensure!(question.state() == Some(TaskState::InputRequired), "expected a question, got {question:?}");
+    equal(response_text(&question).as_str(), "what is your name?")?;
     let answer = caller.client.send(&caller.context, request(conversation.text("Ada"))).await?;
     conversation.record_response(&answer);
-    let answer = Outcome::from(answer);
-    equal(answer.text().as_str(), "hello Ada")?;
+    equal(response_text(&answer).as_str(), "hello Ada")?;
     equal(completed(answer)?.id, question.task().map(|task| task.id.clone()).unwrap_or_default())?;
     equal(conversation.task_id, None)?;
     Ok(Answer::Given)
@@ -28,12 +26,10 @@ pub(super) async fn stream_ask(caller: &Caller) -> Checked {
     let mut conversation = Conversation::default();
     let (_, question) = followed(caller.stream(conversation.text("ask")).await?).await?;
     conversation.record_response(&question);
-    let question = Outcome::from(question);
-    anyhow::ensure!(matches!(question, Outcome::InputRequired(_)), "expected a question, got {question:?}");
-    equal(question.text().as_str(), "what is your name?")?;
+    anyhow::ensure!(question.state() == Some(TaskState::InputRequired), "expected a question, got {question:?}");
+    equal(response_text(&question).as_str(), "what is your name?")?;
     let (_, answer) = followed(caller.stream(conversation.text("Grace")).await?).await?;
-    let answer = Outcome::from(answer);
-    equal(answer.text().as_str(), "hello Grace")?;
+    equal(response_text(&answer).as_str(), "hello Grace")?;
     equal(completed(answer)?.status.state, TaskState::Completed)?;
     Ok(Answer::Given)
 }

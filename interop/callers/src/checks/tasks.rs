@@ -1,7 +1,7 @@
 //! Tasks as they are: asked for, listed, canceled and followed.
 
-use switchboard_a2a::{ErrorKind, ListRequest, TaskId, TaskState};
-use switchboard_client::{Conversation, Outcome};
+use switchboard_a2a::{ErrorKind, ListRequest, SendResponse, TaskId, TaskState};
+use switchboard_client::{Conversation, response_text};
 
 use super::fails_with;
 use crate::caller::{Caller, completed, followed, request};
@@ -20,8 +20,8 @@ pub(super) async fn get(caller: &Caller) -> Checked {
     let task = caller.begin_and_end().await?;
     let again = caller.client.get(&caller.context, &task.id, None).await?;
     equal((&again.id, &again.context_id), (&task.id, &task.context_id))?;
-    let outcome = Outcome::from(again);
-    equal(outcome.text().as_str(), "done")?;
+    let outcome = SendResponse::Task(again);
+    equal(response_text(&outcome).as_str(), "done")?;
     completed(outcome)?;
     Ok(Answer::Given)
 }
@@ -31,7 +31,7 @@ pub(super) async fn get_history_length(caller: &Caller) -> Checked {
     let mut conversation = Conversation::default();
     conversation.record_response(&caller.client.send(&caller.context, request(conversation.text("ask"))).await?);
     let answer = caller.client.send(&caller.context, request(conversation.text("Ada"))).await?;
-    let task = completed(Outcome::from(answer))?;
+    let task = completed(answer)?;
     // Some give none unless they are asked for it.
     let all = caller.client.get(&caller.context, &task.id, Some(100)).await?;
     anyhow::ensure!(all.history.len() >= 2, "two messages were sent, the history is {:?}", all.history);
@@ -48,7 +48,7 @@ pub(super) async fn list(caller: &Caller) -> Checked {
     let mut conversation = Conversation { context_id: Some(task.context_id.clone()), task_id: None };
     let answer = caller.client.send(&caller.context, request(conversation.text("echo again"))).await?;
     conversation.record_response(&answer);
-    let second = completed(Outcome::from(answer))?;
+    let second = completed(answer)?;
     let mut wanted = ListRequest {
         context_id: Some(task.context_id.clone()),
         page_size: Some(1),
@@ -63,7 +63,7 @@ pub(super) async fn list(caller: &Caller) -> Checked {
     wanted.page_token = Some(first_page.next_page_token);
     let second_page = caller.client.list(&caller.context, wanted).await?;
     let listed = first_page.tasks.into_iter().chain(second_page.tasks);
-    let mut listed: Vec<_> = listed.map(|task| (task.id.clone(), Outcome::from(task).text())).collect();
+    let mut listed: Vec<_> = listed.map(|task| (task.id.clone(), response_text(&SendResponse::Task(task)))).collect();
     let mut expected = vec![(task.id, "done".to_owned()), (second.id, "again".to_owned())];
     listed.sort();
     expected.sort();
@@ -86,8 +86,8 @@ pub(super) async fn subscribe(caller: &Caller) -> Checked {
     let task = caller.begin_wait().await?;
     let stream = caller.client.subscribe(&caller.context, task.id.clone()).await?;
     caller.client.cancel(&caller.context, &task.id, None).await?;
-    let outcome = Outcome::from(stream.finish().await?);
-    anyhow::ensure!(matches!(outcome, Outcome::Canceled(_)), "expected a canceled task, got {outcome:?}");
+    let outcome = stream.finish().await?;
+    anyhow::ensure!(outcome.state() == Some(TaskState::Canceled), "expected a canceled task, got {outcome:?}");
     equal(outcome.task().map(|task| &task.id), Some(&task.id))?;
     Ok(Answer::Given)
 }
@@ -96,9 +96,8 @@ pub(super) async fn subscribe(caller: &Caller) -> Checked {
 pub(super) async fn subscribe_ended(caller: &Caller) -> Checked {
     let task = caller.begin_and_end().await?;
     let stream = caller.client.subscribe(&caller.context, task.id.clone()).await?;
-    let (_, response) = followed(stream).await?;
-    let outcome = Outcome::from(response);
-    equal(outcome.text().as_str(), "done")?;
+    let (_, outcome) = followed(stream).await?;
+    equal(response_text(&outcome).as_str(), "done")?;
     equal(completed(outcome)?.id, task.id)?;
     Ok(Answer::Given)
 }

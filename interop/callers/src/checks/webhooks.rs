@@ -1,7 +1,7 @@
 //! Webhooks of a task that waits for an answer. Only the one that is on this machine lives to see what comes of it.
 
-use switchboard_a2a::{Message, PushConfig, Role, Task};
-use switchboard_client::{ClientError, Outcome};
+use switchboard_a2a::{Message, PushConfig, Role, SendResponse, Task, TaskState};
+use switchboard_client::{ClientError, response_text};
 
 use crate::caller::{Caller, request};
 use crate::receiver::Receiver;
@@ -21,7 +21,7 @@ pub(super) async fn run(run: &mut Run<'_>, caller: &Caller) {
 
 async fn parked(caller: &Caller) -> anyhow::Result<Task> {
     match caller.send("ask").await? {
-        Outcome::InputRequired(task) => Ok(task),
+        SendResponse::Task(task) if task.status.state == TaskState::InputRequired => Ok(task),
         outcome => anyhow::bail!("expected a question, got {outcome:?}"),
     }
 }
@@ -101,7 +101,7 @@ async fn delivered(caller: &Caller) -> Checked {
     hook_at(caller, &task, "one", receiver.url()).await?;
     let mut message = Message::text(Role::User, "Ada");
     (message.task_id, message.context_id) = (Some(task.id.clone()), Some(task.context_id));
-    let outcome = Outcome::from(caller.client.send(&caller.context, request(message)).await?);
-    equal(outcome.text().as_str(), "hello Ada")?;
+    let outcome = caller.client.send(&caller.context, request(message)).await?;
+    equal(response_text(&outcome).as_str(), "hello Ada")?;
     receiver.heard(task.id.as_str(), TOKEN, "hello Ada").await
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use switchboard_a2a::Version;
-use switchboard_client::{Binding, CallContext, Outcome};
+use switchboard_client::{Binding, CallContext, response_text};
 
 use super::script::{COMPLETED, Peer, Reply, agent, card, error, events, json as answer, result, says, status, task};
 use crate::world::{client, say};
@@ -23,8 +23,8 @@ async fn the_other_version_is_tried_once_and_remembered() {
         })
         .await;
         let client = client(peer.url(), |_| {});
-        let outcome = Outcome::from(client.send(&CallContext::default(), say("hello")).await.unwrap());
-        assert_eq!(outcome.text(), "done");
+        let outcome = client.send(&CallContext::default(), say("hello")).await.unwrap();
+        assert_eq!(response_text(&outcome), "done");
         client.send(&CallContext::default(), say("hello")).await.unwrap();
         client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
         assert_eq!(peer.story(), ["SendMessage", "message/send", "message/send", "tasks/get"], "{code}");
@@ -64,7 +64,7 @@ async fn a_subscription_is_posted_and_then_got() {
     let client = client(peer.url(), |peer| peer.binding = Some(Binding::Rest));
     for _ in 0..2 {
         let followed = client.subscribe(&CallContext::default(), "t".into()).await.unwrap();
-        assert!(Outcome::from(followed.finish().await.unwrap()).is_success());
+        assert!(followed.finish().await.unwrap().is_success());
     }
     let subscriptions: Vec<_> = peer.story().into_iter().filter(|line| line.ends_with(":subscribe")).collect();
     let (post, get) = ("POST /rest/tasks/t:subscribe", "GET /rest/tasks/t:subscribe");
@@ -76,7 +76,7 @@ async fn a_stream_that_is_answered_whole_is_taken_as_it_is() {
     let peer = agent(false, |_, _| result(json!({"task": task(COMPLETED, "done")}))).await;
     let client = client(peer.url(), |_| {});
     let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
-    assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+    assert_eq!(response_text(&followed.finish().await.unwrap()), "done");
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn an_agent_without_streams_is_sent_the_message_once() {
     .await;
     let client = client(peer.url(), |_| {});
     let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
-    assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+    assert_eq!(response_text(&followed.finish().await.unwrap()), "done");
     assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"]);
 }
 
@@ -116,7 +116,7 @@ async fn an_agent_that_refuses_streams_within_one_is_sent_the_message_once() {
         let peer = refuses_within(code, declares).await;
         let client = client(peer.url(), |_| {});
         let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
-        assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+        assert_eq!(response_text(&followed.finish().await.unwrap()), "done");
         assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"], "{code} {declares:?}");
     }
     // An agent that has streams means something else by it, and may be at work.
@@ -142,7 +142,7 @@ async fn an_agent_without_a_place_for_streams_is_sent_the_message_once() {
             (peer.binding, peer.version) = (Some(Binding::Rest), Some(Version::V1));
         });
         let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
-        assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+        assert_eq!(response_text(&followed.finish().await.unwrap()), "done");
         assert_eq!(peer.story(), ["POST /rest/message:stream", "POST /rest/message:send"]);
     }
 }

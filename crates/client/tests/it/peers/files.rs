@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::{ListRequest, Part, PartContent, RestFiles, SendRequest, SendResponse, Task, Version};
-use switchboard_client::{Binding, CallContext, Outcome, Update};
+use switchboard_client::{Binding, CallContext, Update};
 
 use super::script::{Peer, events, json as answer, says};
 use crate::world::{client, say};
@@ -84,7 +84,7 @@ async fn files_reach_an_agent_of_pythons_sdk_and_come_back() {
         }
     }
     assert!(streamed.iter().any(|event| event.contains(&format!("{content:?}"))), "{streamed:?}");
-    let outcome = Outcome::from(stream.response().unwrap());
+    let outcome = stream.response().unwrap();
     assert_eq!((made(outcome.task().unwrap()), sent(&peer, 1)), (&content, json!(TWICE)));
     assert_eq!(made(&client.get(&context, &"t".into(), None).await.unwrap()), &content);
     assert_eq!(made(&client.cancel(&context, &"t".into(), None).await.unwrap()), &content);

@@ -1,7 +1,8 @@
 //! What a message comes to, as a kind that a program can act on, also where that is not what was wanted.
 
 use serde_json::json;
-use switchboard_client::{CallContext, Conversation, Outcome};
+use switchboard_a2a::TaskState;
+use switchboard_client::{CallContext, Conversation, response_text};
 
 use super::script::{COMPLETED, Reply, agent, error, event, events, result, task};
 use crate::world::{client, say};
@@ -22,10 +23,6 @@ fn ends_with(state: &'static str, streamed: bool) -> Reply {
 #[tokio::test]
 async fn refusals_and_requests_for_access_are_told_as_what_they_are() {
     for state in ["TASK_STATE_REJECTED", "TASK_STATE_AUTH_REQUIRED"] {
-        let is_kind = |outcome: &Outcome| match state {
-            "TASK_STATE_REJECTED" => matches!(outcome, Outcome::Rejected(_)),
-            _ => matches!(outcome, Outcome::AuthRequired(_)),
-        };
         let peer = agent(false, move |asked, _| match asked.what().as_str() {
             "SendMessage" => ends_with(state, false),
             "SendStreamingMessage" => ends_with(state, true),
@@ -38,12 +35,13 @@ async fn refusals_and_requests_for_access_are_told_as_what_they_are() {
         })
         .await;
         let client = client(peer.url(), |_| {});
-        let sent = Outcome::from(client.send(&CallContext::default(), say("hello")).await.unwrap());
+        let sent = client.send(&CallContext::default(), say("hello")).await.unwrap();
         let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
-        let streamed = Outcome::from(followed.finish().await.unwrap());
+        let streamed = followed.finish().await.unwrap();
         for outcome in [sent, streamed] {
-            assert!(is_kind(&outcome) && !outcome.is_success(), "{outcome:?}");
-            assert_eq!(outcome.text(), "because");
+            assert_eq!(outcome.state().map(TaskState::as_str), Some(state));
+            assert!(!outcome.is_success(), "{outcome:?}");
+            assert_eq!(response_text(&outcome), "because");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_a2a::{StreamResponse, TaskState};
-use switchboard_client::{CallContext, Client, ClientError, GapReason, Outcome, Update};
+use switchboard_client::{CallContext, Client, ClientError, GapReason, Update, response_text};
 
 use super::script::{
     Asked, COMPLETED, Peer, Reply, WORKING, agent, card, chunk, error, event, events, events_then_silence,
@@ -424,5 +424,5 @@ async fn a_direct_reply_ends_it() {
     let client = client(peer.url(), |_| {});
     assert_eq!(story(&client).await.unwrap(), ["message hello back"]);
     let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
-    assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "hello back");
+    assert_eq!(response_text(&followed.finish().await.unwrap()), "hello back");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::{ErrorKind, ListRequest, Version};
-use switchboard_client::{CallContext, ClientError, Outcome};
+use switchboard_client::{CallContext, ClientError, response_text};
 
 use super::script::{Asked, COMPLETED, Peer, Reply, card, error, json as answer, result, task};
 use crate::world::{client, say};
@@ -59,7 +59,7 @@ async fn an_agent_without_streams_is_not_taken_for_the_other_version() {
     .await;
     let client = client(peer.url(), |_| {});
     let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
-    assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+    assert_eq!(response_text(&followed.finish().await.unwrap()), "done");
     assert_eq!(client.interface(&CallContext::default()).await.unwrap().version, Version::V1);
     client.list(&CallContext::default(), ListRequest::default()).await.unwrap();
     assert_eq!(peer.story(), ["SendStreamingMessage", "message/stream", "SendMessage", "ListTasks"]);

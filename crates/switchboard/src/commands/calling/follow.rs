@@ -1,7 +1,7 @@
 //! Follows a task to its terminal or interrupted state and prints its events: text as it streams, or one JSON event a line.
 
-use switchboard_a2a::{PartContent, SendResponse, StreamResponse, Task};
-use switchboard_client::{ClientError, Outcome, TaskStream, Update};
+use switchboard_a2a::{PartContent, SendResponse, StreamResponse, Task, TaskState};
+use switchboard_client::{ClientError, TaskStream, Update, is_explained, response_text};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::answer::AnswerOption;
@@ -156,35 +156,39 @@ fn with_task(error: ClientError, known: Option<&Task>) -> ClientError {
 }
 
 /// Prints a result as text, and the next command to type.
-pub(super) fn show(call: &AgentCall<'_>, mut response: SendResponse, written: &WrittenOutput, style: Style) -> Outcome {
-    line_breaks::response(&mut response, &written.whole);
-    let outcome = Outcome::from(response);
+pub(super) fn show(call: &AgentCall<'_>, response: &mut SendResponse, written: &WrittenOutput, style: Style) {
+    print_response(response, written, style);
+    print_next(call, response, style.printer);
+}
+
+fn print_response(response: &mut SendResponse, written: &WrittenOutput, style: Style) {
+    line_breaks::response(response, &written.whole);
     match style.form {
-        Form::Labeled => style.task_printer().outcome(&outcome, written),
-        Form::Plain => print_text(&outcome, written, style.printer),
+        Form::Labeled => style.task_printer().response(response, written),
+        Form::Plain => print_text(response, written, style.printer),
     }
-    print_next(call, &outcome, style.printer);
-    outcome
 }
 
 /// Prints on standard error an outcome other than success, and the next command to type.
-pub(super) fn print_next(call: &AgentCall<'_>, outcome: &Outcome, printer: Printer) {
-    let Some(task) = outcome.task() else { return };
+pub(super) fn print_next(call: &AgentCall<'_>, response: &SendResponse, printer: Printer) {
+    let Some(task) = response.task() else { return };
     let id = sanitize::shell_word(task.id.as_str());
     if let Some(commands) = answer_commands(call, task).filter(|_| !printer.is_json()) {
         printer.warning(ASKS);
         return printer.note(&commands);
     }
-    let (warning, next) = match outcome {
-        Outcome::Failed(_) => ("the task has failed", None),
-        Outcome::Rejected(_) => ("the agent has refused the task", None),
-        Outcome::Canceled(_) => ("the task was canceled", None),
-        Outcome::InputRequired(_) => (ASKS, Some(("send", format!("--task-id {id} 'your answer'")))),
-        Outcome::AuthRequired(_) => {
+    let (warning, next) = match task.status.state {
+        TaskState::Failed => ("the task has failed", None),
+        TaskState::Rejected => ("the agent has refused the task", None),
+        TaskState::Canceled => ("the task was canceled", None),
+        TaskState::InputRequired => (ASKS, Some(("send", format!("--task-id {id} 'your answer'")))),
+        TaskState::AuthRequired => {
             ("the agent waits until you have given it access; then it goes on", Some(("task subscribe", id)))
         }
-        Outcome::Unfinished(_) => ("the task has not ended", Some(("task get", format!("--wait {id}")))),
-        Outcome::Replied(_) | Outcome::Completed(_) => return print_files(call, task, printer),
+        TaskState::Unspecified | TaskState::Submitted | TaskState::Working => {
+            ("the task has not ended", Some(("task get", format!("--wait {id}"))))
+        }
+        TaskState::Completed => return print_files(call, task, printer),
     };
     printer.warning(warning);
     match next {
@@ -220,54 +224,44 @@ pub(super) fn print_files(call: &AgentCall<'_>, task: &Task, printer: Printer) {
 /// Prints the end of what was followed, as JSON with `print_json`, and the next command to type.
 pub(super) fn finish(
     call: &AgentCall<'_>,
-    (response, written): (SendResponse, WrittenOutput),
+    (mut response, written): (SendResponse, WrittenOutput),
     style: Style,
     fail: bool,
     print_json: impl FnOnce(&SendResponse),
 ) -> Result<(), Failure> {
-    if !style.printer.is_json() {
-        return exit(&show(call, response, &written, style), fail);
+    match style.printer.is_json() {
+        true => {
+            print_json(&response);
+            print_next(call, &response, style.printer);
+        }
+        false => show(call, &mut response, &written, style),
     }
-    print_json(&response);
-    let outcome = Outcome::from(response);
-    print_next(call, &outcome, style.printer);
-    exit(&outcome, fail)
+    exit(&response, fail)
 }
 
-/// The result of a command with this outcome; `fail` makes one that is no success a failure.
-pub(super) fn exit(outcome: &Outcome, fail: bool) -> Result<(), Failure> {
-    if fail && !outcome.is_success() { Err(Failure::silent(FAILED)) } else { Ok(()) }
+/// The result of a command with this response; `fail` makes one that is no success a failure.
+pub(super) fn exit(response: &SendResponse, fail: bool) -> Result<(), Failure> {
+    if fail && !response.is_success() { Err(Failure::silent(FAILED)) } else { Ok(()) }
 }
 
 /// Prints a turn of a conversation: its text, and its state unless that is completed or a question.
 pub(super) fn print_turn(mut response: SendResponse, written: &WrittenOutput, style: Style) {
-    line_breaks::response(&mut response, &written.whole);
-    let outcome = Outcome::from(response);
-    if style.form == Form::Labeled {
-        style.task_printer().outcome(&outcome, written);
-        return;
-    }
-    print_text(&outcome, written, style.printer);
-    match (&outcome, outcome.task()) {
-        (Outcome::Completed(_) | Outcome::InputRequired(_), _) | (_, None) => {}
-        (_, Some(task)) => style.printer.note(&format!("state: {}", task_output::state(task.status.state))),
+    print_response(&mut response, written, style);
+    if let (Form::Plain, Some(state)) = (style.form, response.state())
+        && !matches!(state, TaskState::Completed | TaskState::InputRequired)
+    {
+        style.printer.note(&format!("state: {}", task_output::state(state)));
     }
 }
 
-fn print_text(outcome: &Outcome, written: &WrittenOutput, printer: Printer) {
-    let says_more = match outcome {
-        Outcome::Replied(_) => true,
-        Outcome::Completed(_) | Outcome::Unfinished(_) => !written.artifacts,
-        Outcome::Failed(task)
-        | Outcome::Canceled(task)
-        | Outcome::Rejected(task)
-        | Outcome::InputRequired(task)
-        | Outcome::AuthRequired(task) => !written.artifacts || task.status.message.is_some(),
-    };
+fn print_text(response: &SendResponse, written: &WrittenOutput, printer: Printer) {
+    let says_more = response
+        .task()
+        .is_none_or(|task| !written.artifacts || is_explained(task.status.state) && task.status.message.is_some());
     if says_more {
-        printer.line(sanitize::text(&outcome.text()).trim_end_matches('\n'));
+        printer.line(sanitize::text(&response_text(response)).trim_end_matches('\n'));
     }
-    let options = outcome.task().map(|task| answer::options(&task.status)).unwrap_or_default();
+    let options = response.task().map(|task| answer::options(&task.status)).unwrap_or_default();
     if !options.is_empty() {
         printer.line(task_output::option_lines(&options));
     }

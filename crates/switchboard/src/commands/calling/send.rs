@@ -116,6 +116,6 @@ fn begun(call: &AgentCall<'_>, answer: SendResponse, style: Style) {
             let id = sanitize::shell_word(task.id.as_str());
             printer.note(&format!("next: {}", call.command("task get", &format!("--wait {id}"))));
         }
-        answer => drop(follow::show(call, answer, &WrittenOutput::default(), style)),
+        mut answer => follow::show(call, &mut answer, &WrittenOutput::default(), style),
     }
 }

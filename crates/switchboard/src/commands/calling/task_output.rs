@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 
 use switchboard_a2a::{
-    Artifact, ArtifactId, Message, Metadata, Part, PartContent, Role, StreamResponse, Task, TaskState, TaskStatus,
+    Artifact, ArtifactId, Message, Metadata, Part, PartContent, Role, SendResponse, StreamResponse, Task, TaskState,
+    TaskStatus,
 };
-use switchboard_client::{Outcome, is_secondary, readable_parts};
+use switchboard_client::{is_secondary, readable_parts, response_text};
 use switchboard_engine::state_label;
 use switchboard_host::printer::Printer;
 
@@ -71,16 +72,17 @@ impl TaskPrinter {
         self.ids(task);
     }
 
-    /// The outcome of a message, without what was printed while it streamed.
-    pub(super) fn outcome(self, outcome: &Outcome, written: &WrittenOutput) {
-        let Some(task) = outcome.task() else {
-            if let Outcome::Replied(message) = outcome {
+    /// The response to a message, without what was printed while it streamed.
+    pub(super) fn response(self, response: &SendResponse, written: &WrittenOutput) {
+        let task = match response {
+            SendResponse::Task(task) => task,
+            SendResponse::Message(message) => {
                 self.message("message", message);
                 if let Some(context) = &message.context_id {
                     self.field("context", context.as_str());
                 }
+                return;
             }
-            return;
         };
         let news = self.news(task);
         if !written.artifacts {
@@ -91,7 +93,7 @@ impl TaskPrinter {
             Some(_) => {}
             // Some agents leave their answer in the history.
             None if task.artifacts.is_empty() && task.status.message.is_none() && !task.history.is_empty() => {
-                self.block("message", &outcome.text());
+                self.block("message", &response_text(response));
             }
             None => {}
         }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use switchboard_a2a::TaskId;
-use switchboard_client::Outcome;
+use switchboard_a2a::{SendResponse, TaskId};
 
 use crate::commands::calling::follow::{self, Style};
 use crate::commands::calling::printed_artifacts::PrintedArtifacts;
@@ -48,9 +47,9 @@ pub(crate) async fn run(call: AgentCall<'_>, [id]: [String; 1], options: GetOpti
     if !options.wait {
         follow::print_files(&call, &task, printer);
     }
-    let outcome = Outcome::from(task);
+    let response = SendResponse::Task(task);
     if options.wait {
-        follow::print_next(&call, &outcome, printer);
+        follow::print_next(&call, &response, printer);
     }
-    follow::exit(&outcome, options.fail)
+    follow::exit(&response, options.fail)
 }

@@ -1,11 +1,11 @@
 //! What is read of a task or a reply.
 
 use switchboard_a2a::{
-    Artifact, ContextId, Json, Message, Part, PartContent, Role, Task, TaskId, TaskState, TaskStatus,
+    Artifact, ContextId, Json, Message, Part, PartContent, Role, SendResponse, Task, TaskId, TaskState, TaskStatus,
 };
-use switchboard_client::Outcome;
+use switchboard_client::response_text;
 
-/// What an outcome without text reads as.
+/// What a response without text reads as.
 const NOTHING: &str = "(no text)";
 
 fn task(state: TaskState, said: Option<&str>, made: &[&[&str]]) -> Task {
@@ -22,7 +22,7 @@ fn task(state: TaskState, said: Option<&str>, made: &[&[&str]]) -> Task {
 }
 
 fn text(state: TaskState, said: Option<&str>, made: &[&[&str]]) -> String {
-    Outcome::from(task(state, said, made)).text()
+    response_text(&SendResponse::Task(task(state, said, made)))
 }
 
 #[test]
@@ -40,9 +40,9 @@ fn data_beside_text_is_for_programs() {
     let mut done = task(TaskState::Completed, None, &[&["a report"]]);
     let data = Artifact::new(vec![Part::data(Json::from_serialize(&7).unwrap())]);
     done.artifacts.push(data);
-    assert_eq!(Outcome::from(done.clone()).text(), "a report");
+    assert_eq!(response_text(&SendResponse::Task(done.clone())), "a report");
     done.artifacts.remove(0);
-    assert_eq!(Outcome::from(done).text(), "7");
+    assert_eq!(response_text(&SendResponse::Task(done)), "7");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn the_last_thing_said_is_read_if_there_is_nothing_else() {
         Message::text(Role::Agent, "last"),
         Message::text(Role::User, "thanks"),
     ];
-    assert_eq!(Outcome::from(done).text(), "last");
+    assert_eq!(response_text(&SendResponse::Task(done)), "last");
 }
 
 #[test]
@@ -73,11 +73,11 @@ fn a_question_and_a_reason_are_read_before_what_was_made() {
         assert_eq!(text(state, Some("why"), &[&["half"]]), "why", "{state:?}");
         assert_eq!(text(state, None, &[&["half"]]), "half", "{state:?}");
         assert_eq!(text(state, None, &[]), NOTHING, "{state:?}");
-        let outcome = Outcome::from(task(state, Some("why"), &[&["half"]]));
+        let outcome = SendResponse::Task(task(state, Some("why"), &[&["half"]]));
         assert!(!outcome.is_success(), "{outcome:?}");
     }
-    let asks = Outcome::from(task(InputRequired, Some("which?"), &[]));
-    assert!(matches!(asks, Outcome::InputRequired(_)), "{asks:?}");
+    let asks = SendResponse::Task(task(InputRequired, Some("which?"), &[]));
+    assert_eq!(asks.state(), Some(InputRequired), "{asks:?}");
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn what_is_no_text_is_told_in_words() {
     let named = Part { filename: Some("a.png".to_owned()), ..Part::new(PartContent::Raw(vec![1, 2, 3])) };
     let url = Part::new(PartContent::Url("https://files.example/b".to_owned()));
     let parts = vec![Part::text("see "), Part::text("this:"), Part::new(data), named, url];
-    let reply = Outcome::Replied(Message { parts, ..Message::text(Role::Agent, "") });
-    assert_eq!(reply.text(), "see this:\n[file: a.png, 3 bytes]\n[file: https://files.example/b]");
+    let reply = SendResponse::Message(Message { parts, ..Message::text(Role::Agent, "") });
+    assert_eq!(response_text(&reply), "see this:\n[file: a.png, 3 bytes]\n[file: https://files.example/b]");
     assert!(reply.is_success() && reply.task().is_none());
 }
 
@@ -97,7 +97,7 @@ fn data_is_read_where_there_is_nothing_else() {
     let thought = Artifact::text("hm").named("reasoning");
     let text = |said: Option<&str>, artifacts: &[&Artifact]| {
         let artifacts = artifacts.iter().map(|artifact| (*artifact).clone()).collect();
-        Outcome::from(Task { artifacts, ..task(TaskState::Completed, said, &[]) }).text()
+        response_text(&SendResponse::Task(Task { artifacts, ..task(TaskState::Completed, said, &[]) }))
     };
     assert_eq!(text(None, &[&data, &Artifact::text("done")]), "done");
     assert_eq!(text(None, &[&thought, &Artifact::text("done")]), "done");

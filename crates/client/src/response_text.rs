@@ -1,88 +1,29 @@
-//! The outcome of a message, as a kind a program can act on and as text a person can read.
+//! What an agent has answered, as text a person can read.
 
-use switchboard_a2a::{Artifact, Message, Part, PartContent, Role, SendResponse, Task, TaskState};
+use switchboard_a2a::{Artifact, Part, PartContent, Role, SendResponse, Task, TaskState};
 
-/// The text of an outcome without text.
+/// The text of a response without text.
 const NOTHING: &str = "(no text)";
 
 /// The artifact with the reasoning of coding agents.
 const REASONING: &str = "reasoning";
 
-/// The outcome of a message.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// A direct reply.
-    Replied(Message),
-    Completed(Task),
-    Failed(Task),
-    Canceled(Task),
-    /// The agent rejected the task.
-    Rejected(Task),
-    /// The task waits for a follow-up.
-    InputRequired(Task),
-    /// The task waits for authorization.
-    AuthRequired(Task),
-    /// The task has not ended.
-    Unfinished(Task),
+/// The text: the artifacts, else the status message, else the last message of the agent. For a task that failed or waits
+/// the status message comes first.
+pub fn response_text(response: &SendResponse) -> String {
+    let text = match response {
+        SendResponse::Message(message) => parts(&message.parts),
+        SendResponse::Task(task) if is_explained(task.status.state) => {
+            status_text(task).or_else(|| artifact_text(task))
+        }
+        SendResponse::Task(task) => artifact_text(task).or_else(|| status_text(task)),
+    };
+    text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
-impl From<SendResponse> for Outcome {
-    fn from(response: SendResponse) -> Self {
-        match response {
-            SendResponse::Message(message) => Self::Replied(message),
-            SendResponse::Task(task) => Self::from(task),
-        }
-    }
-}
-
-impl From<Task> for Outcome {
-    fn from(task: Task) -> Self {
-        match task.status.state {
-            TaskState::Completed => Self::Completed(task),
-            TaskState::Failed => Self::Failed(task),
-            TaskState::Canceled => Self::Canceled(task),
-            TaskState::Rejected => Self::Rejected(task),
-            TaskState::InputRequired => Self::InputRequired(task),
-            TaskState::AuthRequired => Self::AuthRequired(task),
-            TaskState::Unspecified | TaskState::Submitted | TaskState::Working => Self::Unfinished(task),
-        }
-    }
-}
-
-impl Outcome {
-    /// The task, unless it was a direct reply.
-    pub fn task(&self) -> Option<&Task> {
-        match self {
-            Self::Replied(_) => None,
-            Self::Completed(task)
-            | Self::Failed(task)
-            | Self::Canceled(task)
-            | Self::Rejected(task)
-            | Self::InputRequired(task)
-            | Self::AuthRequired(task)
-            | Self::Unfinished(task) => Some(task),
-        }
-    }
-
-    /// Whether it is a reply or a completed task.
-    pub fn is_success(&self) -> bool {
-        matches!(self, Self::Replied(_) | Self::Completed(_))
-    }
-
-    /// The text: the artifacts, else the status message, else the last message of the agent. For a task that failed or
-    /// waits the status message comes first: it says why.
-    pub fn text(&self) -> String {
-        let text = match self {
-            Self::Replied(message) => parts(&message.parts),
-            Self::Completed(task) | Self::Unfinished(task) => artifact_text(task).or_else(|| status_text(task)),
-            Self::InputRequired(task)
-            | Self::AuthRequired(task)
-            | Self::Rejected(task)
-            | Self::Failed(task)
-            | Self::Canceled(task) => status_text(task).or_else(|| artifact_text(task)),
-        };
-        text.unwrap_or_else(|| NOTHING.to_owned())
-    }
+/// Whether the status message says why the task is in this state: it failed, or it waits.
+pub fn is_explained(state: TaskState) -> bool {
+    state.is_interrupted() || state.is_terminal() && state != TaskState::Completed
 }
 
 /// Whether an artifact is no part of the answer, unless there is nothing else: data, which is for programs, and
