@@ -201,14 +201,8 @@ fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> 
 
 /// Refuses rules that could never be about a tool. Of a described program that is known only once its file was read.
 fn check_rules(workers: &Workers, permissions: &Permissions) -> Result<(), String> {
-    let tools = RuleTargets::of(workers.all().into_iter().map(|worker| &*worker.adapter));
-    if let Some((_, rule)) = tools.unknown_names(permissions).next() {
-        let (programs, names) = (&tools.programs, tools.names.join(", "));
-        return Err(format!(
-            "permissions: \"{rule}\" can be about nothing that {programs} asks: the names here are {names}"
-        ));
-    }
-    match tools.unreported_commands(permissions).next() {
+    let targets = RuleTargets::of(workers.all().into_iter().map(|worker| &*worker.adapter));
+    match targets.unknown_names(permissions).chain(targets.unreported_commands(permissions)).next() {
         Some(problem) => Err(problem.within("permissions").to_string()),
         None => Ok(()),
     }

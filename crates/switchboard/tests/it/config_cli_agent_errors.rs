@@ -397,7 +397,7 @@ fn what_a_described_program_cannot_be_told_or_be_called_is_refused() {
     }
     let asking = "agents.yaml:2: agent a: permissions.default: aider cannot be run with ask: write allow";
     assert_eq!(check("adapter: aider.yaml"), asking);
-    let named = "permissions: \"shell\" can be about nothing that asks asks: the names here are prompt";
+    let named = "permissions.deny: \"shell\" can be about no tool of asks, so that nothing would come of it: the names here are prompt";
     assert_eq!(check("adapter: asks.yaml, permissions: { deny: [shell] }"), format!("agents.yaml:2: agent a: {named}"));
     assert_eq!(check("adapter: asks.yaml, permissions: { deny: [prompt] }"), "");
     let pattern = "permissions: { allow: ['Bash(git *)'] }";

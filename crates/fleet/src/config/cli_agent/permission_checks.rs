@@ -60,13 +60,7 @@ fn problems(agent: &CliAgent, permissions: &Permissions) -> Vec<FieldError> {
     let targets = RuleTargets::of(adapters.iter().map(|adapter| &**adapter));
     // The adapter has refused some lists already, with a more precise message.
     let refused: Vec<String> = problems.iter().map(|problem| problem.field.clone()).collect();
-    let unknown = targets.unknown_names(&permissions).filter(|(key, _)| !refused.iter().any(|field| field == key));
-    problems.extend(unknown.map(|(key, rule)| {
-        let wrong =
-            format!("\"{rule}\" can be about no tool of {}, so that nothing would come of it", targets.programs);
-        let right = suggestion::did_you_mean(rule, &targets.names, "the names here are");
-        FieldError { field: key.to_owned(), wrong, right }
-    }));
+    problems.extend(targets.unknown_names(&permissions).filter(|problem| !refused.contains(&problem.field)));
     problems.extend(targets.unreported_commands(&permissions));
     problems
 }
@@ -87,8 +81,8 @@ fn clis(agent: &CliAgent) -> Vec<Cli> {
 /// of them alone.
 pub(crate) struct RuleTargets<'a> {
     /// The names of the programs, for a sentence.
-    pub(crate) programs: String,
-    pub(crate) names: Vec<&'a str>,
+    programs: String,
+    names: Vec<&'a str>,
     /// Those of the names whose commands are reported before they are run.
     reporting: Vec<&'a str>,
 }
@@ -107,11 +101,15 @@ impl<'a> RuleTargets<'a> {
         Self { programs: programs.join(" or "), names, reporting }
     }
 
-    /// Rules that can be about no tool of any program, with the names of their lists.
-    pub(crate) fn unknown_names<'p>(&self, permissions: &'p Rules) -> impl Iterator<Item = (&'static str, &'p str)> {
-        let rules =
-            permissions.lists().into_iter().flat_map(|(key, rules)| rules.iter().map(move |rule| (key, &**rule)));
-        rules.filter(|(_, rule)| !can_fit(rule, &self.names))
+    /// Rules that can be about no tool of any program.
+    pub(crate) fn unknown_names(&self, permissions: &Rules) -> impl Iterator<Item = FieldError> {
+        let rules = permissions.lists().into_iter().flat_map(|(key, rules)| rules.iter().map(move |rule| (key, rule)));
+        rules.filter(|(_, rule)| !can_fit(rule, &self.names)).map(|(key, rule)| {
+            let programs = &self.programs;
+            let wrong = format!("\"{rule}\" can be about no tool of {programs}, so that nothing would come of it");
+            let right = suggestion::did_you_mean(rule, &self.names, "the names here are");
+            FieldError { field: key.to_owned(), wrong, right }
+        })
     }
 
     /// Rules with a pattern for a command that no program reports.
