@@ -14,7 +14,7 @@ use crate::verdict::CheckResult;
 use table::{GroupChecks, TABLE};
 
 /// One check.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Check {
     /// Its name, which stays the same from version to version.
     pub id: &'static str,
@@ -24,8 +24,10 @@ pub struct Check {
     /// Where that is demanded.
     pub rule: &'static str,
     pub severity: Severity,
-    /// What to do where it fails.
+    /// What to do where it fails. A finding that is no failure does not show it.
+    #[serde(skip)]
     pub fix: &'static str,
+    #[serde(skip)]
     pub(crate) run: Run,
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::checks::Group;
+use crate::checks::{Check, Group};
 use crate::report::{CheckOutcome, CheckReport, Finding};
 
 impl CheckReport {
@@ -12,7 +12,7 @@ impl CheckReport {
         let total = totals(&self.findings.iter().collect::<Vec<_>>());
         line(&mut xml, format_args!("<testsuites name=\"{}\" {total}>", escaped(&self.agent)));
         for group in Group::all() {
-            let findings: Vec<&Finding> = self.findings.iter().filter(|finding| finding.group == group).collect();
+            let findings: Vec<&Finding> = self.findings.iter().filter(|finding| finding.check.group == group).collect();
             if findings.is_empty() {
                 continue;
             }
@@ -28,7 +28,7 @@ impl CheckReport {
 }
 
 fn case(xml: &mut String, finding: &Finding) {
-    let Finding { id, group, title, rule, severity, sent, seen, fix, .. } = finding;
+    let Finding { check: Check { id, group, title, rule, severity, .. }, sent, seen, fix, .. } = finding;
     let name = escaped(&format!("{id}: {title}"));
     let begin = format!("    <testcase classname=\"{}\" name=\"{name}\"", group.as_str());
     match finding.outcome {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::agent::TestedAgent;
-use crate::checks::{Check, Group, Severity};
+use crate::checks::{Check, Severity};
 use crate::verdict::CheckResult;
 
 /// The outcome of a check.
@@ -20,14 +20,8 @@ pub enum CheckOutcome {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// The check's name, such as `list-order`.
-    pub id: &'static str,
-    pub group: Group,
-    /// What is true where it passes.
-    pub title: &'static str,
-    /// Where that is demanded.
-    pub rule: &'static str,
-    pub severity: Severity,
+    #[serde(flatten)]
+    pub check: &'static Check,
     pub outcome: CheckOutcome,
     /// The request, where it failed.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -43,14 +37,13 @@ pub struct Finding {
 impl Finding {
     /// The one place where text of the agent enters the report: sanitized, and with our secrets redacted.
     pub(crate) fn new(check: &'static Check, result: CheckResult, agent: &TestedAgent) -> Self {
-        let Check { id, group, title, rule, severity, fix, .. } = *check;
         let (outcome, fix, sent, seen) = match result {
             Ok(()) => (CheckOutcome::Pass, "", String::new(), String::new()),
-            Err(problem) if problem.is_failure => (CheckOutcome::Fail, fix, problem.sent, problem.seen),
+            Err(problem) if problem.is_failure => (CheckOutcome::Fail, check.fix, problem.sent, problem.seen),
             Err(problem) => (CheckOutcome::NotApplicable, "", problem.sent, problem.seen),
         };
         let (sent, seen) = (agent.sanitize_line(&sent), agent.sanitize_line(&seen));
-        Self { id, group, title, rule, severity, outcome, sent, seen, fix }
+        Self { check, outcome, sent, seen, fix }
     }
 }
 
@@ -88,7 +81,7 @@ impl CheckReport {
     pub(crate) fn new(agent: String, card_url: String, interfaces: Vec<String>, findings: Vec<Finding>) -> Self {
         let mut counts = Counts::default();
         for finding in &findings {
-            let count = match (finding.outcome, finding.severity) {
+            let count = match (finding.outcome, finding.check.severity) {
                 (CheckOutcome::Pass, _) => &mut counts.pass,
                 (CheckOutcome::NotApplicable, _) => &mut counts.not_applicable,
                 (CheckOutcome::Fail, Severity::Must) => &mut counts.fail_must,

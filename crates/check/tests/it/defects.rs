@@ -301,7 +301,7 @@ async fn defects_that_spoil_more_than_one_thing_are_found_too() {
 async fn advice_that_is_not_followed_fails_only_where_that_is_wanted() {
     let options = CheckOptions { only: vec![Group::Card], ..CheckOptions::default() };
     let report = report(Defect::CardWithoutCaching, &options).await;
-    assert!(report.findings.iter().all(|finding| finding.group == Group::Card));
+    assert!(report.findings.iter().all(|finding| finding.check.group == Group::Card));
     assert!(!report.failed(false) && report.failed(true));
     let xml = report.junit();
     assert!(xml.contains("<testsuite name=\"card\" tests=\"18\" failures=\"1\" skipped=\"9\">"), "{xml}");

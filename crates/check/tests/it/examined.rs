@@ -26,7 +26,7 @@ pub(crate) async fn report_with_keys(defect: Defect) -> CheckReport {
 }
 
 pub(crate) fn that(report: &CheckReport, outcome: CheckOutcome) -> Vec<&'static str> {
-    report.findings.iter().filter(|finding| finding.outcome == outcome).map(|finding| finding.id).collect()
+    report.findings.iter().filter(|finding| finding.outcome == outcome).map(|finding| finding.check.id).collect()
 }
 
 pub(crate) fn failed(report: &CheckReport) -> Vec<&'static str> {
@@ -34,13 +34,13 @@ pub(crate) fn failed(report: &CheckReport) -> Vec<&'static str> {
 }
 
 pub(crate) fn finding<'a>(report: &'a CheckReport, id: &str) -> &'a Finding {
-    report.findings.iter().find(|finding| finding.id == id).unwrap()
+    report.findings.iter().find(|finding| finding.check.id == id).unwrap()
 }
 
 /// What is wrong, for the output of a test that fails.
 pub(crate) fn faults(report: &CheckReport) -> String {
     let failed = report.findings.iter().filter(|finding| finding.outcome == CheckOutcome::Fail);
-    failed.map(|finding| format!("{}: {} -> {}\n", finding.id, finding.sent, finding.seen)).collect()
+    failed.map(|finding| format!("{}: {} -> {}\n", finding.check.id, finding.sent, finding.seen)).collect()
 }
 
 #[track_caller]

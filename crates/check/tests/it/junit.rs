@@ -7,17 +7,8 @@ fn nothing_an_agent_says_breaks_the_document() {
     let hostile = "<a b=\"c\">&\u{1b}\u{0}\u{ffff}]]>\n".to_owned();
     let escaped = "&lt;a b=&quot;c&quot;&gt;&amp;]]&gt;\n";
     let check = checks().next().unwrap();
-    let finding = Finding {
-        id: check.id,
-        group: check.group,
-        title: check.title,
-        rule: check.rule,
-        severity: check.severity,
-        outcome: CheckOutcome::Fail,
-        sent: hostile.clone(),
-        seen: hostile.clone(),
-        fix: check.fix,
-    };
+    let finding =
+        Finding { check, outcome: CheckOutcome::Fail, sent: hostile.clone(), seen: hostile.clone(), fix: check.fix };
     let report = CheckReport {
         agent: hostile,
         card_url: String::new(),

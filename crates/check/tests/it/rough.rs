@@ -41,8 +41,11 @@ async fn a_report_that_is_stopped_says_what_is_known_and_leaves_nothing_at_work(
         CheckOptions { text: "slow:60000".to_owned(), patience: Duration::from_secs(1), ..CheckOptions::default() },
     );
     let report = check(switchboard_client::egress().unwrap(), &peer, &options, stopped, begins).await.unwrap();
-    assert!(!report.complete && report.findings.iter().any(|finding| finding.group == Group::Errors), "{report:#?}");
-    assert!(report.findings.iter().all(|finding| finding.group != Group::Streaming));
+    assert!(
+        !report.complete && report.findings.iter().any(|finding| finding.check.group == Group::Errors),
+        "{report:#?}"
+    );
+    assert!(report.findings.iter().all(|finding| finding.check.group != Group::Streaming));
     assert!(agent.messages() > 1, "something was begun");
     assert_eq!(agent.open_tasks(), 0, "and is ended");
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use switchboard_check::{CheckOptions, CheckOutcome, CheckReport, Counts, Finding, Group};
+use switchboard_check::{Check, CheckOptions, CheckOutcome, CheckReport, Counts, Finding, Group};
 use switchboard_client::{CardAttempt, ClientError, Credentials, Peer, Secret};
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::{Output, Printer};
@@ -158,7 +158,7 @@ fn print(report: &CheckReport, printer: Printer) {
         printer.line(format!("called: {}", sanitize::line(interface)));
     }
     for group in Group::all() {
-        let mut findings = report.findings.iter().filter(|finding| finding.group == group).peekable();
+        let mut findings = report.findings.iter().filter(|finding| finding.check.group == group).peekable();
         if findings.peek().is_none() {
             continue;
         }
@@ -174,7 +174,7 @@ fn print(report: &CheckReport, printer: Printer) {
 }
 
 fn print_finding(finding: &Finding, printer: Printer) {
-    let Finding { id, title, rule, severity, sent, seen, fix, .. } = finding;
+    let Finding { check: Check { id, title, rule, severity, .. }, sent, seen, fix, .. } = finding;
     match finding.outcome {
         CheckOutcome::Pass => printer.line(format!("  pass  {id}: {title}")),
         CheckOutcome::NotApplicable => printer.line(format!("  n/a   {id}: {}", sanitize::line(seen))),
