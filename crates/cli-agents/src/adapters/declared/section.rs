@@ -45,13 +45,24 @@ impl<'a> Section<'a, '_> {
         self.members?.get(key)
     }
 
-    pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
+    /// A key's value as `convert` makes it; where that makes nothing of it, the value is refused.
+    fn converted<T>(
+        &mut self,
+        key: &'static str,
+        right: impl Into<String>,
+        convert: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Option<T> {
         let value = self.value(key)?;
-        let text = value.as_str().filter(|text| !text.is_empty());
-        if text.is_none() {
-            self.refuse(key, kind(value), "write a text, in quotes if it looks like something else");
+        let converted = convert(value);
+        if converted.is_none() {
+            self.refuse(key, kind(value), right);
         }
-        text.map(str::to_owned)
+        converted
+    }
+
+    pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
+        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        self.converted(key, "write a text, in quotes if it looks like something else", text)
     }
 
     pub(crate) fn path(&mut self, key: &'static str) -> Option<Path> {
@@ -76,24 +87,14 @@ impl<'a> Section<'a, '_> {
     }
 
     pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
-        let value = self.value(key)?;
-        let texts: Option<Vec<String>> =
-            value.as_array().and_then(|list| list.iter().map(|item| item.as_str().map(str::to_owned)).collect());
-        if texts.is_none() {
-            self.refuse(key, kind(value), "write a list of texts, in quotes where they look like something else");
-        }
-        texts
+        let texts = |value: &Value| value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect();
+        self.converted(key, "write a list of texts, in quotes where they look like something else", texts)
     }
 
     pub(crate) fn variables(&mut self, key: &'static str) -> Vec<(String, String)> {
         const RIGHT: &str = "write names with a text each, in quotes where it looks like something else";
-        let Some(value) = self.value(key) else { return Vec::new() };
-        let Some(members) = value.as_object() else {
-            self.refuse(key, kind(value), RIGHT);
-            return Vec::new();
-        };
         let mut variables = Vec::new();
-        for (name, value) in members {
+        for (name, value) in self.converted(key, RIGHT, Value::as_object).into_iter().flatten() {
             self.check_variable(&format!("{key}.{name}"), name);
             match value.as_str() {
                 Some(text) => variables.push((name.clone(), text.to_owned())),
@@ -120,30 +121,17 @@ impl<'a> Section<'a, '_> {
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        let value = self.value(key)?;
-        if !value.is_boolean() {
-            self.refuse(key, kind(value), "write true or false");
-        }
-        value.as_bool()
+        self.converted(key, "write true or false", Value::as_bool)
     }
 
     pub(crate) fn number(&mut self, key: &'static str) -> Option<i32> {
-        let value = self.value(key)?;
-        let number = value.as_i64().and_then(|number| i32::try_from(number).ok());
-        if number.is_none() {
-            self.refuse(key, kind(value), "write a whole number");
-        }
-        number
+        self.converted(key, "write a whole number", |value| i32::try_from(value.as_i64()?).ok())
     }
 
     pub(crate) fn choice<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
-        let value = self.value(key)?;
-        let found = words.iter().find(|(word, _)| value.as_str() == Some(word)).map(|(_, meaning)| *meaning);
-        if found.is_none() {
-            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            self.refuse(key, kind(value), format!("write {}", words.join(" or ")));
-        }
-        found
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let meaning = |value: &Value| words.iter().find(|(word, _)| value.as_str() == Some(word));
+        self.converted(key, format!("write {}", known.join(" or ")), meaning).map(|(_, meaning)| *meaning)
     }
 
     pub(crate) fn section<T>(&mut self, key: &'static str, inner: impl FnOnce(&mut Section<'a, '_>) -> T) -> Option<T> {
