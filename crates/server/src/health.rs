@@ -6,7 +6,7 @@ use switchboard_engine::Error;
 
 use crate::edge::json_response;
 use crate::metric_definitions as metric;
-use crate::{Body, CallerIdentity, State};
+use crate::{Body, CallerIdentity, RenderMetrics, State};
 
 #[derive(Clone, Copy)]
 pub(crate) enum HealthCheck {
@@ -53,7 +53,7 @@ fn not_ready(error: &Error) -> Response<Body> {
 }
 
 async fn metrics(state: &State) -> Response<Body> {
-    let Some(render) = &state.options.metrics else {
+    let Some(RenderMetrics(render)) = &state.options.metrics else {
         return json_response::error(StatusCode::NOT_FOUND, "this server was started without metrics");
     };
     state.engine.measure().await;

@@ -1,5 +1,6 @@
 //! The server's options and their defaults. The configuration file spells these the same way.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use switchboard_a2a::card::CardFormat;
 use crate::Tls;
 
 /// The server's options.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The base of every URL on cards, without a slash at its end. Its host is also accepted in `Host`.
     pub public_base_url: String,
@@ -74,7 +75,14 @@ pub struct Options {
 }
 
 /// Renders the metrics of this process in the text format of Prometheus.
-pub type RenderMetrics = Arc<dyn Fn() -> String + Send + Sync>;
+#[derive(Clone)]
+pub struct RenderMetrics(pub Arc<dyn Fn() -> String + Send + Sync>);
+
+impl fmt::Debug for RenderMetrics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("RenderMetrics")
+    }
+}
 
 impl Default for Options {
     fn default() -> Self {

@@ -42,7 +42,7 @@ pub(super) fn install() -> Result<RenderMetrics, MetricsError> {
             kept.run_upkeep();
         }
     })?;
-    Ok(Arc::new(move || handle.render()))
+    Ok(RenderMetrics(Arc::new(move || handle.render())))
 }
 
 #[cfg(test)]

@@ -59,59 +59,8 @@ fn options(config: &Config) -> Vec<String> {
     add("store", &store(config, address));
     add("egress", &egress(config));
     add("webhooks", &webhooks(config));
-    let Options {
-        public_base_url: _,
-        open: _,
-        tls: _,
-        allowed_origins: _,
-        trusted_proxies: _,
-        loopback_is_exempt: _,
-        strict_version: _,
-        card_default: _,
-        metrics: _,
-        header_timeout,
-        body_timeout,
-        write_timeout,
-        idle_timeout,
-        drain,
-        connections,
-        connections_per_address,
-        streams,
-        streams_per_caller,
-        response_bytes,
-        response_bytes_per_caller,
-        request_body,
-        headers,
-        request_headers,
-        max_parts,
-        max_depth,
-        page,
-        ping,
-    } = server(config, address, None);
-    let numbers = [
-        ("connections", connections),
-        ("connections_per_address", connections_per_address),
-        ("streams", streams),
-        ("streams_per_caller", streams_per_caller),
-        ("response_bytes", response_bytes),
-        ("response_bytes_per_caller", response_bytes_per_caller),
-        ("request_body", request_body),
-        ("headers", headers),
-        ("request_headers", request_headers),
-        ("max_parts", max_parts),
-        ("max_depth", max_depth),
-        ("page", page),
-    ];
-    let times = [
-        ("header_timeout", header_timeout),
-        ("body_timeout", body_timeout),
-        ("write_timeout", write_timeout),
-        ("idle_timeout", idle_timeout),
-        ("drain", drain),
-        ("ping", ping),
-    ];
-    lines.extend(numbers.map(|(name, number)| format!("server.{name}: {number}")));
-    lines.extend(times.map(|(name, time)| format!("server.{name}: {time:?}")));
+    // Only the first server of a process has the metrics.
+    add("server", &Options { metrics: None, ..server(config, address, None) });
     lines
 }
 

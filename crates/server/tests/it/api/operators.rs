@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use switchboard_a2a::TaskId;
+use switchboard_server::RenderMetrics;
 
 use crate::bindings::client::{Ask, Reply};
 use crate::bindings::dialects::TestDialect;
@@ -306,7 +307,7 @@ async fn it_is_not_counted_as_a2a_and_the_gauges_are_fresh() {
     let _counts = metrics::set_default_local_recorder(&recorder);
     let (mut plan, _) = Plan::with_keys();
     let handle = recorder.handle();
-    plan.options.metrics = Some(Arc::new(move || handle.render()));
+    plan.options.metrics = Some(RenderMetrics(Arc::new(move || handle.render())));
     let world = plan.and_webhooks().start().await;
     let mut receiver = Receiver::start().await;
     refused(&world, &mut receiver).await;

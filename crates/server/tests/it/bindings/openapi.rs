@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use switchboard_a2a::{ErrorKind, TaskId};
+use switchboard_server::RenderMetrics;
 
 use self::schemas::{Schemas, described};
 use super::client::Ask;
@@ -270,7 +271,7 @@ async fn it_is_counted_and_tells_of_metrics_where_there_are_any() {
     let _counts = metrics::set_default_local_recorder(&recorder);
     let mut plan = Plan::default();
     let handle = recorder.handle();
-    plan.options.metrics = Some(Arc::new(move || handle.render()));
+    plan.options.metrics = Some(RenderMetrics(Arc::new(move || handle.render())));
     let world = plan.start().await;
     let document = described(&world).await;
     let reply = world.get("/metrics").reply().await;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use switchboard_server::RenderMetrics;
+
 use crate::edge::running::{Running, send_message};
 
 const JSON: &str = "Content-Type: application/json";
@@ -48,7 +50,8 @@ async fn metrics_name_operation_agent_and_outcome() {
     let _counts = metrics::set_default_local_recorder(&recorder);
     switchboard_server::describe_metrics();
     let handle = recorder.handle();
-    let running = Running::with(|options| options.metrics = Some(Arc::new(move || handle.render()))).await;
+    let running =
+        Running::with(|options| options.metrics = Some(RenderMetrics(Arc::new(move || handle.render())))).await;
     for text in ["one", "two"] {
         running.ask("POST /a2a/counted", &[JSON], &send_message(1, "SendMessage", text)).await;
     }
