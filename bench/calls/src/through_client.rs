@@ -3,7 +3,7 @@
 
 use anyhow::Context as _;
 use switchboard_a2a::{Message, Role, SendRequest};
-use switchboard_client::{CallContext, Client, Outcome, Peer, egress};
+use switchboard_client::{CallContext, Client, Peer, egress};
 
 use crate::Caller;
 
@@ -24,7 +24,7 @@ impl Caller for ThroughClient {
     async fn call(&mut self) -> anyhow::Result<()> {
         let message = Message::text(Role::User, "hello");
         let request = SendRequest { tenant: None, message, configuration: None, metadata: None };
-        let outcome = Outcome::from(self.client.send(&CallContext::default(), request).await?);
+        let outcome = self.client.send(&CallContext::default(), request).await?;
         anyhow::ensure!(outcome.is_success(), "the task came to {outcome:?}");
         Ok(())
     }
