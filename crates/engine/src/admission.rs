@@ -72,6 +72,10 @@ impl Admission {
         self.queue.lock().push(priority, live, slot);
     }
 
+    pub(crate) fn is_queued(&self, live: &LiveTask) -> bool {
+        live.queue_number.load(Ordering::Relaxed) != 0
+    }
+
     pub(crate) fn withdraw(&self, live: &LiveTask) {
         self.queue.lock().remove(live);
     }

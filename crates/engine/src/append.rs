@@ -3,9 +3,14 @@
 //! It runs under the task's `writing` lock and inside spawned work that a disconnecting caller cannot drop, because
 //! memory would not follow a commit otherwise.
 //!
-//! A task's version is the sequence number of its last event: whatever a reader could see adds to the log, so one
-//! number serves as the optimistic lock too. The one append without an event is the claim of a queued turn, which
-//! changes the owner of the fence and nothing else.
+//! Several writers, on several nodes, may append to one task. Each names the version and the fence that it knows (an
+//! optimistic lock); one that is behind catches up with the log and decides again, so no append is made from a task that
+//! lacks another's event, and none fails because another was first.
+//!
+//! A task's version is the sequence number of its last event: whatever a reader could see adds to the log. An append
+//! without events, such as the claim of a queued turn, changes the fence instead.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -13,20 +18,25 @@ use crate::batch::{Batch, SealedBatch};
 use crate::engine::EngineState;
 use crate::event::Event;
 use crate::fold::{Fold, task_line};
-use crate::ids::{Epoch, Fence, Seq};
+use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask};
-use crate::reason::Reason;
-use crate::store::{Append, AppendGuard, Phase, RowState, SideWrites, StoreError};
+use crate::store::{
+    Append, AppendGuard, Appended, Holder, KnownVersion, Phase, RowPatch, RowState, SideWrites, StoreError,
+};
+use crate::transition;
 
 /// No snapshot is taken for less than this.
 const SNAPSHOT_BYTES: usize = 64 << 10;
 
 /// Who appends.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AppendKind {
-    /// The running turn; guarded by its fence.
-    Owner(Fence),
-    /// Any other writer; guarded by the log's version.
+    /// The running turn.
+    Owner,
+    /// Any other writer.
     Inbox,
+    /// A writer that begins or takes over a turn on this node.
+    Claim,
 }
 
 /// What an append is to write.
@@ -44,49 +54,69 @@ impl PendingAppend {
         let batch = Batch::of(events);
         Self { batch, row, kind: AppendKind::Inbox, sides: SideWrites::default(), refusable: false }
     }
+
+    /// The same, which also claims the turn for this node.
+    pub(crate) fn claim(events: Vec<Event>, row: RowState) -> Self {
+        Self { kind: AppendKind::Claim, ..Self::inbox(events, row) }
+    }
 }
 
 impl LiveTask {
     /// The owner append: writes the running turn's output. If the store fails the output stays uncommitted.
     pub(crate) async fn flush(&self, engine: &EngineState, sides: SideWrites) -> Result<(), StoreError> {
         let _writing = self.writing.lock().await;
-        let (batch, row, fence) = {
-            let mut core = self.core.lock();
-            let fence = core.turn_fence;
-            if core.row.fence != fence || core.is_done() {
-                return Err(StoreError::Fenced);
+        loop {
+            let Some(pending) = self.take_output(engine, &sides)? else { return Ok(()) };
+            let count = pending.batch.len() as u64;
+            let written = self.write(engine, pending).await;
+            match self.settle_output(written, count) {
+                // At once: other writers wait before they try again, so that the owner is not starved.
+                Err(error) if error.is_behind() && self.core.lock().key.is_some() => self.catch_up(engine).await?,
+                settled => {
+                    self.wake();
+                    return settled;
+                }
             }
-            let mut batch = std::mem::take(&mut core.output.batch);
-            if batch.is_empty() {
-                return Ok(());
-            }
-            // A row is no larger than what a reader takes at a time, unless one event is.
-            core.output.batch = batch.split_off(engine.settings.uncommitted_bytes);
-            let batch = self.hold_back_completion(&mut core, batch);
-            core.output.in_flight = (batch.bytes(), batch.len());
-            let row = self.row_after(engine, &core, &batch.events);
-            (batch, row, fence)
-        };
-        let count = batch.len() as u64;
-        let refusable = !sides.is_empty() || self.core.lock().key.is_none();
-        let writing = PendingAppend { batch, row, kind: AppendKind::Owner(fence), sides, refusable };
-        let result = self.write(engine, writing).await;
+        }
+    }
+
+    /// Counts written output as committed; unwritten output goes back before what has come since.
+    fn settle_output(&self, written: Result<Appended, (StoreError, Batch)>, count: u64) -> Result<(), StoreError> {
         let mut core = self.core.lock();
         core.output.in_flight = (0, 0);
-        let outcome = match result {
-            Ok(_) => {
-                core.output.committed += count;
-                Ok(())
-            }
+        match written {
+            Ok(_) => core.output.committed += count,
             Err((error, mut unwritten)) => {
                 unwritten.extend(std::mem::take(&mut core.output.batch));
                 core.output.batch = unwritten;
-                Err(error)
+                return Err(error);
             }
-        };
-        drop(core);
-        self.wake();
-        outcome
+        }
+        Ok(())
+    }
+
+    /// What the running turn has produced, decided anew from the task as it is: whether COMPLETED is held back, and what
+    /// its row becomes.
+    fn take_output(&self, engine: &EngineState, sides: &SideWrites) -> Result<Option<PendingAppend>, StoreError> {
+        let mut core = self.core.lock();
+        if core.is_done() {
+            return Err(StoreError::Ended);
+        }
+        if core.row.fence != core.turn_fence {
+            return Err(StoreError::Fenced);
+        }
+        let mut batch = std::mem::take(&mut core.output.batch);
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        // A row is no larger than what a reader takes at a time, unless one event is.
+        core.output.batch = batch.split_off(engine.settings.uncommitted_bytes);
+        batch.date_after(core.row.status_at);
+        let batch = self.hold_back_completion(&mut core, batch);
+        core.output.in_flight = (batch.bytes(), batch.len());
+        let row = self.row_after(engine, &core, &batch.events);
+        let refusable = !sides.is_empty() || core.key.is_none();
+        Ok(Some(PendingAppend { batch, row, kind: AppendKind::Owner, sides: sides.clone(), refusable }))
     }
 
     /// COMPLETED with unread messages ends the turn, not the task: it becomes a WORKING status.
@@ -140,23 +170,29 @@ impl LiveTask {
         row
     }
 
-    /// An inbox append: by any writer that is not the running turn, guarded by an optimistic lock on the log's version.
-    /// `decide` sees the task as the log has it and says what to write, or refuses; it is asked again if the log has
-    /// grown meanwhile.
+    /// An inbox append: by any writer that is not the running turn. `decide` sees the task as the log has it and says what
+    /// to write, or refuses; it is asked again if the task has changed meanwhile.
     pub(crate) async fn inbox<E: From<StoreError>>(
         &self,
         engine: &EngineState,
         mut decide: impl FnMut(&mut Core) -> Result<PendingAppend, E>,
     ) -> Result<Seq, E> {
         let _writing = self.writing.lock().await;
+        let mut attempts = 0;
         loop {
             let pending = decide(&mut self.core.lock())?;
             match self.write(engine, pending).await {
-                Ok(first) => {
+                Ok(appended) => {
                     self.wake();
-                    return Ok(first);
+                    return Ok(appended.first_seq);
                 }
-                Err((StoreError::Stale, _)) => self.reload(engine).await?,
+                Err((error, _)) if error.is_behind() => {
+                    self.catch_up(engine).await?;
+                    attempts += 1;
+                    if attempts > 1 {
+                        tokio::time::sleep(backoff(attempts)).await;
+                    }
+                }
                 Err((error, _)) => return Err(E::from(error)),
             }
         }
@@ -176,23 +212,24 @@ impl LiveTask {
     }
 
     /// One append. The caller holds `writing`. On failure the batch comes back unwritten.
-    async fn write(&self, engine: &EngineState, writing: PendingAppend) -> Result<Seq, (StoreError, Batch)> {
+    async fn write(&self, engine: &EngineState, writing: PendingAppend) -> Result<Appended, (StoreError, Batch)> {
         let PendingAppend { batch, row, kind, sides, refusable } = writing;
         let is_watched = sides.webhook.is_some();
         let sealed = batch.seal();
-        let (append, next) = {
+        let planned = {
             let core = self.core.lock();
-            let guard = match (core.key, kind) {
-                (None, _) => AppendGuard::Create(self.task.clone()),
-                (Some(key), AppendKind::Owner(fence)) => AppendGuard::Owner { key, fence },
-                (Some(key), AppendKind::Inbox) => AppendGuard::Inbox { key, version: core.last_seq },
-            };
+            if !transition::are_legal(core.row.state, &sealed.events) {
+                return Err((StoreError::Ended, sealed.unseal()));
+            }
             let next = core.snapshot_due(&row, &sealed).then(|| core.fold_with(&sealed));
             let append = Append {
-                guard,
+                guard: self.guard(&core, kind),
                 events: sealed.lines.clone(),
                 count: u32::try_from(sealed.events.len()).unwrap_or(u32::MAX),
-                row: row.clone(),
+                row: match core.key {
+                    Some(_) => RowPatch::between(&core.row, &row),
+                    None => RowPatch::between(&RowState::default(), &row),
+                },
                 snapshot: next.as_ref().map(|(_, snapshot)| snapshot.clone()),
                 note: sealed.events.iter().rev().find_map(|event| match event {
                     Event::Noted(value) => Some(value.as_str().to_owned()),
@@ -203,27 +240,59 @@ impl LiveTask {
             };
             (append, next)
         };
+        let (append, next) = planned;
         let appended = match engine.store.append(append).await {
             Ok(appended) => appended,
             Err(error) => return Err((error, sealed.unseal())),
         };
-        let mut core = self.core.lock();
-        match (core.row.phase == Phase::Parked, row.phase == Phase::Parked) {
-            (false, true) => engine.admission.parked.change(&self.task.owner, 1),
-            (true, false) => engine.admission.parked.change(&self.task.owner, -1),
-            _ => {}
+        let expected = self.core.lock().last_seq.plus(1);
+        if appended.first_seq != expected {
+            // Only a store that does not keep to its guard does this. Memory never folds over a gap.
+            tracing::error!(task = %self.task.id, %expected, first = %appended.first_seq, "the log has grown unnoticed");
+            return match self.reload(engine).await {
+                Ok(()) => Ok(appended),
+                Err(error) => Err((error, Batch::default())),
+            };
         }
-        core.key = Some(appended.key);
-        core.commit(appended.first_seq, &sealed, row, next, engine.epoch);
+        let mut core = self.core.lock();
+        let is_new = core.key.replace(appended.key).is_none();
+        let holder = match row.phase {
+            Phase::Running if is_new || kind != AppendKind::Inbox => Holder::This,
+            Phase::Running => core.holder,
+            _ => Holder::Unheld,
+        };
+        core.commit(appended, &sealed, next);
+        self.follow_row(engine, &mut core, row, holder);
         core.last_append_at = engine.clock.now();
         core.unstored = None;
         core.watched |= is_watched;
-        if core.watched {
-            engine.notify_listener(appended.key);
-        }
+        engine.tell_of_append(appended.key, core.watched);
         engine.record_metrics(&self.task, &core, &sealed.events);
-        Ok(appended.first_seq)
+        if is_new
+            && engine.bus.is_some()
+            && let Some(live) = engine.live.get(&self.task.id)
+        {
+            engine.live.index(appended.key, &live);
+        }
+        Ok(appended)
     }
+
+    fn guard(&self, core: &Core, kind: AppendKind) -> AppendGuard {
+        let Some(key) = core.key else { return AppendGuard::Create(self.task.clone()) };
+        let known = KnownVersion { key, version: core.last_seq, fence: core.row.fence };
+        match kind {
+            AppendKind::Owner => AppendGuard::Owner(known),
+            AppendKind::Inbox => AppendGuard::Inbox(known),
+            AppendKind::Claim => AppendGuard::Claim(known),
+        }
+    }
+}
+
+/// How long a writer that is not the owner waits before it decides for the third and later times: longer each time, and
+/// not as long as its competitor, whose number is another.
+fn backoff(attempts: u32) -> Duration {
+    let longest = 5u64.saturating_mul(1 << attempts.min(6)).min(200);
+    Duration::from_millis(longest / 2 + uuid::Uuid::new_v4().as_u64_pair().1 % (longest / 2))
 }
 
 impl Core {
@@ -245,15 +314,16 @@ impl Core {
         (fold, snapshot)
     }
 
-    /// Updates memory after a commit.
-    fn commit(&mut self, first: Seq, sealed: &SealedBatch, row: RowState, next: Option<(Fold, Bytes)>, epoch: Epoch) {
+    /// Lets the fold and the tail follow a commit; the row is for [`LiveTask::follow_row`].
+    fn commit(&mut self, appended: Appended, sealed: &SealedBatch, next: Option<(Fold, Bytes)>) {
+        let (first, epoch) = (appended.first_seq, appended.epoch);
         let count = sealed.events.len() as u64;
         match next {
             Some((fold, snapshot)) => {
                 self.fold = fold;
                 self.since_snapshot = 0;
                 self.snapshot_bytes = snapshot.len();
-                if row.phase == Phase::Done {
+                if self.fold.has_ended() {
                     self.ended_json = Some(task_line(&snapshot));
                 }
             }
@@ -272,14 +342,5 @@ impl Core {
             self.last_seq = first.plus(count - 1);
             self.last_epoch = epoch;
         }
-        if self.output.batch.is_empty() {
-            self.output.state = row.state;
-        }
-        self.output.status_at = self.output.status_at.max(row.status_at);
-        if self.fold.kernel.cancel_requested && row.phase != Phase::Done {
-            // Under the same lock: the turn must not park the task after this commit.
-            self.output.stop.get_or_insert(Reason::CanceledByCaller);
-        }
-        self.row = row;
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use switchboard_a2a::Timestamp;
 
 use crate::event::{Event, LoggedEvent};
 use crate::ids::{Epoch, Seq};
@@ -65,6 +66,23 @@ impl Batch {
         self.lines.truncate(cut);
         let ends = self.ends.split_off(fitting).into_iter().map(|end| end - cut - 1).collect();
         Self { events: self.events.split_off(fitting), lines, ends }
+    }
+
+    /// Dates the statuses after one that another writer committed first: status times rise within a task.
+    pub(crate) fn date_after(&mut self, mut last: Timestamp) {
+        let mut is_changed = false;
+        for event in &mut self.events {
+            let Event::StatusUpdate(update) = event else { continue };
+            let Some(at) = &mut update.status.timestamp else { continue };
+            if *at <= last {
+                *at = Timestamp(last.0 + 1);
+                is_changed = true;
+            }
+            last = *at;
+        }
+        if is_changed {
+            *self = Self::of(std::mem::take(&mut self.events));
+        }
     }
 
     pub(crate) fn extend(&mut self, later: Self) {

@@ -10,7 +10,7 @@ use crate::directory::Address;
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
 use crate::event::Event;
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask, TurnLocation};
 use crate::output::with_usage;
 use crate::read::TaskReading;
 use crate::reason::Reason;
@@ -60,7 +60,7 @@ impl EngineState {
                 return None;
             }
             was_queued = core.row.phase.is_queued();
-            if core.driven && matches!(core.row.phase, Phase::Running | Phase::Interrupted) {
+            if core.location() != TurnLocation::Nowhere {
                 // The turn sees the request with the commit. A second request waits for the first.
                 let is_first = !core.fold.kernel.cancel_requested;
                 return is_first.then(|| PendingAppend::inbox(vec![Event::CancelRequested], core.row.clone()));

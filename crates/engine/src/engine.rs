@@ -1,6 +1,6 @@
 //! The state that all operations of the kernel share, and its start.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
+use crate::bus::{Announcement, Bus};
 use crate::caller::Caller;
 use crate::clock::{Clock, later};
 use crate::directory::{Address, Directory};
@@ -18,7 +19,7 @@ use crate::event::{Event, EventKind};
 use crate::fold::{LogFold, task_line};
 use crate::history_cache::HistoryCache;
 use crate::idempotency::KeyReservations;
-use crate::ids::{Epoch, Seq};
+use crate::ids::{Seq, TaskKey};
 use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
@@ -39,9 +40,12 @@ pub(crate) struct EngineState {
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
-    pub(crate) epoch: Epoch,
+    /// Other nodes that write to the same store hear of appends here.
+    pub(crate) bus: Option<Arc<dyn Bus>>,
     pub(crate) live: LiveTasks,
     pub(crate) admission: Admission,
+    /// Tasks whose recovery is under way.
+    pub(crate) recovering: Mutex<HashSet<TaskKey>>,
     pub(crate) key_reservations: KeyReservations,
     pub(crate) history_cache: HistoryCache,
     pub(crate) terminal_tasks: TerminalTaskCache,
@@ -63,16 +67,17 @@ impl Engine {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Result<Self, StoreError> {
-        let epoch = store.epoch();
+        let bus = store.bus();
         let admission = Admission::new(&settings);
         let inner = Arc::new(EngineState {
             store,
             directory,
             clock,
             settings,
-            epoch,
+            bus,
             live: LiveTasks::default(),
             admission,
+            recovering: Mutex::default(),
             key_reservations: KeyReservations::default(),
             history_cache: HistoryCache::default(),
             terminal_tasks: TerminalTaskCache::default(),
@@ -85,6 +90,7 @@ impl Engine {
         for (caller, parked) in census.parked {
             inner.admission.parked.change(&caller, isize::try_from(parked).unwrap_or(isize::MAX));
         }
+        inner.spawn_bus_listener();
         inner.start_recovery().await;
         inner.spawn_sweeper();
         Ok(Self { inner })
@@ -129,7 +135,10 @@ impl EngineState {
     /// A task that the caller may see at this address, in memory while it is held.
     pub(crate) async fn open(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Arc<LiveTask>, Error> {
         let live = match self.live.get(id) {
-            Some(live) => live,
+            Some(live) => {
+                self.refresh(&live).await?;
+                live
+            }
             None => {
                 let loaded = self.store.load(id).await?;
                 let seen = loaded.filter(|loaded| visible(address, caller, &loaded.row.task, loaded.row.state.hidden));
@@ -143,6 +152,7 @@ impl EngineState {
     /// A task in memory; loaded from the store if it is not there yet.
     pub(crate) async fn find_task(&self, id: &TaskId) -> Result<Option<Arc<LiveTask>>, Error> {
         if let Some(live) = self.live.get(id) {
+            self.refresh(&live).await?;
             return Ok(Some(live));
         }
         match self.store.load(id).await? {
@@ -169,10 +179,13 @@ impl EngineState {
             return Ok(live);
         }
         let shared = self.live.insert_or_get(live.clone());
+        if let Some(key) = shared.core.lock().key.filter(|_| self.bus.is_some()) {
+            self.live.index(key, &shared);
+        }
         if Arc::ptr_eq(&shared, &live) {
             // Between the load and the insertion another request may have loaded, changed and dropped it.
             let _writing = shared.writing.lock().await;
-            shared.reload(self).await?;
+            shared.catch_up(self).await?;
         }
         Ok(shared)
     }
@@ -189,12 +202,62 @@ impl EngineState {
         let ended = snapshot.filter(|_| events.is_empty() && row.state.phase == Phase::Done);
         let mut core = Core::new(Some(row.key), log.fold, row.state, row.last_seq, row.bytes);
         core.watched = row.watched;
-        core.last_epoch = log.epoch.unwrap_or(self.epoch);
+        core.holder = row.holder;
+        core.last_epoch = log.epoch.unwrap_or_default();
         core.since_snapshot = events.iter().map(|row| row.events.len()).sum();
         core.snapshot_bytes = log.snapshot_bytes;
         core.ended_json = ended.map(|(_, _, snapshot)| task_line(&snapshot));
         core.output.stop = core.fold.kernel.cancel_requested.then_some(Reason::CanceledByCaller);
         Ok(core)
+    }
+
+    /// Tells of a commit: the webhooks of the task, and the other nodes.
+    pub(crate) fn tell_of_append(&self, key: TaskKey, watched: bool) {
+        if watched {
+            self.notify_listener(key);
+        }
+        if let Some(bus) = &self.bus {
+            bus.announce(key);
+        }
+    }
+
+    /// Lets tasks in memory follow what other nodes announce.
+    fn spawn_bus_listener(self: &Arc<Self>) {
+        let Some(mut announcements) = self.bus.as_ref().map(|bus| bus.listen()) else { return };
+        let engine = self.clone();
+        tokio::spawn(async move {
+            loop {
+                let heard = tokio::select! {
+                    heard = announcements.next() => heard,
+                    () = engine.drained.cancelled() => return,
+                };
+                let changed = match heard {
+                    Some(Announcement::Task(key)) => engine.live.by_key(key).into_iter().collect(),
+                    Some(Announcement::Any) => engine.live.all(),
+                    None => return,
+                };
+                for live in changed {
+                    engine.work.spawn(engine.clone().catch_up_announced(live));
+                }
+            }
+        });
+    }
+
+    async fn catch_up_announced(self: Arc<Self>, live: Arc<LiveTask>) {
+        let _writing = live.writing.lock().await;
+        if let Err(error) = live.catch_up(&self).await {
+            return tracing::warn!(task = %live.task.id, %error, "a task that changed elsewhere could not be read");
+        }
+        let core = live.core.lock();
+        let was_queued_here = !core.driven && !core.row.phase.is_queued();
+        let watched = core.key.filter(|_| core.watched);
+        drop(core);
+        if was_queued_here {
+            self.admission.withdraw(&live);
+        }
+        if let Some(key) = watched {
+            self.notify_listener(key);
+        }
     }
 
     /// Records the duration of tasks that a commit has ended.
@@ -246,11 +309,13 @@ pub fn state_label(state: TaskState) -> &'static str {
 /// the store once more after its insertion (`adopt`).
 pub(crate) struct LiveTasks {
     shards: Vec<Mutex<HashMap<TaskId, Weak<LiveTask>>>>,
+    /// By the store's key, where other nodes announce theirs.
+    by_key: Mutex<HashMap<TaskKey, Weak<LiveTask>>>,
 }
 
 impl Default for LiveTasks {
     fn default() -> Self {
-        Self { shards: (0..64).map(|_| Mutex::default()).collect() }
+        Self { shards: (0..64).map(|_| Mutex::default()).collect(), by_key: Mutex::default() }
     }
 }
 
@@ -274,6 +339,15 @@ impl LiveTasks {
         live
     }
 
+    /// Lets a task be found by its key.
+    pub(crate) fn index(&self, key: TaskKey, live: &Arc<LiveTask>) {
+        self.by_key.lock().insert(key, Arc::downgrade(live));
+    }
+
+    pub(crate) fn by_key(&self, key: TaskKey) -> Option<Arc<LiveTask>> {
+        self.by_key.lock().get(&key).and_then(Weak::upgrade)
+    }
+
     /// Forgets a task that has ended or is no longer held.
     pub(crate) fn forget(&self, id: &TaskId) {
         self.shard(id).lock().remove(id);
@@ -281,6 +355,7 @@ impl LiveTasks {
 
     /// All tasks in memory; those no longer held are forgotten.
     pub(crate) fn all(&self) -> Vec<Arc<LiveTask>> {
+        self.by_key.lock().retain(|_, weak| weak.strong_count() > 0);
         let mut all = Vec::new();
         for shard in &self.shards {
             shard.lock().retain(|_, weak| {

@@ -134,6 +134,11 @@ impl Fold {
         }
     }
 
+    /// Whether nothing follows: its state is terminal, or it was a direct reply.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.task.status.state.is_terminal() || self.kernel.reply.is_some()
+    }
+
     /// The task as it will be right after a message, without the rest of the fold. An answer shows the task as WORKING
     /// already; `next_status_at` is the time of the status event that says so in the same commit.
     pub fn task_with(&self, seq: Seq, received: &Event, next_status_at: Timestamp) -> Task {

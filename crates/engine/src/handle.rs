@@ -14,7 +14,7 @@ use crate::event::{Event, Usage};
 use crate::ids::{AgentName, CallerId};
 use crate::live_task::{Core, LiveTask};
 use crate::output::{push, push_status};
-use crate::store::{Phase, StoreError};
+use crate::store::Phase;
 
 /// A running turn's hold on its task. Clones share it.
 #[derive(Clone)]
@@ -331,8 +331,10 @@ impl Core {
     /// Whether the event that makes up this count is committed, or never will be; nothing while that is open.
     fn committed(&self, mark: u64) -> Option<Result<(), Stopped>> {
         match &self.lost {
+            // The event of a mark is the one before it.
+            _ if self.output.dropped.contains(&(mark - 1)) => Some(Err(Stopped::Lost)),
             _ if self.output.committed >= mark => Some(Ok(())),
-            Some(StoreError::Fenced) if self.is_done() => Some(Err(Stopped::Ended)),
+            Some(_) if self.is_done() => Some(Err(Stopped::Ended)),
             Some(_) => Some(Err(Stopped::Lost)),
             // Ended by another writer: output that is not being written by now is never stored.
             None if self.is_done() && self.output.in_flight == (0, 0) => Some(Err(Stopped::Ended)),

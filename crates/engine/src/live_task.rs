@@ -4,6 +4,7 @@
 //! Everything here follows the log; nothing is ahead of it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -16,6 +17,7 @@ use crate::admission::Permit;
 use crate::batch::Batch;
 use crate::blocking_task::BlockingTask;
 use crate::directory::Hosted;
+use crate::engine::EngineState;
 use crate::event::{Event, LoggedEvent, Usage};
 use crate::final_message::ProducedArtifacts;
 use crate::fold::Fold;
@@ -23,7 +25,7 @@ use crate::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
 use crate::manifest::Park;
 use crate::permit_release::PermitState;
 use crate::reason::Reason;
-use crate::store::{NewTask, Phase, RowState, StoreError};
+use crate::store::{Holder, NewTask, Phase, RowState, StoreError};
 use crate::turn::TurnInput;
 
 /// Committed lines kept in memory for watchers; older ones are read from the store.
@@ -50,6 +52,8 @@ pub(crate) struct Core {
     pub(crate) key: Option<TaskKey>,
     pub(crate) fold: Fold,
     pub(crate) row: RowState,
+    /// Which node holds its turn.
+    pub(crate) holder: Holder,
     pub(crate) last_seq: Seq,
     /// The epoch the last event was written in.
     pub(crate) last_epoch: Epoch,
@@ -85,6 +89,17 @@ pub(crate) struct Core {
     pub(crate) turn_fence: Fence,
 }
 
+/// Where a task's turn runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TurnLocation {
+    /// A driver of this process has it, or is about to.
+    Here,
+    /// Another node has it.
+    Elsewhere,
+    /// No turn runs, or the node that ran it is gone.
+    Nowhere,
+}
+
 /// What the running turn has produced and not yet committed.
 #[derive(Default)]
 pub(crate) struct Output {
@@ -94,6 +109,8 @@ pub(crate) struct Output {
     /// Events pushed and committed since the task came into memory; `complete` waits for its own.
     pub(crate) pushed: u64,
     pub(crate) committed: u64,
+    /// Those of the last turn that was taken over: they are never committed.
+    pub(crate) dropped: Range<u64>,
     /// The state once everything pushed is committed.
     pub(crate) state: TaskState,
     pub(crate) status_at: Timestamp,
@@ -157,6 +174,25 @@ impl LiveTask {
         }
     }
 
+    /// Lets memory have the row that is committed now, here or elsewhere, and what follows from it.
+    pub(crate) fn follow_row(&self, engine: &EngineState, core: &mut Core, row: RowState, holder: Holder) {
+        match (core.row.phase == Phase::Parked, row.phase == Phase::Parked) {
+            (false, true) => engine.admission.parked.change(&self.task.owner, 1),
+            (true, false) => engine.admission.parked.change(&self.task.owner, -1),
+            _ => {}
+        }
+        if core.output.batch.is_empty() {
+            core.output.state = row.state;
+        }
+        core.output.status_at = core.output.status_at.max(row.status_at);
+        if core.fold.kernel.cancel_requested && row.phase != Phase::Done {
+            // Under the same lock: the turn must not park the task after this commit.
+            core.output.stop.get_or_insert(Reason::CanceledByCaller);
+        }
+        core.row = row;
+        core.holder = holder;
+    }
+
     /// Whether its agent can be put away while it waits for an answer.
     pub(crate) fn may_park(&self) -> bool {
         self.hosted.as_ref().is_none_or(|hosted| hosted.manifest.park == Park::Allowed)
@@ -199,6 +235,7 @@ impl Core {
             key,
             fold,
             row,
+            holder: Holder::Unheld,
             last_seq,
             last_epoch: Epoch(0),
             bytes,
@@ -220,6 +257,45 @@ impl Core {
             resume: None,
             turn_fence,
         }
+    }
+
+    /// Where the task's turn runs. A turn that waits in the queue or for an answer runs nowhere, even if its agent is kept
+    /// in memory here.
+    pub(crate) fn location(&self) -> TurnLocation {
+        match self.row.phase {
+            Phase::Running | Phase::Interrupted if self.driven || self.waking => TurnLocation::Here,
+            Phase::Running if self.holder == Holder::Other => TurnLocation::Elsewhere,
+            _ => TurnLocation::Nowhere,
+        }
+    }
+
+    /// Whether another node has claimed the turn that a driver of this process still holds.
+    pub(crate) fn is_taken_over(&self) -> bool {
+        self.turn_fence != self.row.fence && self.holder == Holder::Other
+    }
+
+    /// Drops the output of a turn that goes on elsewhere, or that the log no longer has.
+    pub(crate) fn abandon_turn(&mut self) {
+        let Output { pushed, committed, in_flight, .. } = self.output;
+        self.output = Output {
+            in_flight,
+            pushed,
+            committed: pushed,
+            dropped: committed..pushed,
+            state: self.row.state,
+            status_at: self.row.status_at,
+            has_artifact: !self.fold.task.artifacts.is_empty(),
+            stop: self.fold.kernel.cancel_requested.then_some(Reason::CanceledByCaller),
+            ..Output::default()
+        };
+        self.leave();
+    }
+
+    /// No driver holds the task any more.
+    pub(crate) fn leave(&mut self) {
+        self.run += 1;
+        self.driven = false;
+        self.resume = None;
     }
 
     /// The time of the next status: now, but after the one before.
@@ -250,11 +326,6 @@ impl Core {
                 self.tail_bytes -= forgotten.line.len();
             }
         }
-    }
-
-    pub(crate) fn forget_tail(&mut self) {
-        self.tail.clear();
-        self.tail_bytes = 0;
     }
 
     pub(crate) fn has_tail_after(&self, after: Seq) -> bool {

@@ -13,12 +13,15 @@ use crate::event::Event;
 use crate::fold::{LogFold, NumberedMessage, task_line};
 use crate::history_cache::TaskHistory;
 use crate::ids::{Cursor, Seq};
-use crate::live_task::LiveTask;
+use crate::live_task::{Core, LiveTask};
 use crate::permit_release::PermitState;
-use crate::store::{LoadedTask, LoadedTaskWithin, NewTask, Phase, StoreError};
+use crate::store::{EventRow, LoadedTask, LoadedTaskWithin, NewTask, Phase, StoreError};
+use crate::watch::events_after;
 
 /// A larger log is folded on a blocking thread, where it delays no other task.
 const FOLDED_AT_ONCE: usize = 64 << 10;
+/// How much of a log that grew elsewhere is read at a time.
+const CATCH_UP_BYTES: usize = 256 << 10;
 
 /// Metadata key of why a turn is queued, where its agent is at its limit.
 pub const QUEUE_REASON_KEY: &str = "switchboard/queueReason";
@@ -78,6 +81,7 @@ impl Engine {
     /// Whether a task has ended or is gone. For what an agent keeps beside the log, which goes with its task.
     pub async fn has_ended(&self, id: &TaskId) -> Result<bool, Error> {
         if let Some(live) = self.inner.live.get(id) {
+            self.inner.refresh(&live).await?;
             return Ok(live.core.lock().is_done());
         }
         let row = self.inner.store.row(id).await?;
@@ -87,7 +91,7 @@ impl Engine {
     /// One task.
     pub async fn get(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
         let engine = &self.inner;
-        if let Some(reading) = engine.in_memory(address, caller, id)? {
+        if let Some(reading) = engine.in_memory(address, caller, id).await? {
             return Ok(reading);
         }
         let deletions = engine.terminal_tasks.deletions();
@@ -111,7 +115,7 @@ impl Engine {
         {
             return Ok(ReadWithin::Larger(bytes));
         }
-        if let Some(reading) = engine.in_memory(address, caller, id)? {
+        if let Some(reading) = engine.in_memory(address, caller, id).await? {
             let bytes = reading.bytes();
             return Ok(if bytes > max_bytes { ReadWithin::Larger(bytes) } else { ReadWithin::Task(reading) });
         }
@@ -157,12 +161,13 @@ impl EngineState {
     }
 
     /// A task that is in memory, so that the store need not be asked.
-    fn in_memory(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Option<TaskReading>, Error> {
+    async fn in_memory(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Option<TaskReading>, Error> {
         if let Some((task, json)) = self.terminal_tasks.get(id) {
             let seen = visible(address, caller, &task, false);
             return if seen { Ok(Some(TaskReading::Encoded(json))) } else { Err(Error::TaskNotFound(id.clone())) };
         }
         let Some(live) = self.live.get(id) else { return Ok(None) };
+        self.refresh(&live).await?;
         let hidden = live.core.lock().row.hidden;
         if !visible(address, caller, &live.task, hidden) {
             return Err(Error::TaskNotFound(id.clone()));
@@ -242,7 +247,7 @@ impl EngineState {
         let Some(key) = live.core.lock().key else { return Err(Error::TaskNotFound(live.task.id.clone())) };
         let mut log = LogFold::new(&live.task);
         self.fold_up_to(key, &mut log, seq).await?;
-        Ok((Cursor { epoch: log.epoch.unwrap_or(self.epoch), seq }, log.fold.task))
+        Ok((Cursor { epoch: log.epoch.unwrap_or_default(), seq }, log.fold.task))
     }
 
     /// The message of a task that has this number in its log.
@@ -295,28 +300,91 @@ impl EngineState {
     }
 }
 
+impl EngineState {
+    /// Compares a task in memory with the log where another node may have written to it: no read may fall behind an
+    /// acknowledged write.
+    pub(crate) async fn refresh(&self, live: &LiveTask) -> Result<(), StoreError> {
+        if self.bus.is_none() {
+            return Ok(());
+        }
+        let can_change = {
+            let core = live.core.lock();
+            core.key.is_some() && !core.is_done()
+        };
+        if !can_change {
+            return Ok(());
+        }
+        let _writing = live.writing.lock().await;
+        live.catch_up(self).await
+    }
+}
+
 impl LiveTask {
-    /// Lets memory catch up with a log that grew elsewhere. The caller holds `writing`.
-    pub(crate) async fn reload(&self, engine: &EngineState) -> Result<(), StoreError> {
-        let loaded = engine.store.load(&self.task.id).await?.ok_or(StoreError::Missing)?;
+    /// Lets memory follow what other writers have committed: the events after the last one here, and the row, which a
+    /// claim changes without an event. The caller holds `writing`.
+    pub(crate) async fn catch_up(&self, engine: &EngineState) -> Result<(), StoreError> {
+        let row = engine.store.row(&self.task.id).await?.ok_or(StoreError::Missing)?;
+        let (known, epoch) = {
+            let core = self.core.lock();
+            (core.last_seq, core.last_epoch)
+        };
+        let mut missed = Vec::new();
+        let mut read = known;
+        while read < row.last_seq {
+            // The row of the last event here comes first, to compare its epoch.
+            let after = Seq(if missed.is_empty() { read.0.saturating_sub(1) } else { read.0 });
+            let rows = engine.store.read(row.key, after, CATCH_UP_BYTES).await?;
+            let Some(last) = rows.last() else { return Err(StoreError::Missing) };
+            read = last.first_seq.plus(u64::from(last.count) - 1);
+            missed.extend(rows);
+        }
+        let was_rewound = row.last_seq < known
+            || missed.first().is_some_and(|first| first.first_seq <= known && first.epoch != epoch);
+        if was_rewound {
+            return self.reload(engine).await;
+        }
         {
             let mut core = self.core.lock();
-            core.watched = loaded.row.watched;
-            if loaded.row.last_seq == core.last_seq {
-                return Ok(());
+            core.follow(&missed, row.last_seq).map_err(|error| StoreError::Failed(error.to_string()))?;
+            core.watched |= row.watched;
+            self.follow_row(engine, &mut core, row.state, row.holder);
+            if core.is_done() && core.ended_json.is_none() {
+                core.ended_json = Some(task_line(&core.fold.snapshot()));
             }
         }
+        self.wake();
+        Ok(())
+    }
+
+    /// The whole task anew, because the log no longer has what is in memory. A run that worked on that is dropped.
+    pub(crate) async fn reload(&self, engine: &EngineState) -> Result<(), StoreError> {
+        let loaded = engine.store.load(&self.task.id).await?.ok_or(StoreError::Missing)?;
         let fresh = engine.fold_loaded(loaded).map_err(|error| StoreError::Failed(error.to_string()))?;
-        let mut core = self.core.lock();
-        core.fold = fresh.fold;
-        core.row = fresh.row;
-        core.last_seq = fresh.last_seq;
-        core.last_epoch = fresh.last_epoch;
-        core.bytes = fresh.bytes;
-        core.since_snapshot = fresh.since_snapshot;
-        core.snapshot_bytes = fresh.snapshot_bytes;
-        core.ended_json = fresh.ended_json;
-        core.forget_tail();
+        {
+            let mut core = self.core.lock();
+            let run = core.run;
+            *core = fresh;
+            core.run = run;
+            core.abandon_turn();
+        }
+        self.wake();
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Folds events that other writers have committed, after the last one here and up to `last`.
+    fn follow(&mut self, rows: &[EventRow], last: Seq) -> Result<(), serde_json::Error> {
+        for event in events_after(rows, self.last_seq) {
+            if event.seq > last {
+                break;
+            }
+            self.fold.apply(event.seq, &Event::decode(&event.line)?);
+            self.since_snapshot += event.line.len();
+            self.bytes += event.line.len() as u64;
+            (self.last_seq, self.last_epoch) = (event.seq, event.epoch);
+            self.remember(event);
+        }
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ use crate::engine::EngineState;
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::Seq;
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask, TurnLocation};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
 use crate::routing_hints::RoutingHints;
@@ -147,7 +147,7 @@ impl EngineState {
             let mut row = RowState { phase: Phase::Running, expires_at: None, ..core.row.clone() };
             row.fence = row.fence.next();
             row.recoveries += u32::from(core.row.phase == Phase::Running);
-            has_lost_turn(core).then(|| PendingAppend::inbox(vec![Event::Recovered], row))
+            has_lost_turn(core).then(|| PendingAppend::claim(vec![Event::Recovered], row))
         };
         live.inbox_if(self, decide).await
     }
@@ -187,7 +187,8 @@ fn has_lost_turn(core: &Core) -> bool {
         Phase::Requeued => core.recovered.is_none(),
         Phase::Queued | Phase::Parked | Phase::Done => false,
     };
-    begun && !core.driven && !core.waking
+    // A turn that waits in the queue may be held in memory by a parked agent.
+    begun && core.location() == TurnLocation::Nowhere && !core.driven && !core.waking
 }
 
 fn view(live: &LiveTask) -> Option<TaskView> {

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use crate::append::PendingAppend;
 use crate::engine::{Engine, EngineState};
 use crate::event::Event;
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask, TurnLocation};
 use crate::store::{Phase, RowState, StoreError};
 
 impl Engine {
@@ -66,6 +66,7 @@ impl EngineState {
         let decide = |core: &mut Core| {
             let mut row = RowState { hidden: false, ..core.row.clone() };
             match core.row.phase {
+                Phase::Running if core.location() == TurnLocation::Elsewhere => None,
                 Phase::Running => {
                     row.phase = Phase::Interrupted;
                     row.fence = row.fence.next();

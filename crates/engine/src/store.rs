@@ -9,10 +9,13 @@
 pub mod callbacks;
 pub mod webhooks;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 
+use crate::bus::Bus;
 use crate::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
 use webhooks::NewWebhook;
 
@@ -49,7 +52,7 @@ pub trait Store: Send + Sync + 'static {
     /// The send that was accepted under an idempotency key.
     fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>>;
 
-    /// Tasks to recover: queued ones, and running ones whose lease is not held by a live node. Oldest first, after the
+    /// Tasks to recover: queued and interrupted ones, and running ones that no live node holds. Oldest first, after the
     /// given key.
     fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
@@ -72,8 +75,8 @@ pub trait Store: Send + Sync + 'static {
     /// How many tasks there are in each state, hidden ones left out, and how many are parked.
     fn census(&self) -> StoreFuture<TaskCounts>;
 
-    /// The epoch that this process writes in.
-    fn epoch(&self) -> Epoch;
+    /// How nodes that share the store hear of each other's appends; none if this process is the only one.
+    fn bus(&self) -> Option<Arc<dyn Bus>>;
 
     /// Random bytes that were made with the store and stay as long as it does: what is sealed with them can be read back
     /// after a restart, and nowhere else.
@@ -94,22 +97,28 @@ pub struct Conversation {
     pub context: ContextId,
 }
 
-/// The lock that an append is made under.
+/// The optimistic lock that an append is made under: what its writer knows of the task must still be so.
 #[derive(Clone, Debug)]
 pub enum AppendGuard {
     Create(NewTask),
-    /// The turn that holds the fence; refused with [`StoreError::Fenced`] once another one was claimed.
-    Owner {
-        key: TaskKey,
-        /// The fence the turn was claimed with.
-        fence: Fence,
-    },
-    /// Any other writer (an optimistic lock); refused with [`StoreError::Stale`] if the log has grown since.
-    Inbox {
-        key: TaskKey,
-        /// The last event the writer knows.
-        version: Seq,
-    },
+    /// The turn that runs.
+    Owner(KnownVersion),
+    /// Any other writer.
+    Inbox(KnownVersion),
+    /// A writer that takes over the turn: also refused with [`StoreError::Held`] while another live node holds it.
+    Claim(KnownVersion),
+}
+
+/// What a writer knows of a task that is there. An append is refused with [`StoreError::Ended`] if the task has ended and
+/// it changes the log or the row, with [`StoreError::Fenced`] if a turn was claimed since, and with [`StoreError::Stale`] if the log has
+/// grown since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownVersion {
+    pub key: TaskKey,
+    /// The last event the writer knows.
+    pub version: Seq,
+    /// The last claim it knows.
+    pub fence: Fence,
 }
 
 /// What never changes about a task.
@@ -135,8 +144,8 @@ pub struct Append {
     pub events: Bytes,
     /// How many events that is.
     pub count: u32,
-    /// The task's row afterwards.
-    pub row: RowState,
+    /// What becomes different in the task's row.
+    pub row: RowPatch,
     /// The folded task as of the last of these events, kept with them.
     pub snapshot: Option<Bytes>,
     /// What the task says to later ones of its conversation from now on; as before if absent.
@@ -164,7 +173,7 @@ impl SideWrites {
 }
 
 /// The part of a task's row that events change.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowState {
     pub state: TaskState,
     /// When it was entered; strictly increasing per task.
@@ -181,10 +190,54 @@ pub struct RowState {
     pub recoveries: u32,
 }
 
+/// What an append changes in a row. What it does not name stays as it is, whoever wrote it last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowPatch {
+    pub status: Option<(TaskState, Timestamp)>,
+    pub phase: Option<Phase>,
+    pub fence: Option<Fence>,
+    pub expires_at: Option<Option<Timestamp>>,
+    pub hidden: Option<bool>,
+    pub recoveries: Option<u32>,
+}
+
+impl RowPatch {
+    /// What makes `after` of `before`. A new task's row is made of [`RowState::default`].
+    pub fn between(before: &RowState, after: &RowState) -> Self {
+        fn change<T: Copy + PartialEq>(before: &T, after: &T) -> Option<T> {
+            (before != after).then_some(*after)
+        }
+        Self {
+            status: change(&(before.state, before.status_at), &(after.state, after.status_at)),
+            phase: change(&before.phase, &after.phase),
+            fence: change(&before.fence, &after.fence),
+            expires_at: change(&before.expires_at, &after.expires_at),
+            hidden: change(&before.hidden, &after.hidden),
+            recoveries: change(&before.recoveries, &after.recoveries),
+        }
+    }
+
+    /// The row with the change made.
+    #[must_use]
+    pub fn onto(&self, row: &RowState) -> RowState {
+        let (state, status_at) = self.status.unwrap_or((row.state, row.status_at));
+        RowState {
+            state,
+            status_at,
+            phase: self.phase.unwrap_or(row.phase),
+            fence: self.fence.unwrap_or(row.fence),
+            expires_at: self.expires_at.unwrap_or(row.expires_at),
+            hidden: self.hidden.unwrap_or(row.hidden),
+            recoveries: self.recoveries.unwrap_or(row.recoveries),
+        }
+    }
+}
+
 /// Whether a turn waits, runs, or neither.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// A message waits for a turn; it has no owner.
+    #[default]
     Queued,
     /// A turn that had begun, and was then lost or interrupted, waits for a permit; it has no owner. Unlike a queued one
     /// its agent is asked how to go on, and it goes before those that have not begun.
@@ -214,6 +267,22 @@ pub struct Appended {
     pub first_seq: Seq,
     /// The event row; zero if there was none.
     pub row: i64,
+    /// The epoch that the events were written in.
+    pub epoch: Epoch,
+}
+
+/// Which node holds a task's turn, as the node that asks sees it. Only a running turn is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Holder {
+    /// None.
+    #[default]
+    Unheld,
+    /// The node that asks.
+    This,
+    /// Another one that is alive.
+    Other,
+    /// One that is dead: any node may claim the turn.
+    Dead,
 }
 
 /// A task's whole row.
@@ -223,6 +292,7 @@ pub struct TaskRow {
     pub key: TaskKey,
     pub task: NewTask,
     pub state: RowState,
+    pub holder: Holder,
     /// The last event, which is also the row's version.
     pub last_seq: Seq,
     /// The bytes of its event rows.
@@ -364,9 +434,15 @@ pub struct TaskCounts {
 /// Why the store did not do it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another turn owns the task, or it has ended.
-    #[error("another turn owns the task, or it has ended")]
+    /// A turn of the task was claimed since the writer looked.
+    #[error("another turn owns the task")]
     Fenced,
+    /// Nothing follows the terminal event.
+    #[error("the task has already ended")]
+    Ended,
+    /// A claim of a turn that another live node holds.
+    #[error("another node holds the task's turn")]
+    Held,
     /// The log has grown since the writer looked.
     #[error("the task has changed since it was read")]
     Stale,
@@ -394,4 +470,11 @@ pub enum StoreError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
+}
+
+impl StoreError {
+    /// Whether the writer did not know the task as it is: it catches up with the log and decides again.
+    pub(crate) fn is_behind(&self) -> bool {
+        matches!(self, Self::Fenced | Self::Ended | Self::Stale | Self::Held)
+    }
 }

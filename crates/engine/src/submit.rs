@@ -7,7 +7,7 @@ use std::sync::Arc;
 use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, TaskId, TaskState};
 
 use crate::admission::Admitted;
-use crate::append::PendingAppend;
+use crate::append::{AppendKind, PendingAppend};
 use crate::batch::Batch;
 use crate::caller::Caller;
 use crate::clock::later;
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::event::{Event, Received};
 use crate::fold::NumberedMessage;
 use crate::idempotency::digest;
-use crate::ids::{Cursor, Fence, Seq};
+use crate::ids::{Cursor, Epoch, Fence, Seq};
 use crate::live_task::{Core, LiveTask};
 use crate::manifest::{Replies, Start};
 use crate::media_types;
@@ -65,7 +65,7 @@ pub struct Submitted {
 /// The task as of the message.
 pub(crate) enum InitialTask {
     /// A new task: nothing but its message.
-    New(Arc<Received>),
+    New(Epoch, Arc<Received>),
     /// One that was there already, and where a reader of it stands.
     Existing(Box<(Cursor, Task)>),
     /// The request did not ask for it.
@@ -228,8 +228,9 @@ impl EngineState {
         }
         // The agent may wait before its first output; its message is appended meanwhile.
         live.output.notify_one();
-        // Keyed sends to agents that start with the commit are reserved in memory already, so both may start early.
-        let early = hosted.manifest.start == Start::WithCommit;
+        // A key is reserved in the memory of this node only; another that shares the store may win the commit.
+        let is_reserved = sides.send.is_none() || self.bus.is_none();
+        let early = hosted.manifest.start == Start::WithCommit && is_reserved;
         let engine = self.clone();
         let task = live.clone();
         let message = received.clone();
@@ -252,7 +253,7 @@ impl EngineState {
             begun.await?;
         }
         let committed = live.wait_for(|core| match &core.lost {
-            _ if core.last_seq >= Seq(1) => Some(Ok(())),
+            _ if core.last_seq >= Seq(1) => Some(Ok(core.last_epoch)),
             Some(error) => Some(Err(Error::from(error.clone()))),
             None => None,
         });
@@ -260,8 +261,8 @@ impl EngineState {
         if result.is_err() {
             self.live.forget(&live.task.id);
         }
-        result?;
-        Ok(Submitted { engine: self, live, seq: Seq(1), first: InitialTask::New(received) })
+        let first = InitialTask::New(result?, received);
+        Ok(Submitted { engine: self, live, seq: Seq(1), first })
     }
 
     fn receive(&self, task: &NewTask, send: IncomingMessage) -> Received {
@@ -300,7 +301,7 @@ impl EngineState {
         let task = live.clone();
         let appended = self.work.spawn(async move { engine.deliver(task, received, sides, streaming).await });
         let (seq, first) = appended.await??;
-        let cursor = Cursor { epoch: self.epoch, seq };
+        let cursor = Cursor { epoch: live.core.lock().last_epoch, seq };
         let first = first.map_or(InitialTask::NotRequested, |task| InitialTask::Existing(Box::new((cursor, task))));
         Ok(Submitted { engine: self, live, seq, first })
     }
@@ -318,6 +319,7 @@ impl EngineState {
         let mut wakes = false;
         let mut initial = None;
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
+            core.waking = core.waking && !wakes;
             let hosted = takes_messages(&live, core)?;
             let mut events = vec![event.clone()];
             let mut row = core.row.clone();
@@ -340,7 +342,8 @@ impl EngineState {
                 core.waking = !queued;
             }
             initial = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event, row.status_at));
-            let append = PendingAppend::inbox(events, row);
+            let kind = if row.phase == Phase::Running && wakes { AppendKind::Claim } else { AppendKind::Inbox };
+            let append = PendingAppend { kind, ..PendingAppend::inbox(events, row) };
             self.check_size(append.batch.bytes())?;
             self.check_task_size(core, append.batch.bytes())?;
             let mut sides = sides.clone();

@@ -44,6 +44,10 @@ impl EngineState {
                 engine.expire().await;
                 looks = (looks + 1) % SWEEPS_PER_EVICTION;
                 if looks == 0 {
+                    if engine.bus.is_some() {
+                        // Another node may have deleted what is cached here.
+                        engine.terminal_tasks.clear();
+                    }
                     engine.evict().await;
                     engine.live.all();
                 }

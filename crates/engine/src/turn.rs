@@ -56,7 +56,7 @@ pub(crate) async fn drive(
 ) {
     let busy = Some(engine.admission.busy.acquire());
     let timers = Timers::default();
-    let mut driver = Driver { engine, live, permit: Some(permit), busy, sides, timers, unload: false };
+    let mut driver = Driver { engine, live, run_number: 0, permit: Some(permit), busy, sides, timers, unload: false };
     let mut next = Some(begin);
     while let Some(begin) = next.take() {
         next = driver.run(begin).await;
@@ -69,6 +69,7 @@ pub(crate) async fn drive(
 struct Driver {
     engine: Arc<EngineState>,
     live: Arc<LiveTask>,
+    run_number: u64,
     permit: Option<Permit>,
     busy: Option<CounterPermit>,
     sides: SideWrites,
@@ -84,7 +85,7 @@ impl Driver {
             self.live.core.lock().leave();
             return None;
         };
-        let run_number = {
+        self.run_number = {
             let mut core = self.live.core.lock();
             if core.is_done() {
                 // Canceled between the claim of its turn and this line.
@@ -93,7 +94,7 @@ impl Driver {
             }
             core.begin_run()
         };
-        let handle = TaskHandle { engine: self.engine.clone(), live: self.live.clone(), run: run_number };
+        let handle = TaskHandle { engine: self.engine.clone(), live: self.live.clone(), run: self.run_number };
         let begun = begin.begun.take();
         let turn = begin.turn(&self.live);
         let work = async {
@@ -158,6 +159,15 @@ impl Driver {
         let mut core = live.core.lock();
         if core.lost.is_some() {
             core.leave();
+            return NextStep::Leave;
+        }
+        if core.is_taken_over() {
+            // Another node runs the turn: this one's agent and its output are dropped at once.
+            core.abandon_turn();
+        }
+        if core.run != self.run_number {
+            drop(core);
+            live.wake();
             return NextStep::Leave;
         }
         if let Some(permit) = core.resume.take() {
@@ -316,7 +326,11 @@ impl Driver {
     /// After a failed append: retry later, or mark the turn as lost.
     fn handle_append_failure(&mut self, error: StoreError) {
         let mut core = self.live.core.lock();
-        let fatal = matches!(error, StoreError::Fenced | StoreError::Missing | StoreError::Closed);
+        if matches!(error, StoreError::Fenced) && !core.is_done() {
+            // Claimed elsewhere, or answered and waiting for a permit: the next step tells which.
+            return;
+        }
+        let fatal = matches!(error, StoreError::Ended | StoreError::Missing | StoreError::Closed);
         if fatal && core.is_done() {
             // Ended by another writer: the agent has its grace period to stop, and its output is dropped.
             core.output.batch = Batch::default();
@@ -406,13 +420,6 @@ impl Core {
         self.driven = true;
         self.output.run = RunOutput::default();
         self.run
-    }
-
-    /// No driver holds the task any more.
-    fn leave(&mut self) {
-        self.run += 1;
-        self.driven = false;
-        self.resume = None;
     }
 
     /// The oldest message that no turn has taken.

@@ -117,10 +117,10 @@ impl Submitted {
                 let core = self.live.core.lock();
                 (core.cursor(), core.task())
             }
-            InitialTask::New(received) => {
+            InitialTask::New(epoch, received) => {
                 let mut fold = Fold::new(&self.live.task);
                 fold.apply(self.seq, &Event::Received(received));
-                (Cursor { epoch: self.engine.epoch, seq: self.seq }, fold.task)
+                (Cursor { epoch, seq: self.seq }, fold.task)
             }
         };
         let mut stream = LogStream::new(self.engine, self.live, self.seq, until);

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::ids::{Seq, TaskKey};
 use crate::live_task::{Core, LiveTask};
 use crate::store::webhooks::NewWebhook;
-use crate::store::{Append, AppendGuard, Phase, SideWrites, StoreError, TaskRow};
+use crate::store::{Append, AppendGuard, KnownVersion, Phase, RowPatch, SideWrites, StoreError, TaskRow};
 use crate::submit::named;
 
 /// Called with every task that has grown and has a webhook. Must not block.
@@ -89,17 +89,17 @@ impl EngineState {
     async fn set_on_ended(&self, row: TaskRow, webhook: NewWebhook) -> Result<(), StoreError> {
         let late = NewWebhook { cursor: Seq(row.last_seq.0.saturating_sub(1)), late: true, ..webhook };
         let append = Append {
-            guard: AppendGuard::Inbox { key: row.key, version: row.last_seq },
+            guard: AppendGuard::Inbox(KnownVersion { key: row.key, version: row.last_seq, fence: row.state.fence }),
             events: Bytes::new(),
             count: 0,
-            row: row.state,
+            row: RowPatch::default(),
             snapshot: None,
             note: None,
             sides: SideWrites { send: None, webhook: named(Some(late), &row.task.id) },
             refusable: true,
         };
         self.store.append(append).await?;
-        self.notify_listener(row.key);
+        self.tell_of_append(row.key, true);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::Fence;
 use switchboard_engine::store::{
-    Append, AppendGuard, ListFilter, ListQuery, NewTask, Phase, RowState, SideWrites, Store,
+    Append, AppendGuard, ListFilter, ListQuery, NewTask, Phase, RowPatch, RowState, SideWrites, Store,
 };
 use switchboard_store::{Durability, Options, SqliteStore, database_path};
 
@@ -122,15 +122,18 @@ fn task(events: Bytes, snapshot: Bytes) -> Append {
         guard: AppendGuard::Create(new),
         events,
         count: 1,
-        row: RowState {
-            state: TaskState::Completed,
-            status_at: Timestamp(i64::try_from(now.as_millis()).unwrap()),
-            phase: Phase::Done,
-            fence: Fence(1),
-            expires_at: None,
-            hidden: false,
-            recoveries: 0,
-        },
+        row: RowPatch::between(
+            &RowState::default(),
+            &RowState {
+                state: TaskState::Completed,
+                status_at: Timestamp(i64::try_from(now.as_millis()).unwrap()),
+                phase: Phase::Done,
+                fence: Fence(1),
+                expires_at: None,
+                hidden: false,
+                recoveries: 0,
+            },
+        ),
         snapshot: Some(snapshot),
         note: None,
         sides: SideWrites::default(),

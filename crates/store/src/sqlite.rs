@@ -13,6 +13,7 @@ mod errors;
 pub(crate) mod keys;
 pub(crate) mod lock;
 mod migrate;
+mod node;
 pub(crate) mod open;
 mod query;
 mod readers;
@@ -28,9 +29,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use switchboard_engine::LocalBus;
 use switchboard_engine::store::StoreFuture;
 
 use self::checkpoint::Checkpointer;
+use self::node::Node;
 use self::open::{OpenError, Start};
 use self::readers::{ReadSize, Reader, ReaderPool};
 use self::write_queue::WriteQueue;
@@ -78,13 +81,24 @@ pub struct SqliteStore {
     queue: Arc<WriteQueue>,
     readers: Arc<ReaderPool>,
     start: Start,
-    writer: Option<JoinHandle<()>>,
+    node: Node,
+    bus: Option<LocalBus>,
+    /// Shared by the nodes of this process; the last one ends it.
+    _writer: Arc<WriterThread>,
 }
 
 impl SqliteStore {
     /// Opens a data directory, creating it on first use. Blocks for a few milliseconds.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
-        let opened = open::open(directory, &options)?;
+        let mut nodes = Self::open_nodes(directory, options, 1)?;
+        Ok(nodes.remove(0))
+    }
+
+    /// Opens a data directory for several nodes of this process, which share its file as the nodes of a cluster would
+    /// share a database. For tests: a server has one.
+    pub fn open_nodes(directory: &Path, options: Options, count: u32) -> Result<Vec<Self>, OpenError> {
+        let count = count.max(1);
+        let opened = open::open(directory, &options, count)?;
         let thread_error = |source| OpenError::File { path: opened.path.clone(), source };
         let queue = Arc::new(WriteQueue::new(options.max_queue_delay));
         let readers = Arc::new(ReaderPool::spawn(&opened.path, options.readers.max(1))?);
@@ -99,8 +113,19 @@ impl SqliteStore {
             readers: Arc::clone(&readers),
             lock: opened.lock,
         };
-        let writer = writer.spawn().map_err(thread_error)?;
-        Ok(Self { queue, readers, start: opened.start, writer: Some(writer) })
+        let thread = Some(writer.spawn().map_err(thread_error)?);
+        let writer = Arc::new(WriterThread { queue: Arc::clone(&queue), thread });
+        let bus = LocalBus::new(opened.start.number.cast_unsigned());
+        let nodes = Node::all(opened.start.number, count).into_iter();
+        let node = |node: Node| Self {
+            queue: Arc::clone(&queue),
+            readers: Arc::clone(&readers),
+            start: opened.start,
+            bus: (count > 1).then(|| bus.joined(node.number().cast_unsigned())),
+            node,
+            _writer: Arc::clone(&writer),
+        };
+        Ok(nodes.map(node).collect())
     }
 
     fn read<T: Send + 'static>(
@@ -113,8 +138,20 @@ impl SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
+        self.node.die();
+    }
+}
+
+/// Ends the writer with the last handle of the store.
+struct WriterThread {
+    queue: Arc<WriteQueue>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for WriterThread {
+    fn drop(&mut self) {
         self.queue.stop();
-        if let Some(writer) = self.writer.take()
+        if let Some(writer) = self.thread.take()
             && writer.join().is_err()
         {
             tracing::error!("the writer of the store panicked");

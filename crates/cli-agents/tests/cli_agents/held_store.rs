@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use switchboard_a2a::{TaskId, Timestamp};
-use switchboard_engine::Seq;
-use switchboard_engine::ids::{Epoch, TaskKey};
+use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::*;
+use switchboard_engine::{Bus, Seq};
 use switchboard_store::SqliteStore;
 use tokio::sync::Semaphore;
 
@@ -98,8 +98,8 @@ impl Store for HeldStore {
     fn census(&self) -> StoreFuture<TaskCounts> {
         self.store.census()
     }
-    fn epoch(&self) -> Epoch {
-        self.store.epoch()
+    fn bus(&self) -> Option<Arc<dyn Bus>> {
+        self.store.bus()
     }
     fn secret(&self) -> [u8; 32] {
         self.store.secret()

@@ -3,6 +3,9 @@
 //! Turns that had begun hold something: a conversation, a repository, half of their work. So they get their permits
 //! first, the oldest before the others, and have begun again before any other turn of their agent does. Behind them come
 //! those that were queued, in their order, and then new ones.
+//!
+//! Where several nodes share the store, recovery goes on as long as the node: any node takes up the turns of one that
+//! has stopped, and queued turns of a node that is full. Which node it is, the claim decides.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,27 +35,62 @@ impl Drop for RecoveryGate {
     }
 }
 
+/// A task that is being recovered; dropping it lets the next look find the task again.
+pub(super) struct RecoveryMark {
+    engine: Arc<EngineState>,
+    key: TaskKey,
+}
+
+impl RecoveryMark {
+    /// Nothing if the task is being recovered already, or waits in this node's queue.
+    fn set(engine: &Arc<EngineState>, row: &TaskRow) -> Option<Self> {
+        let waits_here = engine.live.get(&row.task.id).is_some_and(|live| engine.admission.is_queued(&live));
+        let is_new = !waits_here && engine.recovering.lock().insert(row.key);
+        is_new.then(|| Self { engine: engine.clone(), key: row.key })
+    }
+}
+
+impl Drop for RecoveryMark {
+    fn drop(&mut self) {
+        self.engine.recovering.lock().remove(&self.key);
+    }
+}
+
 impl EngineState {
-    /// Reads the unfinished tasks of an earlier process and recovers them in the background.
+    /// Reads the unfinished tasks of an earlier process and recovers them in the background. Where nodes share the store,
+    /// it goes on to look for those of nodes that have stopped.
     pub(crate) async fn start_recovery(self: &Arc<Self>) {
         let mut unfinished = self.unfinished_tasks().await;
-        if let Ok(rows) = unfinished {
-            return self.recover_all(rows);
+        let mut gate = true;
+        if let Ok(rows) = &mut unfinished {
+            self.recover_all(std::mem::take(rows), gate);
+            gate = false;
+        }
+        if !gate && self.bus.is_none() {
+            return;
         }
         let engine = self.clone();
-        self.work.spawn(async move {
-            while let Err(error) = &unfinished {
-                tracing::error!(%error, "unfinished tasks could not be read, trying again");
+        tokio::spawn(async move {
+            loop {
+                if let Err(error) = &unfinished {
+                    tracing::error!(%error, "unfinished tasks could not be read, trying again");
+                }
                 if !engine.pause().await {
                     return;
                 }
                 unfinished = engine.unfinished_tasks().await;
+                if let Ok(rows) = &mut unfinished {
+                    engine.recover_all(std::mem::take(rows), gate);
+                    gate = false;
+                    if engine.bus.is_none() {
+                        return;
+                    }
+                }
             }
-            engine.recover_all(unfinished.unwrap_or_default());
         });
     }
 
-    /// What an earlier process was running or had queued, oldest first.
+    /// What no live node runs and has not ended, oldest first.
     async fn unfinished_tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
         let mut all = Vec::new();
         loop {
@@ -65,13 +103,16 @@ impl EngineState {
         }
     }
 
-    fn recover_all(self: &Arc<Self>, rows: Vec<TaskRow>) {
-        let mut agents: HashMap<AgentName, Vec<TaskRow>> = HashMap::new();
+    /// Recovers tasks. At the start new turns wait behind them (`gate`).
+    fn recover_all(self: &Arc<Self>, rows: Vec<TaskRow>, gate: bool) {
+        let mut agents: HashMap<AgentName, Vec<(RecoveryMark, TaskRow)>> = HashMap::new();
         for row in rows {
-            agents.entry(row.task.agent.clone()).or_default().push(row);
+            if let Some(mark) = RecoveryMark::set(self, &row) {
+                agents.entry(row.task.agent.clone()).or_default().push((mark, row));
+            }
         }
         for (agent, rows) in agents {
-            let hosted = self.directory.find(&agent);
+            let hosted = self.directory.find(&agent).filter(|_| gate);
             let gate =
                 hosted.map(|hosted| RecoveryGate { engine: self.clone(), recovering: hosted.recovering.acquire() });
             let engine = self.clone();
@@ -83,38 +124,44 @@ impl EngineState {
     }
 
     /// Recovers the tasks of one agent. One that the store fails on does not hold up the others.
-    async fn recover_agent(self: &Arc<Self>, rows: Vec<TaskRow>) {
+    async fn recover_agent(self: &Arc<Self>, rows: Vec<(RecoveryMark, TaskRow)>) {
         let at_once = self.settings.parallel_recoveries.max(1);
-        let (begun, queued): (Vec<TaskRow>, Vec<TaskRow>) = rows.into_iter().partition(had_begun);
+        let (begun, queued): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, row)| had_begun(row));
         let mut waiting = Vec::new();
         let mut going_on = Vec::new();
-        let mut decisions = stream::iter(begun).map(|row| self.clone().decide_or_retry(row)).buffered(at_once);
+        let mut decisions =
+            stream::iter(begun).map(|(mark, row)| self.clone().decide_or_retry(mark, row)).buffered(at_once);
         while let Some(decided) = decisions.next().await {
             match decided {
-                Some(decided) if decided.waits => waiting.push(decided),
+                Some(decided) if decided.1.waits => waiting.push(decided),
                 Some(decided) => going_on.push(decided),
                 None => {}
             }
         }
-        for decided in going_on {
-            self.resume(decided).await;
+        for (mark, decided) in going_on {
+            self.resume(mark, decided).await;
         }
-        let mut still_queued = stream::iter(queued).map(|row| self.clone().decide_or_retry(row)).buffered(at_once);
+        let mut still_queued =
+            stream::iter(queued).map(|(mark, row)| self.clone().decide_or_retry(mark, row)).buffered(at_once);
         while let Some(decided) = still_queued.next().await {
             waiting.extend(decided);
         }
-        waiting.sort_by_key(|decided| decided.row.key);
-        for decided in waiting {
-            self.requeue(decided).await;
+        waiting.sort_by_key(|(_, decided)| decided.row.key);
+        for (mark, decided) in waiting {
+            self.requeue(mark, decided).await;
         }
     }
 
-    async fn decide_or_retry(self: Arc<Self>, row: TaskRow) -> Option<RecoveredTurn> {
+    async fn decide_or_retry(
+        self: Arc<Self>,
+        mark: RecoveryMark,
+        row: TaskRow,
+    ) -> Option<(RecoveryMark, RecoveredTurn)> {
         let mut claimed = false;
         match self.decide_or_find_queued(&row, &mut claimed).await {
-            Ok(decided) => decided,
+            Ok(decided) => decided.map(|decided| (mark, decided)),
             Err(error) => {
-                self.retry_later(row, claimed, error);
+                self.retry_later(mark, row, claimed, error);
                 None
             }
         }
@@ -125,7 +172,7 @@ impl EngineState {
     }
 
     /// Retries the recovery of one task until the store works.
-    fn retry_later(self: &Arc<Self>, row: TaskRow, mut claimed: bool, error: Error) {
+    fn retry_later(self: &Arc<Self>, mark: RecoveryMark, row: TaskRow, mut claimed: bool, error: Error) {
         let engine = self.clone();
         let report = move |row: &TaskRow, error: &Error| {
             tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
@@ -134,8 +181,8 @@ impl EngineState {
         self.work.spawn(async move {
             while engine.pause().await {
                 match engine.decide_or_find_queued(&row, &mut claimed).await {
-                    Ok(Some(decided)) if decided.waits => return engine.requeue(decided).await,
-                    Ok(Some(decided)) => return engine.resume(decided).await,
+                    Ok(Some(decided)) if decided.waits => return engine.requeue(mark, decided).await,
+                    Ok(Some(decided)) => return engine.resume(mark, decided).await,
                     Ok(None) => return,
                     Err(error) => report(&row, &error),
                 }
@@ -155,10 +202,10 @@ impl EngineState {
     }
 
     /// Resumes a turn that had begun if there is a permit, else queues it.
-    async fn resume(self: &Arc<Self>, decided: RecoveredTurn) {
+    async fn resume(self: &Arc<Self>, mark: RecoveryMark, decided: RecoveredTurn) {
         let Some(hosted) = decided.live.hosted.clone() else { return };
         let Some(permit) = self.try_permit(&hosted, &decided.live.task.owner) else {
-            return self.requeue(decided).await;
+            return self.requeue(mark, decided).await;
         };
         let RecoveredTurn { live, begin, .. } = decided;
         {
@@ -177,7 +224,7 @@ impl EngineState {
     }
 
     /// Queues a turn without a permit, or one that had not begun to work, before all new ones.
-    async fn requeue(self: &Arc<Self>, decided: RecoveredTurn) {
+    async fn requeue(self: &Arc<Self>, mark: RecoveryMark, decided: RecoveredTurn) {
         if !had_begun(&decided.row) {
             // Its row says already that it is queued.
             return self.enqueue_again(QueuePriority::Recovered, decided.live);
@@ -189,7 +236,7 @@ impl EngineState {
                 self.enqueue_again(priority, decided.live);
             }
             Ok(false) => {}
-            Err(error) => self.retry_later(decided.row, true, error.into()),
+            Err(error) => self.retry_later(mark, decided.row, true, error.into()),
         }
     }
 }

@@ -88,14 +88,17 @@ impl EngineState {
     }
 
     async fn claim_queued(&self, live: &LiveTask) -> Result<bool, StoreError> {
+        let mut claims = false;
         let decide = |core: &mut Core| {
+            core.waking = core.waking && !claims;
             if !core.row.phase.is_queued() {
                 return None;
             }
+            claims = true;
             let fence = core.row.fence.next();
             let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
             core.waking = true;
-            Some(PendingAppend::inbox(Vec::new(), row))
+            Some(PendingAppend::claim(Vec::new(), row))
         };
         live.inbox_if(self, decide).await
     }

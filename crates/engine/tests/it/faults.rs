@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use switchboard_a2a::{TaskId, Timestamp};
-use switchboard_engine::Seq;
-use switchboard_engine::ids::{Epoch, TaskKey};
+use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::*;
+use switchboard_engine::{Bus, Seq};
 use switchboard_store::SqliteStore;
 use tokio::sync::Notify;
 
@@ -232,8 +232,8 @@ impl Store for FaultyStore {
     fn census(&self) -> StoreFuture<TaskCounts> {
         self.store.census()
     }
-    fn epoch(&self) -> Epoch {
-        self.store.epoch()
+    fn bus(&self) -> Option<Arc<dyn Bus>> {
+        self.store.bus()
     }
     fn secret(&self) -> [u8; 32] {
         self.store.secret()

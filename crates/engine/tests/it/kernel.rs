@@ -157,6 +157,30 @@ impl Kernel {
         Self::start(AGENT, store, runtime, script, settings)
     }
 
+    /// Two kernels on one store, as two nodes of a cluster have it. What is called on one runs in the runtime of the caller.
+    pub(crate) fn two_nodes(
+        folder: &Path,
+        script: &Script,
+        settings: &Settings,
+        mut wrap: impl FnMut(SqliteStore) -> Arc<dyn Store>,
+    ) -> [Self; 2] {
+        let options = Options {
+            durability: Durability::Process,
+            max_queue_delay: Duration::from_secs(3_600),
+            ..Options::default()
+        };
+        let stores = SqliteStore::open_nodes(folder, options, 2).unwrap();
+        let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
+        let nodes = stores.into_iter().map(|store| {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+            let directory = FixedDirectory::new(vec![Hosted::new(AGENT, script.clone())], None);
+            let started = Engine::start(wrap(store), Arc::new(directory), Arc::new(clock.clone()), settings.clone());
+            let engine = runtime.block_on(started).unwrap();
+            Self { engine, clock: clock.clone(), runtime }
+        });
+        nodes.collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("two were opened"))
+    }
+
     /// With an agent of another name.
     pub(crate) fn named(name: &'static str, folder: &Path, script: impl Agent) -> Self {
         let options = Options {

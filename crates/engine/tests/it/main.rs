@@ -13,6 +13,7 @@ mod invariants;
 mod leaving;
 mod limits;
 mod listing;
+mod nodes;
 mod parked;
 mod permit_release;
 mod races;

@@ -26,7 +26,7 @@ impl Dice {
         Self(Arc::new(AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)))
     }
 
-    fn roll(&self, sides: u64) -> u64 {
+    pub(crate) fn roll(&self, sides: u64) -> u64 {
         let mut value = self.0.load(Ordering::Relaxed);
         value ^= value << 13;
         value ^= value >> 7;

@@ -1,4 +1,4 @@
-//! Opening a data directory: file lock, database file, migration, and the start counters (epoch, lease).
+//! Opening a data directory: file lock, database file, migration, and the start counters (epoch, node number).
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -48,14 +48,14 @@ pub(crate) struct Opened {
 pub(crate) struct Start {
     /// Rises at each unclean start; stamped on event rows.
     pub(crate) epoch: Epoch,
-    /// Rises at each start; stamped on running rows as their lease.
+    /// The number of the first node of this start, above all earlier ones; stamped on running rows as their holder.
     pub(crate) number: i64,
     /// Made at the first start.
     pub(crate) secret: [u8; 32],
 }
 
 /// Locks the directory and prepares the file; the writer then opens its own connection.
-pub(crate) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenError> {
+pub(crate) fn open(directory: &Path, options: &Options, nodes: u32) -> Result<Opened, OpenError> {
     let file_error = |source| OpenError::File { path: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(file_error)?;
     let lock = DirectoryLock::take(directory, &options.note)?;
@@ -63,7 +63,7 @@ pub(crate) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     create(&path)?;
     let mut connection = connection::open_for_writing(&path, options)?;
     migrate::migrate(&mut connection)?;
-    let start = record_start(&mut connection)?;
+    let start = record_start(&mut connection, nodes)?;
     Ok(Opened { lock, path, start })
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
 
 /// Must be on disk before anything else is written: if a power cut could take the cleared flag away and keep the one
 /// that the last clean end set, rolled-back numbers would be written again in the same epoch.
-fn record_start(connection: &mut Connection) -> rusqlite::Result<Start> {
+fn record_start(connection: &mut Connection, nodes: u32) -> rusqlite::Result<Start> {
     let transaction = connection.transaction()?;
     let epoch = meta(&transaction, "epoch")?;
     let clean = meta(&transaction, "clean")? == Some(1);
@@ -90,7 +90,7 @@ fn record_start(connection: &mut Connection) -> rusqlite::Result<Start> {
     };
     let number = meta(&transaction, "start")?.unwrap_or(0) + 1;
     set_meta(&transaction, "epoch", epoch)?;
-    set_meta(&transaction, "start", number)?;
+    set_meta(&transaction, "start", number + i64::from(nodes) - 1)?;
     set_meta(&transaction, "clean", 0)?;
     transaction.execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('secret', randomblob(32))", [])?;
     let secret = transaction.query_row("SELECT value FROM meta WHERE name = 'secret'", [], |row| row.get(0))?;

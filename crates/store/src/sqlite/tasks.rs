@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use rusqlite::params;
+use rusqlite::{Params, params};
 use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::Bus;
 use switchboard_engine::ids::{AgentName, CallerId, Epoch, Seq, TaskKey};
 use switchboard_engine::store::{
     Append, Appended, Conversation, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask,
@@ -24,23 +25,23 @@ const EVICTED_AT_ONCE: usize = 64;
 
 impl Store for SqliteStore {
     fn append(&self, append: Append) -> StoreFuture<Appended> {
-        let queue = Arc::clone(&self.queue);
-        Box::pin(async move { queue.append(append).await })
+        let (queue, node) = (Arc::clone(&self.queue), self.node.clone());
+        Box::pin(async move { queue.append(append, node).await })
     }
 
     fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
-        let id = id.clone();
-        self.read(move |reader| reader.row(&id))
+        let (id, node) = (id.clone(), self.node.clone());
+        self.read(move |reader| reader.row(&node, &id))
     }
 
     fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
-        let id = id.clone();
-        self.readers.read(ReadSize::Large, move |reader| reader.load(&id))
+        let (id, node) = (id.clone(), self.node.clone());
+        self.readers.read(ReadSize::Large, move |reader| reader.load(&node, &id))
     }
 
     fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>> {
-        let id = id.clone();
-        self.read(move |reader| reader.load_within(&id, max_bytes))
+        let (id, node) = (id.clone(), self.node.clone());
+        self.read(move |reader| reader.load_within(&node, &id, max_bytes))
     }
 
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
@@ -53,7 +54,8 @@ impl Store for SqliteStore {
 
     fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>> {
         let size = if max_bytes > SMALL_READ { ReadSize::Large } else { ReadSize::Small };
-        self.readers.read(size, move |reader| reader.load_some(&keys, max_bytes))
+        let node = self.node.clone();
+        self.readers.read(size, move |reader| reader.load_some(&node, &keys, max_bytes))
     }
 
     fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>> {
@@ -69,22 +71,20 @@ impl Store for SqliteStore {
         })
     }
 
-    /// Queued and interrupted tasks, and running ones whose lease is of an earlier start. The lock on the data directory
-    /// proves that no process of an earlier start is alive.
     fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        let start = self.start.number;
         let sql = format!(
-            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_live \
-             WHERE phase < 4 AND phase < 3 AND key > ?1 AND (phase <> 1 OR lease IS NOT ?2) ORDER BY key LIMIT ?3"
+            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_live WHERE phase < 4 AND phase < 3 AND key > ?1 \
+             AND (phase <> 1 OR coalesce(lease, 0) NOT IN ({})) ORDER BY key LIMIT ?2",
+            self.node.live_numbers()
         );
-        self.read(move |reader| reader.task_rows(&sql, (after.0, start, limit(max))))
+        self.task_rows(sql, (after.0, limit(max)))
     }
 
     fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
         let sql = format!(
             "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_live WHERE phase < 4 AND key > ?1 ORDER BY key LIMIT ?2"
         );
-        self.read(move |reader| reader.task_rows(&sql, (after.0, limit(max))))
+        self.task_rows(sql, (after.0, limit(max)))
     }
 
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
@@ -92,10 +92,11 @@ impl Store for SqliteStore {
             "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_expiring \
              WHERE expires_at IS NOT NULL AND phase < 4 AND expires_at <= ?1 ORDER BY expires_at, key LIMIT ?2"
         );
-        self.read(move |reader| reader.task_rows(&sql, (now.0, limit(max))))
+        self.task_rows(sql, (now.0, limit(max)))
     }
 
     fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        let node = self.node.clone();
         self.read(move |reader| {
             let Some((owner, agent)) = numbers(reader, &conversation.owner, &conversation.agent)? else { return Ok(Vec::new()) };
             let sql = format!(
@@ -103,7 +104,7 @@ impl Store for SqliteStore {
                  AND agent = ?3 ORDER BY status_at DESC, key DESC LIMIT ?4"
             );
             let context = Identifier::new(conversation.context.as_str());
-            reader.task_rows(&sql, params![context, owner, agent, limit(max)])
+            reader.task_rows(&node, &sql, params![context, owner, agent, limit(max)])
         })
     }
 
@@ -152,8 +153,9 @@ impl Store for SqliteStore {
         })
     }
 
-    fn epoch(&self) -> Epoch {
-        self.start.epoch
+    fn bus(&self) -> Option<Arc<dyn Bus>> {
+        let bus = self.bus.clone()?;
+        Some(Arc::new(bus))
     }
 
     fn secret(&self) -> [u8; 32] {
@@ -165,12 +167,32 @@ impl Store for SqliteStore {
     }
 
     fn close(&self) -> StoreFuture<()> {
+        if !self.node.is_alone() {
+            // Behind what it has queued; the other nodes go on.
+            let node = self.node.clone();
+            return self.queue.write_exclusive(move |_| {
+                node.die();
+                Ok(())
+            });
+        }
         let ended = self.queue.close();
         Box::pin(async move {
             // An error means that the store was closed before.
             ended.await.ok();
             Ok(())
         })
+    }
+}
+
+impl SqliteStore {
+    fn task_rows(&self, sql: String, params: impl Params + Send + 'static) -> StoreFuture<Vec<TaskRow>> {
+        let node = self.node.clone();
+        self.read(move |reader| reader.task_rows(&node, &sql, params))
+    }
+
+    /// The epoch that this process writes in.
+    pub fn epoch(&self) -> Epoch {
+        self.start.epoch
     }
 }
 

@@ -12,6 +12,7 @@ use switchboard_engine::store::{Append, Appended, StoreError, StoreFuture};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::errors::store_error;
+use super::node::Node;
 use super::replies::{Reply, ReplyChannels, WriteResult};
 use super::writer::session::Session;
 
@@ -35,14 +36,14 @@ pub(crate) type SharedWrite = Box<dyn Fn(&mut Session<'_>) -> rusqlite::Result<(
 /// A write in a group commit.
 #[expect(clippy::large_enum_variant, reason = "nearly every write is an append")]
 pub(crate) enum Write {
-    Append(Append),
+    Append(Append, Node),
     Shared { work: SharedWrite, bytes: usize },
 }
 
 impl Write {
     fn bytes(&self) -> usize {
         match self {
-            Self::Append(append) => append.events.len() + append.snapshot.as_ref().map_or(0, bytes::Bytes::len),
+            Self::Append(append, _) => append.events.len() + append.snapshot.as_ref().map_or(0, bytes::Bytes::len),
             Self::Shared { bytes, .. } => *bytes,
         }
     }
@@ -50,7 +51,7 @@ impl Write {
     /// Whether it may be refused by load shedding.
     fn is_refusable(&self) -> bool {
         match self {
-            Self::Append(append) => append.refusable,
+            Self::Append(append, _) => append.refusable,
             Self::Shared { .. } => false,
         }
     }
@@ -135,8 +136,8 @@ impl WriteQueue {
         }
     }
 
-    pub(crate) async fn append(&self, append: Append) -> Result<Appended, StoreError> {
-        let appended = self.write(Write::Append(append)).await?;
+    pub(crate) async fn append(&self, append: Append, node: Node) -> Result<Appended, StoreError> {
+        let appended = self.write(Write::Append(append, node)).await?;
         appended.ok_or_else(|| self.lost())
     }
 
@@ -364,25 +365,24 @@ fn overloaded(delay: Duration) -> StoreError {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
-    use switchboard_a2a::{TaskState, Timestamp};
     use switchboard_engine::ids::{Fence, Seq, TaskKey};
-    use switchboard_engine::store::{AppendGuard, Phase, RowState, SideWrites};
+    use switchboard_engine::store::{AppendGuard, KnownVersion, RowPatch, SideWrites};
 
     use super::*;
 
-    fn append() -> Append {
-        let row = RowState {
-            state: TaskState::Working,
-            status_at: Timestamp(1),
-            phase: Phase::Running,
-            fence: Fence(1),
-            expires_at: None,
-            hidden: false,
-            recoveries: 0,
+    fn append(queue: &WriteQueue) -> impl Future<Output = Result<Appended, StoreError>> {
+        let known = KnownVersion { key: TaskKey(1), version: Seq(1), fence: Fence(1) };
+        let append = Append {
+            guard: AppendGuard::Inbox(known),
+            events: bytes::Bytes::new(),
+            count: 0,
+            row: RowPatch::default(),
+            snapshot: None,
+            note: None,
+            sides: SideWrites::default(),
+            refusable: true,
         };
-        let guard = AppendGuard::Inbox { key: TaskKey(1), version: Seq(1) };
-        let sides = SideWrites::default();
-        Append { guard, events: bytes::Bytes::new(), count: 0, row, snapshot: None, note: None, sides, refusable: true }
+        queue.append(append, Node::all(1, 1).remove(0))
     }
 
     #[tokio::test]
@@ -390,16 +390,16 @@ mod tests {
         let queue = Arc::new(WriteQueue::new(Duration::ZERO));
         let shared = |bytes| queue.write_shared(bytes, |_| Ok(()));
         // Each is queued when it is first polled.
-        assert!(queue.append(append()).now_or_never().is_none());
+        assert!(append(&queue).now_or_never().is_none());
         assert!(shared(100).now_or_never().is_none());
         assert!(shared(BATCH_BYTES).now_or_never().is_none());
         // The store is behind by now, which sheds new work and nothing else.
         while queue.ready().is_ok() {}
-        assert!(matches!(queue.append(append()).now_or_never(), Some(Err(StoreError::Overloaded { .. }))));
+        assert!(matches!(append(&queue).now_or_never(), Some(Err(StoreError::Overloaded { .. }))));
         assert!(shared(100).now_or_never().is_none());
 
         let Work::Writes(first) = queue.take() else { panic!("no writes") };
-        let appends: Vec<bool> = first.iter().map(|queued| matches!(queued.write, Write::Append(_))).collect();
+        let appends: Vec<bool> = first.iter().map(|queued| matches!(queued.write, Write::Append(..))).collect();
         assert_eq!(appends, [true, false, false], "in order, until there are bytes enough");
         let Work::Writes(second) = queue.take() else { panic!("no writes") };
         assert_eq!(second.len(), 1);

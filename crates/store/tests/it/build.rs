@@ -7,8 +7,8 @@ use switchboard_engine::store::webhooks::{
     Attempt, DeliveryKey, DeliveryRow, NewDelivery, NewWebhook, OutboxWrite, WebhookKey, WebhookStore,
 };
 use switchboard_engine::store::{
-    Append, AppendGuard, Conversation, IdempotencyRecord, IdempotencyScope, ListFilter, ListQuery, NewTask, Phase,
-    RowState, SideWrites, Store, StoreError,
+    Append, AppendGuard, Appended, Conversation, IdempotencyRecord, IdempotencyScope, KnownVersion, ListFilter,
+    ListQuery, NewTask, Phase, RowPatch, RowState, SideWrites, Store, StoreError,
 };
 
 /// A task's row: Submitted and Queued until told otherwise.
@@ -51,7 +51,7 @@ pub(crate) fn append(guard: AppendGuard, events: &[&str], row: RowState) -> Appe
         guard,
         events: Bytes::from(events.join("\n")),
         count: u32::try_from(events.len()).unwrap(),
-        row,
+        row: whole(row),
         snapshot: None,
         note: None,
         sides: SideWrites::default(),
@@ -63,13 +63,72 @@ pub(crate) fn create(task: &NewTask, events: &[&str], row: RowState) -> Append {
     append(AppendGuard::Create(task.clone()), events, row)
 }
 
-pub(crate) fn owner(key: TaskKey, fence: u64, events: &[&str], row: RowState) -> Append {
-    append(AppendGuard::Owner { key, fence: Fence(fence) }, events, row)
+/// What an append need not know because its test is not about it: [`Writes::write`] looks it up.
+const AS_IT_IS: u64 = u64::MAX;
+
+fn known(key: TaskKey, version: u64, fence: u64) -> KnownVersion {
+    KnownVersion { key, version: Seq(version), fence: Fence(fence) }
 }
 
-pub(crate) fn inbox(key: TaskKey, version: u64, events: &[&str], row: RowState) -> Append {
-    append(AppendGuard::Inbox { key, version: Seq(version) }, events, row)
+/// By the turn that has this fence and knows the whole log.
+pub(crate) fn owner(key: TaskKey, fence: u64, events: &[&str], row: RowState) -> Append {
+    append(AppendGuard::Owner(known(key, AS_IT_IS, fence)), events, row)
 }
+
+/// By a writer that knows the log up to this event and the last claim.
+pub(crate) fn inbox(key: TaskKey, version: u64, events: &[&str], row: RowState) -> Append {
+    append(AppendGuard::Inbox(known(key, version, AS_IT_IS)), events, row)
+}
+
+/// By a node that takes the turn.
+pub(crate) fn claim(key: TaskKey, version: u64, events: &[&str], row: RowState) -> Append {
+    append(AppendGuard::Claim(known(key, version, AS_IT_IS)), events, row)
+}
+
+/// The same append by a writer that knows this version and this fence.
+pub(crate) fn knowing(mut append: Append, version: u64, fence: u64) -> Append {
+    if let AppendGuard::Owner(guard) | AppendGuard::Inbox(guard) | AppendGuard::Claim(guard) = &mut append.guard {
+        *guard = known(guard.key, version, fence);
+    }
+    append
+}
+
+/// Everything of a row.
+fn whole(row: RowState) -> RowPatch {
+    RowPatch {
+        status: Some((row.state, row.status_at)),
+        phase: Some(row.phase),
+        fence: Some(row.fence),
+        expires_at: Some(row.expires_at),
+        hidden: Some(row.hidden),
+        recoveries: Some(row.recoveries),
+    }
+}
+
+pub(crate) trait Writes: Store {
+    /// Appends, with what the guard leaves open as the store has it.
+    async fn write(&self, mut append: Append) -> Result<Appended, StoreError> {
+        if let AppendGuard::Owner(guard) | AppendGuard::Inbox(guard) | AppendGuard::Claim(guard) = &mut append.guard
+            && let Some(task) = self.load_some(vec![guard.key], 1).await?.pop()
+        {
+            if guard.version.0 == AS_IT_IS {
+                guard.version = task.row.last_seq;
+            }
+            if guard.fence.0 == AS_IT_IS {
+                guard.fence = task.row.state.fence;
+            }
+        }
+        self.append(append).await
+    }
+
+    /// The epoch that the store writes in now.
+    async fn epoch_now(&self) -> Epoch {
+        let task = new_task("epoch", "epoch", "epoch");
+        self.append(create(&task, &["made"], hidden(done(1, 1)))).await.unwrap().epoch
+    }
+}
+
+impl<S: Store> Writes for S {}
 
 pub(crate) fn with_snapshot(append: Append, snapshot: &str) -> Append {
     Append { snapshot: Some(Bytes::copy_from_slice(snapshot.as_bytes())), ..append }

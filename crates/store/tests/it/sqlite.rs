@@ -5,6 +5,7 @@ mod files;
 mod keys;
 mod limits;
 mod migration;
+mod nodes;
 mod restore;
 mod sharing;
 

@@ -47,8 +47,8 @@ macro_rules! conformance_suite {
         crate::suite::conformance! { $fixture:
             appends {
                 events_are_numbered_without_gaps,
-                an_owner_writes_only_under_its_fence_and_before_the_end,
-                an_inbox_append_needs_the_whole_log,
+                an_append_needs_the_version_and_the_fence_and_a_task_that_goes_on,
+                what_an_append_does_not_name_stays_as_it_is,
                 a_task_that_nobody_made_is_missing,
                 an_append_may_change_only_the_row,
                 concurrent_owners_never_share_a_number,

@@ -9,11 +9,12 @@ use switchboard_engine::store::{EventRow, LoadedTask, LoadedTaskWithin, NewTask,
 use super::Reader;
 use super::names::Names;
 use crate::sqlite::columns::{Identifier, IdentifierText, phase_from, state_from};
+use crate::sqlite::node::Node;
 use crate::sqlite::query::{optional_row, rows};
 
 /// The columns that [`stored_task`] reads, in its order.
 pub(crate) const TASK_COLUMNS: &str = "key, id, owner, agent, context, state, status_at, phase, fence, expires_at, \
-     hidden, recoveries, last_seq, bytes, first_row, snapshot_row, webhooks";
+     hidden, recoveries, last_seq, bytes, first_row, snapshot_row, webhooks, lease";
 /// The columns that [`event`] reads, in its order.
 pub(crate) const EVENT_COLUMNS: &str = "id, first_seq, count, epoch, blob";
 
@@ -25,20 +26,25 @@ struct StoredTask {
 }
 
 impl Reader {
-    pub(crate) fn row(&mut self, id: &TaskId) -> rusqlite::Result<Option<TaskRow>> {
-        Ok(self.stored(id)?.map(|task| task.row))
+    pub(crate) fn row(&mut self, node: &Node, id: &TaskId) -> rusqlite::Result<Option<TaskRow>> {
+        Ok(self.stored(node, id)?.map(|task| task.row))
     }
 
-    pub(crate) fn load(&mut self, id: &TaskId) -> rusqlite::Result<Option<LoadedTask>> {
-        match self.stored(id)? {
+    pub(crate) fn load(&mut self, node: &Node, id: &TaskId) -> rusqlite::Result<Option<LoadedTask>> {
+        match self.stored(node, id)? {
             Some(task) => self.loaded(task).map(Some),
             None => Ok(None),
         }
     }
 
     /// The same, unless it is larger: then nothing but its row is read.
-    pub(crate) fn load_within(&mut self, id: &TaskId, max_bytes: u64) -> rusqlite::Result<Option<LoadedTaskWithin>> {
-        match self.stored(id)? {
+    pub(crate) fn load_within(
+        &mut self,
+        node: &Node,
+        id: &TaskId,
+        max_bytes: u64,
+    ) -> rusqlite::Result<Option<LoadedTaskWithin>> {
+        match self.stored(node, id)? {
             Some(task) if task.row.bytes > max_bytes => Ok(Some(LoadedTaskWithin::Larger(Box::new(task.row)))),
             Some(task) => self.loaded(task).map(|loaded| Some(LoadedTaskWithin::Whole(Box::new(loaded)))),
             None => Ok(None),
@@ -46,12 +52,17 @@ impl Reader {
     }
 
     /// Those that are still there, until `max_bytes` are passed.
-    pub(crate) fn load_some(&mut self, keys: &[TaskKey], max_bytes: usize) -> rusqlite::Result<Vec<LoadedTask>> {
+    pub(crate) fn load_some(
+        &mut self,
+        node: &Node,
+        keys: &[TaskKey],
+        max_bytes: usize,
+    ) -> rusqlite::Result<Vec<LoadedTask>> {
         let sql = format!("SELECT {TASK_COLUMNS} FROM task WHERE key = ?1");
         let mut found = Vec::new();
         let mut bytes = 0;
         for key in keys {
-            let Some(task) = self.task(&sql, [key.0])? else { continue };
+            let Some(task) = self.task(node, &sql, [key.0])? else { continue };
             let loaded = self.loaded(task)?;
             bytes += loaded.size();
             found.push(loaded);
@@ -62,21 +73,21 @@ impl Reader {
         Ok(found)
     }
 
-    fn stored(&mut self, id: &TaskId) -> rusqlite::Result<Option<StoredTask>> {
+    fn stored(&mut self, node: &Node, id: &TaskId) -> rusqlite::Result<Option<StoredTask>> {
         let sql = format!("SELECT {TASK_COLUMNS} FROM task WHERE id = ?1");
-        self.task(&sql, [Identifier::new(id.as_str())])
+        self.task(node, &sql, [Identifier::new(id.as_str())])
     }
 
     /// All rows that a query over [`TASK_COLUMNS`] finds.
-    pub(crate) fn task_rows(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<TaskRow>> {
+    pub(crate) fn task_rows(&mut self, node: &Node, sql: &str, params: impl Params) -> rusqlite::Result<Vec<TaskRow>> {
         let Self { connection, names } = self;
-        rows(connection, sql, params, |row| Ok(stored_task(connection, names, row)?.row))
+        rows(connection, sql, params, |row| Ok(stored_task(connection, names, node, row)?.row))
     }
 
     /// The one row that a query over [`TASK_COLUMNS`] finds.
-    fn task(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Option<StoredTask>> {
+    fn task(&mut self, node: &Node, sql: &str, params: impl Params) -> rusqlite::Result<Option<StoredTask>> {
         let Self { connection, names } = self;
-        optional_row(connection, sql, params, |row| stored_task(connection, names, row))
+        optional_row(connection, sql, params, |row| stored_task(connection, names, node, row))
     }
 
     /// The newest snapshot and what came after it.
@@ -135,7 +146,7 @@ pub(crate) fn event(row: &Row<'_>) -> rusqlite::Result<EventRow> {
     })
 }
 
-fn stored_task(connection: &Connection, names: &mut Names, row: &Row<'_>) -> rusqlite::Result<StoredTask> {
+fn stored_task(connection: &Connection, names: &mut Names, node: &Node, row: &Row<'_>) -> rusqlite::Result<StoredTask> {
     let IdentifierText(id) = row.get(1)?;
     let IdentifierText(context) = row.get(4)?;
     let task = NewTask {
@@ -157,6 +168,7 @@ fn stored_task(connection: &Connection, names: &mut Names, row: &Row<'_>) -> rus
         key: TaskKey(row.get(0)?),
         task,
         state,
+        holder: node.holder(row.get(17)?),
         last_seq: Seq(row.get::<_, i64>(12)?.cast_unsigned()),
         bytes: row.get::<_, i64>(13)?.cast_unsigned(),
         watched: row.get::<_, i64>(16)? > 0,

@@ -3,14 +3,16 @@
 //! Everything that can refuse it is checked before anything is written, so that a refusal leaves no trace.
 
 use rusqlite::{OptionalExtension, params};
+use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Fence, Seq, TaskKey};
 use switchboard_engine::store::{
-    Append, AppendGuard, Appended, IdempotencyRecord, NewTask, Phase, RowState, StoreError,
+    Append, AppendGuard, Appended, Holder, IdempotencyRecord, NewTask, Phase, RowState, StoreError,
 };
 
 use super::counters::CounterKey;
 use super::session::Session;
-use crate::sqlite::columns::{Identifier, phase_number, state_number};
+use crate::sqlite::columns::{Identifier, phase_from, phase_number, state_from, state_number};
+use crate::sqlite::node::Node;
 
 /// Why an append was not written.
 #[derive(Debug, thiserror::Error)]
@@ -24,53 +26,64 @@ pub(crate) enum AppendFailure {
 
 /// The columns of a task that the next append needs.
 struct Found {
-    counter: CounterKey,
-    status_at: i64,
-    phase: i64,
-    fence: i64,
-    expires_at: Option<i64>,
+    owner: i64,
+    agent: i64,
+    row: RowState,
+    holder: Option<i64>,
     last_seq: i64,
     webhooks: i64,
 }
 
 impl Session<'_> {
-    pub(crate) fn append(&mut self, append: &Append) -> Result<Appended, AppendFailure> {
+    /// Writes an append of a node.
+    pub(crate) fn append(&mut self, append: &Append, node: &Node) -> Result<Appended, AppendFailure> {
         if (append.count == 0) != append.events.is_empty() {
             let words = format!("an append of {} events has {} bytes of them", append.count, append.events.len());
             return Err(AppendFailure::Refused(StoreError::Failed(words)));
         }
-        match &append.guard {
-            AppendGuard::Create(new) => self.create(new, append),
-            AppendGuard::Owner { key, fence } => {
-                let found = self.find(*key)?;
-                if Fence(found.fence.cast_unsigned()) != *fence || found.phase == phase_number(Phase::Done) {
-                    return Err(AppendFailure::Refused(StoreError::Fenced));
-                }
-                self.extend(*key, &found, append)
-            }
-            AppendGuard::Inbox { key, version } => {
-                let found = self.find(*key)?;
-                if Seq(found.last_seq.cast_unsigned()) != *version {
-                    return Err(AppendFailure::Refused(StoreError::Stale));
-                }
-                // Nothing follows the terminal event.
-                if found.phase == phase_number(Phase::Done) && append.count > 0 {
-                    return Err(AppendFailure::Refused(StoreError::Fenced));
-                }
-                self.extend(*key, &found, append)
-            }
+        if !node.is_live() {
+            return Err(AppendFailure::Refused(StoreError::Closed));
         }
+        let (known, claims) = match &append.guard {
+            AppendGuard::Create(new) => return self.create(new, append, node),
+            AppendGuard::Owner(known) | AppendGuard::Inbox(known) => (known, false),
+            AppendGuard::Claim(known) => (known, true),
+        };
+        let found = self.find(known.key)?;
+        let row = append.row.onto(&found.row);
+        let changes = append.count > 0 || row != found.row;
+        let refusal = if found.row.phase == Phase::Done && changes {
+            Some(StoreError::Ended)
+        } else if found.row.fence != known.fence {
+            Some(StoreError::Fenced)
+        } else if Seq(found.last_seq.cast_unsigned()) != known.version {
+            Some(StoreError::Stale)
+        } else if claims && node.holder(found.holder) == Holder::Other {
+            Some(StoreError::Held)
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            return Err(AppendFailure::Refused(refusal));
+        }
+        let holder = match row.phase {
+            Phase::Running if claims => Some(node.number()),
+            Phase::Running => found.holder,
+            _ => None,
+        };
+        self.extend(known.key, &found, append, (&row, holder))
     }
 
-    fn create(&mut self, new: &NewTask, append: &Append) -> Result<Appended, AppendFailure> {
+    fn create(&mut self, new: &NewTask, append: &Append, node: &Node) -> Result<Appended, AppendFailure> {
         let owner = self.names.number(&mut self.statements, new.owner.as_str())?;
         let agent = self.names.number(&mut self.statements, new.agent.as_str())?;
         let send_owner = self.check_send(append.sides.send.as_ref())?;
-        let plan = self.plan_webhook(None, append)?;
+        let row = &append.row.onto(&RowState::default());
+        let plan = self.plan_webhook(None, row, append)?;
         let key = self.next_task;
         let event = (append.count > 0).then_some(self.next_event);
         let snapshot_row = append.snapshot.as_ref().and(event);
-        let row = &append.row;
+        let holder = (row.phase == Phase::Running).then(|| node.number());
         let inserted = self.statements.insert_task.execute(params![
             key,
             Identifier::new(new.id.as_str()),
@@ -81,7 +94,7 @@ impl Session<'_> {
             row.status_at.0,
             phase_number(row.phase),
             row.fence.0.cast_signed(),
-            self.lease(row),
+            holder,
             row.expires_at.map(|at| at.0),
             row.hidden,
             row.recoveries,
@@ -99,12 +112,20 @@ impl Session<'_> {
         self.insert_send(send_owner, key, 1, append.sides.send.as_ref())?;
         self.write_webhook(key, plan)?;
         self.counters.add(counter(owner, agent, row), 1);
-        Ok(Appended { key: TaskKey(key), first_seq: Seq(1), row: event.unwrap_or(0) })
+        let epoch = self.start.epoch;
+        Ok(Appended { key: TaskKey(key), first_seq: Seq(1), row: event.unwrap_or(0), epoch })
     }
 
-    fn extend(&mut self, key: TaskKey, found: &Found, append: &Append) -> Result<Appended, AppendFailure> {
+    /// Adds to a task that is there; `after` is its row with the change made, and who holds its turn then.
+    fn extend(
+        &mut self,
+        key: TaskKey,
+        found: &Found,
+        append: &Append,
+        after: (&RowState, Option<i64>),
+    ) -> Result<Appended, AppendFailure> {
         let send_owner = self.check_send(append.sides.send.as_ref())?;
-        let plan = self.plan_webhook(Some((key, found.webhooks)), append)?;
+        let plan = self.plan_webhook(Some((key, found.webhooks)), after.0, append)?;
         let first_seq = found.last_seq + 1;
         let event = self.insert_event(key.0, first_seq, append)?;
         if first_seq == 1 && event.is_some() {
@@ -119,30 +140,31 @@ impl Session<'_> {
                 self.statements.set_snapshot.query_row(row, |row| row.get::<_, i64>(0)).optional()?
             }
         };
-        self.update_task(key, found, append, snapshot_row)?;
+        self.update_task(key, found, append, after, snapshot_row)?;
         self.write_note(key.0, append)?;
         self.insert_send(send_owner, key.0, first_seq, append.sides.send.as_ref())?;
         self.write_webhook(key.0, plan)?;
-        self.counters.moved(found.counter, counter(found.counter.owner, found.counter.agent, &append.row));
-        Ok(Appended { key, first_seq: Seq(first_seq.cast_unsigned()), row: event.unwrap_or(0) })
+        let (owner, agent) = (found.owner, found.agent);
+        self.counters.moved(counter(owner, agent, &found.row), counter(owner, agent, after.0));
+        let (row, epoch) = (event.unwrap_or(0), self.start.epoch);
+        Ok(Appended { key, first_seq: Seq(first_seq.cast_unsigned()), row, epoch })
     }
 
     fn find(&mut self, key: TaskKey) -> Result<Found, AppendFailure> {
         let found = self.statements.find_task.query_row([key.0], |row| {
-            let phase: i64 = row.get(4)?;
-            let counter = CounterKey {
+            Ok(Found {
                 owner: row.get(0)?,
                 agent: row.get(1)?,
-                state: row.get(2)?,
-                hidden: row.get(7)?,
-                parked: phase == phase_number(Phase::Parked),
-            };
-            Ok(Found {
-                counter,
-                status_at: row.get(3)?,
-                phase,
-                fence: row.get(5)?,
-                expires_at: row.get(6)?,
+                row: RowState {
+                    state: state_from(2, row.get(2)?)?,
+                    status_at: Timestamp(row.get(3)?),
+                    phase: phase_from(4, row.get(4)?)?,
+                    fence: Fence(row.get::<_, i64>(5)?.cast_unsigned()),
+                    expires_at: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+                    hidden: row.get(7)?,
+                    recoveries: row.get(10)?,
+                },
+                holder: row.get(11)?,
                 last_seq: row.get(8)?,
                 webhooks: row.get(9)?,
             })
@@ -173,32 +195,28 @@ impl Session<'_> {
         key: TaskKey,
         found: &Found,
         append: &Append,
+        (row, holder): (&RowState, Option<i64>),
         snapshot_row: Option<i64>,
     ) -> rusqlite::Result<()> {
-        let row = &append.row;
         let last_seq = found.last_seq + i64::from(append.count);
-        let (state, phase) = (state_number(row.state), phase_number(row.phase));
-        let expires_at = row.expires_at.map(|at| at.0);
-        let (fence, lease) = (row.fence.0.cast_signed(), self.lease(row));
+        let fence = row.fence.0.cast_signed();
         let bytes = append.events.len().cast_signed();
-        let indexes_stay = state == found.counter.state
-            && row.status_at.0 == found.status_at
-            && phase == found.phase
-            && expires_at == found.expires_at
-            && row.hidden == found.counter.hidden;
+        let before = &found.row;
+        let indexes_stay = (row.state, row.status_at, row.phase, row.expires_at, row.hidden)
+            == (before.state, before.status_at, before.phase, before.expires_at, before.hidden);
         if indexes_stay {
-            let changes = params![key.0, fence, lease, row.recoveries, last_seq, snapshot_row, bytes];
+            let changes = params![key.0, fence, holder, row.recoveries, last_seq, snapshot_row, bytes];
             self.statements.extend_task.execute(changes)?;
             return Ok(());
         }
         self.statements.update_task.execute(params![
             key.0,
-            state,
+            state_number(row.state),
             row.status_at.0,
-            phase,
+            phase_number(row.phase),
             fence,
-            lease,
-            expires_at,
+            holder,
+            row.expires_at.map(|at| at.0),
             row.hidden,
             row.recoveries,
             last_seq,
@@ -237,11 +255,6 @@ impl Session<'_> {
         let scope = &send.scope;
         self.statements.insert_send.execute(params![owner, scope.address, scope.key, &send.digest[..], key, seq])?;
         Ok(())
-    }
-
-    /// Only a running turn holds a lease, and only until the next start.
-    fn lease(&self, row: &RowState) -> Option<i64> {
-        (row.phase == Phase::Running).then_some(self.start.number)
     }
 }
 

@@ -80,9 +80,9 @@ impl Session<'_> {
 mod tests {
     use bytes::Bytes;
     use switchboard_a2a::{TaskId, TaskState, Timestamp};
-    use switchboard_engine::ids::{Fence, Seq};
+    use switchboard_engine::ids::Seq;
     use switchboard_engine::store::webhooks::{NewWebhook, WebhookStore};
-    use switchboard_engine::store::{Append, AppendGuard, NewTask, Phase, RowState, SideWrites, Store};
+    use switchboard_engine::store::{Append, AppendGuard, NewTask, Phase, RowPatch, SideWrites, Store};
 
     use crate::{Options, SqliteStore};
 
@@ -110,14 +110,10 @@ mod tests {
             }),
             events: Bytes::from_static(b"1"),
             count: 1,
-            row: RowState {
-                state: TaskState::Completed,
-                status_at: Timestamp(1),
-                phase: Phase::Done,
-                fence: Fence(1),
-                expires_at: None,
-                hidden: false,
-                recoveries: 0,
+            row: RowPatch {
+                status: Some((TaskState::Completed, Timestamp(1))),
+                phase: Some(Phase::Done),
+                ..RowPatch::default()
             },
             snapshot: None,
             note: None,

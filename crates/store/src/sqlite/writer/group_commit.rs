@@ -40,7 +40,7 @@ impl Session<'_> {
 
     fn write_one(&mut self, write: &Write) -> Result<Option<Appended>, AppendFailure> {
         match write {
-            Write::Append(append) => self.append(append).map(Some),
+            Write::Append(append, node) => self.append(append, node).map(Some),
             Write::Shared { work, .. } => {
                 work(self)?;
                 Ok(None)

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::webhooks::{NewWebhook, WebhookKey, WebhookState};
-use switchboard_engine::store::{Append, Phase, StoreError};
+use switchboard_engine::store::{Append, Phase, RowState, StoreError};
 
 use super::append::AppendFailure;
 use super::session::Session;
@@ -29,14 +29,16 @@ pub(crate) enum WebhookPlan<'a> {
 }
 
 impl Session<'_> {
-    /// Refuses one webhook too many. `task` is its key and number of webhooks, unless the append creates it.
+    /// Refuses one webhook too many. `task` is its key and number of webhooks, unless the append creates it; `row` is the
+    /// row after the append.
     pub(crate) fn plan_webhook<'a>(
         &mut self,
         task: Option<(TaskKey, i64)>,
+        row: &RowState,
         append: &'a Append,
     ) -> Result<WebhookPlan<'a>, AppendFailure> {
         let count = task.map_or(0, |(_, count)| count);
-        if append.row.hidden && append.row.phase == Phase::Done {
+        if row.hidden && row.phase == Phase::Done {
             return Ok(if count > 0 { WebhookPlan::DeleteAll } else { WebhookPlan::Nothing });
         }
         let Some(new) = &append.sides.webhook else { return Ok(WebhookPlan::Nothing) };

@@ -10,7 +10,7 @@ use switchboard_store::{check, quick_check};
 
 use super::SqliteFixture;
 use crate::build::{
-    bury, create, delivery, done, hidden, make, make_watched, new_task, owner, parked, prepare, row, with_send,
+    Writes, bury, create, delivery, done, hidden, make, make_watched, new_task, owner, parked, prepare, row, with_send,
     with_snapshot, working,
 };
 use crate::suite::Fixture;
@@ -21,13 +21,13 @@ async fn sound() -> (SqliteFixture, TaskId) {
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");
     let first = with_send(create(&task, &["1", "2"], working(1, 1)), "ann", "echo", "k");
-    let key = store.append(first).await.unwrap().key;
-    store.append(owner(key, 1, &["3"], working(2, 1))).await.unwrap();
-    store.append(with_snapshot(owner(key, 1, &["4"], done(3, 1)), "as of 4")).await.unwrap();
+    let key = store.write(first).await.unwrap().key;
+    store.write(owner(key, 1, &["3"], working(2, 1))).await.unwrap();
+    store.write(with_snapshot(owner(key, 1, &["4"], done(3, 1)), "as of 4")).await.unwrap();
     make(&store, "ann", "echo", "c", row(1)).await;
     make(&store, "bob", "guide", "c", parked(1, 9)).await;
     make(&store, "bob", "guide", "c", hidden(done(1, 1))).await;
-    store.append(create(&new_task("bob", "guide", "c"), &[], row(1))).await.unwrap();
+    store.write(create(&new_task("bob", "guide", "c"), &[], row(1))).await.unwrap();
     let (_, hook) = make_watched(&store, "a", "https://one", done(1, 1)).await;
     bury(&store, hook, delivery(1, 1, 10), 11).await;
     prepare(&store, hook, delivery(2, 2, 12)).await;

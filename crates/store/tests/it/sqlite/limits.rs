@@ -10,7 +10,7 @@ use switchboard_engine::store::{Append, Retention, Store, StoreError};
 use switchboard_store::{Durability, Options, check, database_path};
 
 use super::SqliteFixture;
-use crate::build::{create, done, make, new_task, owner, query, row, working};
+use crate::build::{Writes, create, done, make, new_task, owner, query, row, working};
 use crate::suite::Fixture;
 
 const EVICT_ALL: Retention = Retention { ended_before: Timestamp(i64::MAX), max_tasks: u64::MAX, max_bytes: u64::MAX };
@@ -25,7 +25,7 @@ async fn a_full_disk_refuses_writes_and_recovers() {
     let store = fixture.open_with(Options { max_file_bytes: Some(1 << 20), ..Options::default() });
     let mut written = 0;
     let error = loop {
-        match store.append(large()).await {
+        match store.write(large()).await {
             Ok(_) => written += 1,
             Err(error) => break error,
         }
@@ -37,7 +37,7 @@ async fn a_full_disk_refuses_writes_and_recovers() {
 
     assert!(store.evict(EVICT_ALL, 5).await.unwrap() == 5);
     assert!(store.ready().is_ok());
-    store.append(large()).await.unwrap();
+    store.write(large()).await.unwrap();
     store.close().await.unwrap();
     assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
 }
@@ -46,7 +46,7 @@ async fn a_full_disk_refuses_writes_and_recovers() {
 async fn a_full_disk_is_noticed_to_be_free_again_without_a_write() {
     let fixture = SqliteFixture::new();
     let store = fixture.open_with(Options { max_file_bytes: Some(1 << 20), ..Options::default() });
-    while store.append(large()).await.is_ok() {}
+    while store.write(large()).await.is_ok() {}
     assert!(store.ready().is_err());
     // Another program makes room.
     fixture.tamper("DELETE FROM event; DELETE FROM task; DELETE FROM tally");
@@ -73,18 +73,18 @@ async fn a_file_that_could_not_be_opened_again_is_tried_although_callers_keep_as
     };
     damage("+ 1000000");
     for _ in 0..3 {
-        let error = store.append(large()).await.unwrap_err();
+        let error = store.write(large()).await.unwrap_err();
         assert!(matches!(&error, StoreError::Failed(words) if words.contains("damaged")), "{error}");
     }
     // Not even a file that is away for a while is replaced by an empty one.
     let (path, away) = (database_path(fixture.directory.path()), fixture.directory.path().join("away.db"));
     std::fs::rename(&path, &away).unwrap();
-    let missed = async { while !store.append(large()).await.unwrap_err().to_string().contains("cannot be opened") {} };
+    let missed = async { while !store.write(large()).await.unwrap_err().to_string().contains("cannot be opened") {} };
     tokio::time::timeout(Duration::from_secs(30), missed).await.unwrap();
     assert!(!path.exists());
     std::fs::rename(&away, &path).unwrap();
     damage("- 1000000");
-    let recovered = async { while store.append(large()).await.is_err() {} };
+    let recovered = async { while store.write(large()).await.is_err() {} };
     tokio::time::timeout(Duration::from_secs(30), recovered).await.unwrap();
     assert!(store.ready().is_ok());
     store.close().await.unwrap();
@@ -95,7 +95,7 @@ async fn a_file_that_could_not_be_opened_again_is_tried_although_callers_keep_as
 async fn the_write_ahead_log_is_emptied_while_a_full_disk_is_tried_again_and_again() {
     let fixture = SqliteFixture::new();
     let store = fixture.open_with(Options { max_file_bytes: Some(1 << 20), ..Options::default() });
-    while store.append(large()).await.is_ok() {}
+    while store.write(large()).await.is_ok() {}
     let log = fixture.directory.path().join("switchboard.db-wal");
     assert!(std::fs::metadata(&log).unwrap().len() > 0);
     let emptied = async {
@@ -111,7 +111,7 @@ async fn the_write_ahead_log_is_emptied_while_a_full_disk_is_tried_again_and_aga
 async fn eviction_gives_the_space_back() {
     let fixture = SqliteFixture::new();
     let store = fixture.open();
-    join_all((0..200).map(|_| store.append(large()))).await;
+    join_all((0..200).map(|_| store.write(large()))).await;
     let retention = Retention { max_bytes: 6 << 20, ..EVICT_ALL };
     let retention = Retention { ended_before: Timestamp(i64::MIN), ..retention };
     let mut evicted = 0;
@@ -135,8 +135,8 @@ async fn a_damaged_task_fails_alone_in_its_batch() {
     let (id, key) = make(&store, "ann", "echo", "c", working(1, 1)).await;
     // Its next event is there already, so the append breaks in the middle.
     fixture.tamper(&format!("INSERT INTO event VALUES (1000, {}, 2, 1, 1, x'31', NULL)", key.0));
-    let good = |_| store.append(create(&new_task("bob", "echo", "c"), &["x"], row(1)));
-    let broken = store.append(owner(key, 1, &["2"], done(2, 1)));
+    let good = |_| store.write(create(&new_task("bob", "echo", "c"), &["x"], row(1)));
+    let broken = store.write(owner(key, 1, &["2"], done(2, 1)));
     let (before, broken, after) =
         futures_util::future::join3(join_all((0..20).map(good)), broken, join_all((0..20).map(good))).await;
     assert!(matches!(broken, Err(StoreError::Failed(_))), "{broken:?}");
@@ -157,19 +157,19 @@ async fn new_work_is_refused_when_the_store_is_behind_and_endings_are_not() {
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
     let ending = tokio::spawn({
         let store = Arc::clone(&store);
-        async move { store.append(owner(key, 1, &["end"], done(2, 1))).await }
+        async move { store.write(owner(key, 1, &["end"], done(2, 1))).await }
     });
     while store.ready().is_ok() {
         tokio::task::yield_now().await;
     }
     assert!(matches!(store.ready(), Err(StoreError::Overloaded { .. })));
     let new = Append { refusable: true, ..create(&new_task("ann", "echo", "c"), &["x"], row(1)) };
-    let refused = store.append(new.clone()).await;
+    let refused = store.write(new.clone()).await;
     assert!(matches!(refused, Err(StoreError::Overloaded { .. })), "{refused:?}");
     blocker.execute_batch("ROLLBACK").unwrap();
     assert_eq!(ending.await.unwrap().unwrap().first_seq, Seq(2));
     assert!(store.ready().is_ok());
-    store.append(new).await.unwrap();
+    store.write(new).await.unwrap();
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn more_than_the_queue_holds_waits_and_gets_in() {
     let fixture = SqliteFixture::new();
     let store = fixture.open_with(Options { durability: Durability::Process, ..Options::default() });
     let results =
-        join_all((0..6_000).map(|_| store.append(create(&new_task("ann", "echo", "c"), &["x"], done(1, 1))))).await;
+        join_all((0..6_000).map(|_| store.write(create(&new_task("ann", "echo", "c"), &["x"], done(1, 1))))).await;
     assert!(results.iter().all(Result::is_ok));
     assert_eq!(store.list(query("ann")).await.unwrap().total, 6_000);
     store.close().await.unwrap();

@@ -7,7 +7,7 @@ use switchboard_engine::store::{Append, Phase, Store};
 use switchboard_store::check;
 
 use super::SqliteFixture;
-use crate::build::{conversation, delivery, inbox, prepare, query, webhook, with_webhook};
+use crate::build::{Writes, conversation, delivery, inbox, prepare, query, webhook, with_webhook};
 use crate::suite::Fixture;
 
 /// A parked task with three events in two rows, as the first version left it after a clean end.
@@ -39,7 +39,7 @@ async fn a_file_of_the_first_version_keeps_its_tasks() {
     // And can have what is new.
     let key = loaded.row.key;
     let set = with_webhook(inbox(key, 3, &[], loaded.row.state), webhook("a", "https://one", 2));
-    store.append(Append { note: Some("1".to_owned()), ..set }).await.unwrap();
+    store.write(Append { note: Some("1".to_owned()), ..set }).await.unwrap();
     assert_eq!(store.noted(conversation("ann")).await.unwrap().as_deref(), Some("1"));
     let hook = store.webhook(key, "a").await.unwrap().unwrap();
     prepare(&store, hook.key, delivery(3, 3, 40)).await;

@@ -8,7 +8,7 @@ use switchboard_engine::store::{Store, StoreError};
 use switchboard_store::{Options, check};
 
 use super::SqliteFixture;
-use crate::build::{create, delivery, done, make_watched, new_task, next, owner, prepare, query, row, working};
+use crate::build::{Writes, create, delivery, done, make_watched, new_task, next, owner, prepare, query, row, working};
 use crate::suite::Fixture;
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn a_broken_step_fails_alone() {
         "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, form, state, replay, held, attempts, \
          due_at, created_at, began_at, about) VALUES (1, 404, 'x', 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, 1, 'x')",
     );
-    let good = |_| store.append(create(&new_task("bob", "echo", "c"), &["x"], row(1)));
+    let good = |_| store.write(create(&new_task("bob", "echo", "c"), &["x"], row(1)));
     let broken = store.outbox(OutboxWrite::Prepare { webhook: hook, delivery: delivery(1, 1, 10) });
     let (before, broken, after) = join3(join_all((0..20).map(good)), broken, join_all((0..20).map(good))).await;
     assert!(matches!(broken, Err(StoreError::Failed(_))), "{broken:?}");
@@ -38,7 +38,7 @@ async fn a_broken_append_spoils_no_step() {
     let (key, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
     fixture.tamper(&format!("INSERT INTO event VALUES (1000, {}, 4, 1, 1, x'31', NULL)", key.0));
     let step = store.outbox(OutboxWrite::Prepare { webhook: hook, delivery: delivery(1, 1, 10) });
-    let broken = store.append(owner(key, 1, &["4"], done(2, 1)));
+    let broken = store.write(owner(key, 1, &["4"], done(2, 1)));
     // Says what it found the second time, which is the one that counts.
     let rotated = store.rotate_signing(switchboard_a2a::Timestamp(1), switchboard_a2a::Timestamp(9));
     let (step, broken, rotated) = join3(step, broken, rotated).await;

@@ -9,8 +9,8 @@ use switchboard_engine::store::{Retention, Store};
 
 use super::Fixture;
 use crate::build::{
-    attempt, bury, create, delivery, done, hidden, make_watched, new_task, next, prepare, query, webhook, with_webhook,
-    working,
+    Writes, attempt, bury, create, delivery, done, hidden, make_watched, new_task, next, prepare, query, webhook,
+    with_webhook, working,
 };
 
 const EVICT_ALL: Retention = Retention { ended_before: Timestamp(i64::MAX), max_tasks: u64::MAX, max_bytes: u64::MAX };
@@ -146,7 +146,7 @@ pub(crate) async fn a_task_stays_while_somebody_has_to_be_told(fixture: impl Fix
     let (_, disabled) = make_watched(&store, "a", "https://one", done(4, 1)).await;
     // A direct reply has no webhook to tell.
     let unseen = with_webhook(create(&new_task("ann", "echo", "c"), &["1"], hidden(done(1, 1))), webhook("a", "x", 0));
-    store.append(unseen).await.unwrap();
+    store.write(unseen).await.unwrap();
     store.set_webhook_state(paused, WebhookState::Paused, Timestamp(5)).await.unwrap();
     let sent = prepare(&store, ended, delivery(1, 3, 10)).await;
     let taken = |delivery| OutboxWrite::Delivered { delivery, attempt: attempt(11, 200), finished: true, next: None };
@@ -171,7 +171,7 @@ pub(crate) async fn what_is_held_is_not_kept_at_the_cost_of_others(fixture: impl
     let store = fixture.open();
     let (_, hook) = make_watched(&store, "a", "https://one", done(1, 1)).await;
     for at in 2..5 {
-        store.append(create(&new_task("bob", "echo", "c"), &["1"], done(at, 1))).await.unwrap();
+        store.write(create(&new_task("bob", "echo", "c"), &["1"], done(at, 1))).await.unwrap();
     }
     let retention = |max_tasks| Retention { ended_before: Timestamp(0), max_tasks, max_bytes: u64::MAX };
     assert!(store.held_beyond_caps(retention(4), 10).await.unwrap().is_empty());
@@ -191,7 +191,7 @@ pub(crate) async fn no_more_is_given_up_than_there_is_too_much(fixture: impl Fix
         held.push(make_watched(&store, "a", "https://one", done(at, 1)).await.1);
     }
     for _ in 0..11 {
-        store.append(create(&new_task("bob", "echo", "c"), &["1"], working(1, 1))).await.unwrap();
+        store.write(create(&new_task("bob", "echo", "c"), &["1"], working(1, 1))).await.unwrap();
     }
     // Their time is over, and still each of them is held as long as it is not in the way.
     let aged = |max_tasks| Retention { ended_before: Timestamp(100), max_tasks, max_bytes: u64::MAX };
@@ -201,7 +201,7 @@ pub(crate) async fn no_more_is_given_up_than_there_is_too_much(fixture: impl Fix
     assert_eq!(store.held_beyond_caps(aged(28), 2).await.unwrap(), held[..2]);
     // What can go goes first, however many older ones are held.
     for at in 50..52 {
-        store.append(create(&new_task("bob", "echo", "c"), &["1"], done(at, 1))).await.unwrap();
+        store.write(create(&new_task("bob", "echo", "c"), &["1"], done(at, 1))).await.unwrap();
     }
     assert!(store.held_beyond_caps(aged(31), 200).await.unwrap().is_empty());
     assert_eq!(store.held_beyond_caps(aged(30), 200).await.unwrap(), held[..1]);

@@ -4,13 +4,13 @@ use switchboard_engine::ids::Seq;
 use switchboard_engine::store::{Store, StoreError};
 
 use super::Fixture;
-use crate::build::{create, inbox, new_task, owner, refused, row, scope, with_send, working};
+use crate::build::{Writes, create, inbox, new_task, owner, refused, row, scope, with_send, working};
 
 pub(crate) async fn a_key_finds_its_send(fixture: impl Fixture) {
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");
-    let key = store.append(with_send(create(&task, &["1", "2"], row(1)), "ann", "echo", "k1")).await.unwrap().key;
-    store.append(with_send(inbox(key, 2, &["3"], row(1)), "ann", "", "k2")).await.unwrap();
+    let key = store.write(with_send(create(&task, &["1", "2"], row(1)), "ann", "echo", "k1")).await.unwrap().key;
+    store.write(with_send(inbox(key, 2, &["3"], row(1)), "ann", "", "k2")).await.unwrap();
     for (scope, seq) in [(scope("ann", "echo", "k1"), Seq(1)), (scope("ann", "", "k2"), Seq(3))] {
         let found = store.find_send(scope.clone()).await.unwrap().unwrap();
         assert_eq!((found.scope, found.task, found.seq, found.digest), (scope, Some(task.id.clone()), seq, [7; 32]));
@@ -26,13 +26,13 @@ pub(crate) async fn a_key_is_taken_once_per_scope(fixture: impl Fixture) {
     let store = fixture.open();
     let send =
         |owner: &str, address| with_send(create(&new_task(owner, "echo", "c"), &["1"], row(1)), owner, address, "k");
-    store.append(send("ann", "echo")).await.unwrap();
-    refused(store.append(send("ann", "echo")).await, &StoreError::KeyTaken);
-    store.append(send("ann", "")).await.unwrap();
-    store.append(send("bob", "echo")).await.unwrap();
+    store.write(send("ann", "echo")).await.unwrap();
+    refused(store.write(send("ann", "echo")).await, &StoreError::KeyTaken);
+    store.write(send("ann", "")).await.unwrap();
+    store.write(send("bob", "echo")).await.unwrap();
     // Two of them at the same time: one wins, the other is told, and no second task is left behind.
     let (left, right) =
-        futures_util::future::join(store.append(send("eve", "echo")), store.append(send("eve", "echo"))).await;
+        futures_util::future::join(store.write(send("eve", "echo")), store.write(send("eve", "echo"))).await;
     assert_ne!(left.is_ok(), right.is_ok());
     refused(left.and(right), &StoreError::KeyTaken);
     assert_eq!(store.list(crate::build::query("eve")).await.unwrap().total, 1);
@@ -42,10 +42,10 @@ pub(crate) async fn a_refused_append_takes_no_key(fixture: impl Fixture) {
     let store = fixture.open();
     let (_, key) = crate::build::make(&store, "ann", "echo", "c", working(1, 1)).await;
     refused(
-        store.append(with_send(owner(key, 9, &["x"], working(1, 9)), "ann", "echo", "k")).await,
+        store.write(with_send(owner(key, 9, &["x"], working(1, 9)), "ann", "echo", "k")).await,
         &StoreError::Fenced,
     );
     assert!(store.find_send(scope("ann", "echo", "k")).await.unwrap().is_none());
-    store.append(with_send(inbox(key, 1, &["x"], working(1, 1)), "ann", "echo", "k")).await.unwrap();
+    store.write(with_send(inbox(key, 1, &["x"], working(1, 1)), "ann", "echo", "k")).await.unwrap();
     assert!(store.find_send(scope("ann", "echo", "k")).await.unwrap().is_some());
 }

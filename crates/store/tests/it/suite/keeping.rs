@@ -6,7 +6,7 @@ use switchboard_engine::store::{Retention, Store, StoreError};
 
 use super::Fixture;
 use crate::build::{
-    create, done, hidden, make, new_task, owner, parked, query, refused, row, scope, with_send, working,
+    Writes, create, done, hidden, make, new_task, owner, parked, query, refused, row, scope, with_send, working,
 };
 
 const KEEP_ALL: Retention = Retention { ended_before: Timestamp(i64::MIN), max_tasks: u64::MAX, max_bytes: u64::MAX };
@@ -59,14 +59,14 @@ pub(crate) async fn live_tasks_stay_whatever_the_caps(fixture: impl Fixture) {
 pub(crate) async fn an_evicted_task_leaves_nothing_behind(fixture: impl Fixture) {
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");
-    let made = store.append(with_send(create(&task, &["1"], working(1, 1)), "ann", "echo", "k")).await.unwrap();
-    let last = store.append(owner(made.key, 1, &["2"], done(2, 1))).await.unwrap();
+    let made = store.write(with_send(create(&task, &["1"], working(1, 1)), "ann", "echo", "k")).await.unwrap();
+    let last = store.write(owner(made.key, 1, &["2"], done(2, 1))).await.unwrap();
     assert_eq!(store.evict(Retention { max_tasks: 0, ..KEEP_ALL }, 100).await.unwrap(), 1);
     assert!(!is_there(&store, &task.id).await);
     assert!(store.read(made.key, Seq(0), 100).await.unwrap().is_empty());
     assert!(store.find_send(scope("ann", "echo", "k")).await.unwrap().is_none());
     assert_eq!(store.census().await.unwrap().by_state, []);
-    refused(store.append(owner(made.key, 1, &["3"], done(3, 1))).await, &StoreError::Missing);
+    refused(store.write(owner(made.key, 1, &["3"], done(3, 1))).await, &StoreError::Missing);
 
     // Neither its key nor its row ids are given again, not even after a restart.
     let (_, next) = make(&store, "ann", "echo", "c", done(3, 1)).await;
@@ -75,32 +75,32 @@ pub(crate) async fn an_evicted_task_leaves_nothing_behind(fixture: impl Fixture)
     drop(store);
     let store = fixture.open();
     let again = new_task("ann", "echo", "c");
-    let again = store.append(with_send(create(&again, &["1"], row(1)), "ann", "echo", "k")).await.unwrap();
+    let again = store.write(with_send(create(&again, &["1"], row(1)), "ann", "echo", "k")).await.unwrap();
     assert!(again.key > next && again.row > last.row + 1);
 }
 
 pub(crate) async fn a_clean_end_keeps_the_epoch(fixture: impl Fixture) {
     let store = fixture.open();
-    let epoch = store.epoch();
+    let epoch = store.epoch_now().await;
     let (id, _) = make(&store, "ann", "echo", "c", done(1, 1)).await;
     store.close().await.unwrap();
     drop(store);
     let store = fixture.open();
-    assert_eq!(store.epoch(), epoch);
+    assert_eq!(store.epoch_now().await, epoch);
     assert_eq!(store.load(&id).await.unwrap().unwrap().events[0].epoch, epoch);
     store.close().await.unwrap();
 }
 
 pub(crate) async fn a_crash_raises_the_epoch_and_loses_nothing(fixture: impl Fixture) {
     let store = fixture.open();
-    let before = store.epoch();
+    let before = store.epoch_now().await;
     let (id, key) = make(&store, "ann", "echo", "c", working(1, 1)).await;
     drop(store);
     let store = fixture.open();
-    assert!(store.epoch() > before);
-    store.append(owner(key, 1, &["after"], done(2, 1))).await.unwrap();
+    assert!(store.epoch_now().await > before);
+    store.write(owner(key, 1, &["after"], done(2, 1))).await.unwrap();
     let epochs: Vec<_> = store.load(&id).await.unwrap().unwrap().events.iter().map(|row| row.epoch).collect();
-    assert_eq!(epochs, [before, store.epoch()]);
+    assert_eq!(epochs, [before, store.epoch_now().await]);
 }
 
 pub(crate) async fn a_closed_store_says_so(fixture: impl Fixture) {
@@ -109,7 +109,7 @@ pub(crate) async fn a_closed_store_says_so(fixture: impl Fixture) {
     let (id, _) = make(&store, "ann", "echo", "c", done(1, 1)).await;
     store.close().await.unwrap();
     store.close().await.unwrap();
-    refused(store.append(create(&new_task("ann", "echo", "c"), &["x"], row(1))).await, &StoreError::Closed);
+    refused(store.write(create(&new_task("ann", "echo", "c"), &["x"], row(1))).await, &StoreError::Closed);
     refused(store.load(&id).await, &StoreError::Closed);
     refused(store.unfinished(TaskKey(0), 1).await, &StoreError::Closed);
     refused(store.evict(KEEP_ALL, 1).await, &StoreError::Closed);

@@ -6,7 +6,7 @@ use switchboard_engine::store::{ListFilter, ListPage, ListQuery, LoadedTask, Ret
 
 use super::Fixture;
 use crate::build::{
-    conversation, create, done, filtered, hidden, inbox, make, new_task, owner, page, parked, query, row,
+    Writes, conversation, create, done, filtered, hidden, inbox, make, new_task, owner, page, parked, query, row,
     with_snapshot, working,
 };
 
@@ -38,7 +38,7 @@ pub(crate) async fn a_list_shows_its_owners_tasks_newest_first(fixture: impl Fix
         (vec![new.clone(), middle.clone(), old.clone()], 3, None)
     );
 
-    store.append(owner(middle_key, 1, &["end"], done(50, 1))).await.unwrap();
+    store.write(owner(middle_key, 1, &["end"], done(50, 1))).await.unwrap();
     let page = store.list(query("ann")).await.unwrap();
     assert_eq!((ids(&store, &page).await, page.total), (vec![middle, new, old], 3));
     let none = store.list(query("eve")).await.unwrap();
@@ -134,7 +134,7 @@ pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
     assert!(store.context(conversation("ann"), 9).await.unwrap().is_empty());
     assert!(store.load(&id).await.unwrap().unwrap().row.state.hidden);
 
-    store.append(owner(key, 1, &["shows itself"], working(3, 1))).await.unwrap();
+    store.write(owner(key, 1, &["shows itself"], working(3, 1))).await.unwrap();
     for query in [query("ann"), filtered("ann", ListFilter { context: Some("c".into()), ..page() })] {
         let page = store.list(query).await.unwrap();
         assert_eq!((ids(&store, &page).await, page.total), (vec![id.clone()], 1));
@@ -144,8 +144,8 @@ pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
 pub(crate) async fn a_list_carries_what_a_load_would(fixture: impl Fixture) {
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");
-    let key = store.append(with_snapshot(create(&task, &["1"], working(1, 1)), "as of 1")).await.unwrap().key;
-    store.append(owner(key, 1, &["2", "3"], parked(2, 100))).await.unwrap();
+    let key = store.write(with_snapshot(create(&task, &["1"], working(1, 1)), "as of 1")).await.unwrap().key;
+    store.write(owner(key, 1, &["2", "3"], parked(2, 100))).await.unwrap();
     let page = store.list(query("ann")).await.unwrap();
     let loaded = store.load(&task.id).await.unwrap().unwrap();
     let listed = tasks(&store, &page).await;
@@ -158,7 +158,7 @@ pub(crate) async fn a_page_is_loaded_in_portions(fixture: impl Fixture) {
     let large = "x".repeat(1_000);
     for at in 0..10 {
         let write = create(&new_task("ann", "echo", "c"), &[&large], done(at, 1));
-        store.append(if at % 2 == 0 { with_snapshot(write, &large) } else { write }).await.unwrap();
+        store.write(if at % 2 == 0 { with_snapshot(write, &large) } else { write }).await.unwrap();
     }
     let mut left = keys(&store.list(query("ann")).await.unwrap());
     for (max_bytes, expected) in [(0, 1), (999, 1), (1_000, 2), (2_500, 3), (usize::MAX, 3)] {
@@ -200,7 +200,7 @@ pub(crate) async fn a_conversation_is_found_newest_first(fixture: impl Fixture) 
         |rows: Vec<switchboard_engine::store::TaskRow>| rows.into_iter().map(|row| row.task.id).collect::<Vec<_>>();
     assert_eq!(names(found(9).await.unwrap()), [second.clone(), first.clone()]);
     assert_eq!(names(found(1).await.unwrap()), std::slice::from_ref(&second));
-    store.append(inbox(first_key, 1, &["x"], done(9, 1))).await.unwrap();
+    store.write(inbox(first_key, 1, &["x"], done(9, 1))).await.unwrap();
     assert_eq!(names(found(9).await.unwrap()), [first, second]);
 }
 
@@ -216,7 +216,7 @@ pub(crate) async fn the_newest_note_of_a_conversation_is_found(fixture: impl Fix
     }
     let note = |key, version, state, text: &str| {
         let append = inbox(key, version, &["x"], state);
-        store.append(switchboard_engine::store::Append { note: Some(text.to_owned()), ..append })
+        store.write(switchboard_engine::store::Append { note: Some(text.to_owned()), ..append })
     };
     note(other, 1, row(3), "another agent's").await.unwrap();
     assert_eq!(noted().await.unwrap(), None);
@@ -224,7 +224,7 @@ pub(crate) async fn the_newest_note_of_a_conversation_is_found(fixture: impl Fix
     assert_eq!(noted().await.unwrap().as_deref(), Some("1"), "whatever is newer has noted nothing");
     note(second, 1, done(40, 1), "2").await.unwrap();
     assert_eq!(noted().await.unwrap().as_deref(), Some("2"));
-    store.append(inbox(first, 2, &["x"], row(1))).await.unwrap();
+    store.write(inbox(first, 2, &["x"], row(1))).await.unwrap();
     note(first, 3, done(41, 1), "3").await.unwrap();
     assert_eq!(noted().await.unwrap().as_deref(), Some("3"), "replaced, and kept by appends without one");
     assert_eq!(store.noted(conversation("bob")).await.unwrap(), None);

@@ -7,7 +7,7 @@ use switchboard_engine::ids::{Seq, TaskKey};
 use switchboard_engine::store::{Append, RowState, Store, StoreError};
 
 use super::Fixture;
-use crate::build::{create, done, hidden, inbox, new_task, owner, parked, query, row, with_snapshot, working};
+use crate::build::{Writes, create, done, hidden, inbox, new_task, owner, parked, query, row, with_snapshot, working};
 
 /// One step; numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl Model {
             Step::Create { row, events } => {
                 let (task, texts) = (new_task("ann", "echo", "c"), texts(events));
                 let row = row_of(row, at, 0);
-                let appended = store.append(create(&task, &references(&texts), row.clone())).await.unwrap();
+                let appended = store.write(create(&task, &references(&texts), row.clone())).await.unwrap();
                 self.tasks.push(Known { id: task.id, key: appended.key, row, events: texts, snapshot_at: 0 });
                 Ok(())
             }
@@ -109,7 +109,10 @@ impl Model {
                 if snapshot {
                     write = with_snapshot(write, &format!("as of {}", known.events.len() + events));
                 }
-                let refusal = (fence_off || known.is_done()).then_some(StoreError::Fenced);
+                let refusal = match (known.is_done(), fence_off) {
+                    (true, _) => Some(StoreError::Ended),
+                    (false, fence_off) => fence_off.then_some(StoreError::Fenced),
+                };
                 self.apply(store, task, write, texts, row, refusal).await
             }
             Step::Inbox { task, stale, row, events } => {
@@ -118,10 +121,9 @@ impl Model {
                 let texts = texts(events);
                 let version = known.events.len() as u64 + u64::from(stale);
                 let write = inbox(known.key, version, &references(&texts), row.clone());
-                let refusal = if stale {
-                    Some(StoreError::Stale)
-                } else {
-                    (known.is_done() && events > 0).then_some(StoreError::Fenced)
+                let refusal = match (known.is_done(), stale) {
+                    (true, _) => Some(StoreError::Ended),
+                    (false, stale) => stale.then_some(StoreError::Stale),
                 };
                 self.apply(store, task, write, texts, row, refusal).await
             }
@@ -144,7 +146,7 @@ impl Model {
         refusal: Option<StoreError>,
     ) -> Result<(), TestCaseError> {
         let snapshot = write.snapshot.is_some();
-        let result = store.append(write).await;
+        let result = store.write(write).await;
         if let Some(refusal) = refusal {
             prop_assert_eq!(result.unwrap_err().to_string(), refusal.to_string());
             return Ok(());

@@ -3,14 +3,15 @@
 use futures_util::future::join_all;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Cursor, Epoch, Seq};
-use switchboard_engine::store::Store;
 use switchboard_engine::store::webhooks::{
     DeliveryKey, DeliveryState, DueDelivery, OutboxCounts, OutboxWrite, Signing, WebhookFilter, WebhookKey,
     WebhookRoute, WebhookState, WebhookStore,
 };
 
 use super::Fixture;
-use crate::build::{attempt, bury, delivery, done, inbox, make_watched, next, prepare, webhook, with_webhook, working};
+use crate::build::{
+    Writes, attempt, bury, delivery, done, inbox, make_watched, next, prepare, webhook, with_webhook, working,
+};
 
 const BEGINNING: (Timestamp, DeliveryKey) = (Timestamp(i64::MIN), DeliveryKey(0));
 
@@ -23,7 +24,7 @@ pub(crate) async fn deliveries_come_one_after_the_other(fixture: impl Fixture) {
     let store = fixture.open();
     let (key, hook) = make_watched(&store, "a", "https://one", done(1, 1)).await;
     let set = with_webhook(inbox(key, 3, &[], done(1, 1)), webhook("b", "https://one", 0));
-    store.append(set).await.unwrap();
+    store.write(set).await.unwrap();
     let first = prepare(&store, hook, delivery(1, 2, 10)).await;
     store.outbox(OutboxWrite::Prepare { webhook: hook, delivery: delivery(1, 3, 11) }).await.unwrap();
     let head = next(&store, hook).await.unwrap();
@@ -71,7 +72,7 @@ pub(crate) async fn a_step_that_comes_too_late_does_nothing(fixture: impl Fixtur
         inbox(key, 3, &[], working(1, 1)),
         switchboard_engine::store::webhooks::NewWebhook { late: true, ..webhook("b", "https://one", 2) },
     );
-    store.append(late).await.unwrap();
+    store.write(late).await.unwrap();
     let late = store.webhook(key, "b").await.unwrap().unwrap().key;
     let sent = prepare(&store, hook, delivery(1, 1, 10)).await;
     let taken = |finished, next| OutboxWrite::Delivered { delivery: sent, attempt: attempt(11, 200), finished, next };

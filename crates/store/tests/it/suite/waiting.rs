@@ -5,7 +5,7 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{Phase, RowState, Store, TaskCounts, TaskRow};
 
 use super::Fixture;
-use crate::build::{done, hidden, inbox, make, owner, parked, row, working};
+use crate::build::{Writes, claim, done, hidden, inbox, make, owner, parked, row, working};
 
 fn keys(rows: Vec<TaskRow>) -> Vec<TaskKey> {
     rows.into_iter().map(|row| row.key).collect()
@@ -31,7 +31,7 @@ pub(crate) async fn unowned_tasks_are_unfinished(fixture: impl Fixture) {
     assert_eq!(keys(all), [queued, stopped, requeued, unseen]);
     assert_eq!(keys(store.unfinished(TaskKey(0), 2).await.unwrap()), [queued, stopped]);
     assert_eq!(keys(store.unfinished(queued, 10).await.unwrap()), [stopped, requeued, unseen]);
-    store.append(inbox(queued, 1, &["claimed"], working(2, 1))).await.unwrap();
+    store.write(claim(queued, 1, &["claimed"], working(2, 1))).await.unwrap();
     assert_eq!(keys(store.unfinished(TaskKey(0), 10).await.unwrap()), [stopped, requeued, unseen]);
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn a_restart_voids_leases(fixture: impl Fixture) {
     drop(store);
     let store = fixture.open();
     assert_eq!(keys(store.unfinished(TaskKey(0), 10).await.unwrap()), [running]);
-    store.append(inbox(running, 1, &["recovered"], working(2, 2))).await.unwrap();
+    store.write(claim(running, 1, &["recovered"], working(2, 2))).await.unwrap();
     assert!(store.unfinished(TaskKey(0), 10).await.unwrap().is_empty());
     drop(store);
     assert_eq!(keys(fixture.open().unfinished(TaskKey(0), 10).await.unwrap()), [running]);
@@ -60,7 +60,7 @@ pub(crate) async fn parked_tasks_expire(fixture: impl Fixture) {
     assert_eq!(keys(store.expired(Timestamp(100), 10).await.unwrap()), [early]);
     assert_eq!(keys(store.expired(Timestamp(999), 10).await.unwrap()), [early, late]);
     assert_eq!(keys(store.expired(Timestamp(999), 1).await.unwrap()), [early]);
-    store.append(inbox(early, 1, &["answered"], working(2, 1))).await.unwrap();
+    store.write(inbox(early, 1, &["answered"], working(2, 1))).await.unwrap();
     assert_eq!(keys(store.expired(Timestamp(999), 10).await.unwrap()), [late]);
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn the_census_counts_states_and_parked_tasks(fixture: impl Fixt
     // Asks a question and keeps its turn: not parked.
     make(&store, "bob", "echo", "c", RowState { state: TaskState::InputRequired, ..working(1, 1) }).await;
     make(&store, "bob", "echo", "c", hidden(done(1, 1))).await;
-    store.append(owner(moving, 1, &["end"], done(2, 1))).await.unwrap();
+    store.write(owner(moving, 1, &["end"], done(2, 1))).await.unwrap();
     let expected = TaskCounts {
         by_state: vec![(TaskState::Completed, 1), (TaskState::InputRequired, 4)],
         parked: vec![("ann".into(), 2), ("bob".into(), 1)],

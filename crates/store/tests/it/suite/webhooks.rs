@@ -9,7 +9,7 @@ use switchboard_engine::store::{Store, StoreError};
 
 use super::Fixture;
 use crate::build::{
-    append, attempt, bury, create, delivery, done, hidden, inbox, make, make_watched, new_task, next, owner, parked,
+    Writes, attempt, bury, create, delivery, done, hidden, inbox, make, make_watched, new_task, next, owner, parked,
     prepare, refused, row, scope, webhook, with_send, with_webhook, working,
 };
 
@@ -21,11 +21,11 @@ pub(crate) async fn a_webhook_is_set_with_an_append(fixture: impl Fixture) {
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");
     let created = with_webhook(create(&task, &["1"], working(1, 1)), webhook("a", "https://one", 0));
-    let key = store.append(created).await.unwrap().key;
-    store.append(owner(key, 1, &["2"], done(2, 1))).await.unwrap();
+    let key = store.write(created).await.unwrap().key;
+    store.write(owner(key, 1, &["2"], done(2, 1))).await.unwrap();
     // On a task that has ended, with an append that changes nothing else.
     let set = with_webhook(inbox(key, 2, &[], done(2, 1)), late(webhook("b", "https://two", 1)));
-    let appended = store.append(set).await.unwrap();
+    let appended = store.write(set).await.unwrap();
     assert_eq!((appended.first_seq, appended.row), (Seq(3), 0));
 
     let found = store.webhook(key, "b").await.unwrap().unwrap();
@@ -54,22 +54,22 @@ pub(crate) async fn one_webhook_too_many_is_refused_and_leaves_nothing(fixture: 
     let (key, _) = make_watched(&store, "a", "https://one", working(1, 1)).await;
     let set =
         |id: &str, version| with_webhook(inbox(key, version, &["x"], working(1, 1)), webhook(id, "https://one", 3));
-    store.append(set("b", 3)).await.unwrap();
+    store.write(set("b", 3)).await.unwrap();
     let too_many = with_send(set("c", 4), "ann", "echo", "k");
-    refused(store.append(too_many).await, &StoreError::TooManyWebhooks { max: 2 });
+    refused(store.write(too_many).await, &StoreError::TooManyWebhooks { max: 2 });
     assert!(store.find_send(scope("ann", "echo", "k")).await.unwrap().is_none());
     assert_eq!(store.read(key, Seq(4), 100).await.unwrap().len(), 0);
     assert_eq!(store.webhooks(key, WebhookKey(0), 10).await.unwrap().len(), 2);
     // One in the place of another is none too many.
-    store.append(set("b", 4)).await.unwrap();
+    store.write(set("b", 4)).await.unwrap();
     assert!(store.delete_webhook(key, "a").await.unwrap());
-    store.append(set("c", 5)).await.unwrap();
+    store.write(set("c", 5)).await.unwrap();
 
     let none = with_webhook(
         create(&new_task("bob", "echo", "c"), &["1"], row(1)),
         NewWebhook { max: 0, ..webhook("a", "https://one", 0) },
     );
-    refused(store.append(none).await, &StoreError::TooManyWebhooks { max: 0 });
+    refused(store.write(none).await, &StoreError::TooManyWebhooks { max: 0 });
     assert_eq!(store.list(crate::build::query("bob")).await.unwrap().total, 0);
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn a_webhook_that_goes_on_keeps_its_place_when_it_is_replaced(f
             assert!(store.set_webhook_state(hook, WebhookState::Paused, Timestamp(14)).await.unwrap());
         }
         let set = with_webhook(inbox(key, 3, &[], working(1, 1)), late(webhook("a", "https://two", 3)));
-        store.append(set).await.unwrap();
+        store.write(set).await.unwrap();
         let replaced = store.webhook(key, "a").await.unwrap().unwrap();
         let state = if paused { WebhookState::Paused } else { WebhookState::Active };
         assert_eq!((replaced.key, replaced.cursor, replaced.late, replaced.state), (hook, Seq(1), false, state));
@@ -107,14 +107,14 @@ pub(crate) async fn a_webhook_at_its_end_begins_again_when_it_is_replaced(fixtur
     store.outbox(OutboxWrite::Disabled { body: None, delivery: sent, attempt: attempt(11, 410) }).await.unwrap();
     assert_eq!(store.webhook(key, "a").await.unwrap().unwrap().state, WebhookState::Disabled);
     let again = |cursor| with_webhook(inbox(key, 3, &[], working(1, 1)), late(webhook("a", "https://two", cursor)));
-    store.append(again(2)).await.unwrap();
+    store.write(again(2)).await.unwrap();
     let found = store.webhook(key, "a").await.unwrap().unwrap();
     assert_eq!((found.key, found.cursor, found.late, found.state), (hook, Seq(2), true, WebhookState::Active));
 
     store.outbox(OutboxWrite::Finished { webhook: hook, cursor: Seq(3) }).await.unwrap();
     let found = store.webhook(key, "a").await.unwrap().unwrap();
     assert_eq!((found.cursor, found.late, found.state), (Seq(3), false, WebhookState::Finished));
-    store.append(again(2)).await.unwrap();
+    store.write(again(2)).await.unwrap();
     let found = store.webhook(key, "a").await.unwrap().unwrap();
     assert_eq!((found.key, found.cursor, found.late, found.state), (hook, Seq(2), true, WebhookState::Active));
     let head = prepare(&store, hook, delivery(3, 3, 20)).await;
@@ -125,7 +125,7 @@ pub(crate) async fn a_webhook_at_its_end_begins_again_when_it_is_replaced(fixtur
         .outbox(OutboxWrite::Dead { body: None, delivery: head, attempt: attempt(21, 500), finished: true })
         .await
         .unwrap();
-    store.append(again(2)).await.unwrap();
+    store.write(again(2)).await.unwrap();
     assert!(store.replay(head, Timestamp(22)).await.unwrap());
     let taken = OutboxWrite::Delivered { delivery: head, attempt: attempt(23, 200), finished: true, next: None };
     store.outbox(taken).await.unwrap();
@@ -157,7 +157,7 @@ pub(crate) async fn what_is_under_way_counts_unless_its_webhook_was_set_to_somet
             let sent = prepare(&store, hook, delivery(1, 1, 10)).await;
             let revision = store.head(hook).await.unwrap().unwrap().webhook.revision;
             for webhook in &set {
-                store.append(with_webhook(inbox(key, 3, &[], working(1, 1)), webhook.clone())).await.unwrap();
+                store.write(with_webhook(inbox(key, 3, &[], working(1, 1)), webhook.clone())).await.unwrap();
             }
             let write = match was_taken {
                 true => {
@@ -175,7 +175,7 @@ pub(crate) async fn what_is_under_way_counts_unless_its_webhook_was_set_to_somet
     let revision = store.head(hook).await.unwrap().unwrap().webhook.revision;
     let finished = OutboxWrite::Finished { webhook: hook, cursor: Seq(3) };
     store.outbox(finished.clone()).await.unwrap();
-    store.append(with_webhook(inbox(key, 3, &[], working(1, 1)), same)).await.unwrap();
+    store.write(with_webhook(inbox(key, 3, &[], working(1, 1)), same)).await.unwrap();
     store.outbox(OutboxWrite::IfStill { webhook: hook, revision, write: Box::new(finished) }).await.unwrap();
     assert_eq!(store.webhook(key, "a").await.unwrap().unwrap().state, WebhookState::Active);
 }
@@ -186,7 +186,7 @@ pub(crate) async fn what_waits_is_due_when_its_webhook_is_set_again_the_same(fix
     let sent = prepare(&store, hook, delivery(1, 1, 1)).await;
     let (due_at, not_before) = (Timestamp(900), Timestamp(900));
     store.outbox(OutboxWrite::Failed { delivery: sent, attempt: attempt(2, 503), due_at, not_before }).await.unwrap();
-    store.append(with_webhook(inbox(key, 3, &[], working(1, 1)), webhook("a", "https://one", 0))).await.unwrap();
+    store.write(with_webhook(inbox(key, 3, &[], working(1, 1)), webhook("a", "https://one", 0))).await.unwrap();
     assert_eq!(next(&store, hook).await.unwrap().due_at, Timestamp(5));
 }
 
@@ -194,17 +194,17 @@ pub(crate) async fn a_direct_reply_is_told_to_nobody(fixture: impl Fixture) {
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");
     let created = with_webhook(create(&task, &["1"], hidden(working(1, 1))), webhook("a", "https://one", 0));
-    let key = store.append(created).await.unwrap().key;
+    let key = store.write(created).await.unwrap().key;
     let hook = store.webhook(key, "a").await.unwrap().unwrap().key;
     let head = prepare(&store, hook, delivery(1, 1, 10)).await;
-    store.append(owner(key, 1, &["2"], hidden(done(2, 1)))).await.unwrap();
+    store.write(owner(key, 1, &["2"], hidden(done(2, 1)))).await.unwrap();
     assert!(store.webhook(key, "a").await.unwrap().is_none());
     assert!(store.delivery(head).await.unwrap().is_none());
     assert!(!store.row(&task.id).await.unwrap().unwrap().watched);
     // Made and ended in one.
     let task = new_task("ann", "echo", "c");
     let created = with_webhook(create(&task, &["1"], hidden(done(1, 1))), webhook("a", "https://one", 0));
-    let key = store.append(created).await.unwrap().key;
+    let key = store.write(created).await.unwrap().key;
     assert!(store.webhook(key, "a").await.unwrap().is_none());
     assert!(!store.row(&task.id).await.unwrap().unwrap().watched);
     // One that shows itself at its end is told like any other.
@@ -212,8 +212,8 @@ pub(crate) async fn a_direct_reply_is_told_to_nobody(fixture: impl Fixture) {
         create(&new_task("ann", "echo", "c"), &["1"], hidden(working(1, 1))),
         webhook("a", "https://one", 0),
     );
-    let key = store.append(created).await.unwrap().key;
-    store.append(owner(key, 1, &["2"], done(2, 1))).await.unwrap();
+    let key = store.write(created).await.unwrap().key;
+    store.write(owner(key, 1, &["2"], done(2, 1))).await.unwrap();
     assert_eq!(store.active_webhooks(key).await.unwrap().len(), 1);
 }
 
@@ -221,7 +221,7 @@ pub(crate) async fn a_deleted_webhook_is_gone_for_good(fixture: impl Fixture) {
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");
     let created = with_webhook(create(&task, &["1", "2", "3"], working(1, 1)), webhook("a", "https://one", 0));
-    let key = store.append(created).await.unwrap().key;
+    let key = store.write(created).await.unwrap().key;
     let hook = store.webhook(key, "a").await.unwrap().unwrap().key;
     let dead = bury(&store, hook, delivery(1, 1, 10), 11).await;
     let head = prepare(&store, hook, delivery(2, 2, 12)).await;
@@ -257,14 +257,7 @@ pub(crate) async fn webhooks_with_something_to_tell_are_found(fixture: impl Fixt
     assert_eq!(lagging, [route(behind, "https://two"), route(at_end, "https://one")]);
     assert_eq!(store.lagging_webhooks(behind, 10).await.unwrap(), [route(at_end, "https://one")]);
     assert_eq!(store.lagging_webhooks(WebhookKey(0), 1).await.unwrap(), [route(behind, "https://two")]);
-    store
-        .append(append(
-            switchboard_engine::store::AppendGuard::Inbox { key: quiet, version: Seq(3) },
-            &["4"],
-            working(1, 1),
-        ))
-        .await
-        .unwrap();
+    store.write(inbox(quiet, 3, &["4"], working(1, 1))).await.unwrap();
     assert_eq!(store.lagging_webhooks(WebhookKey(0), 1).await.unwrap(), [route(told, "https://one")]);
 
     assert_eq!(store.active_webhooks(lags).await.unwrap(), [route(behind, "https://two")]);

@@ -1,0 +1,36 @@
+//! Which state may follow which. Every status that is written passes here, whoever writes it.
+
+use switchboard_a2a::TaskState;
+
+use crate::event::{Event, EventKind};
+
+/// Whether a task in one state may enter another. WORKING may follow itself (progress), and so may a question another
+/// question; nothing follows a terminal state, and no task is SUBMITTED twice.
+fn is_legal(from: TaskState, to: TaskState) -> bool {
+    !from.is_terminal() && !matches!(to, TaskState::Submitted | TaskState::Unspecified)
+}
+
+/// Whether a task in a state may take these events, in their order.
+pub(crate) fn are_legal(mut state: TaskState, events: &[Event]) -> bool {
+    events.iter().all(|event| {
+        let EventKind::Status(next) = event.kind() else { return true };
+        is_legal(std::mem::replace(&mut state, next), next)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_follows_a_terminal_state_and_all_else_may_follow_but_submitted() {
+        use TaskState::*;
+        let all = [Unspecified, Submitted, Working, InputRequired, AuthRequired, Completed, Failed, Canceled, Rejected];
+        for from in all {
+            for to in all {
+                let expected = !from.is_terminal() && to != Submitted && to != Unspecified;
+                assert_eq!(is_legal(from, to), expected, "{from:?} to {to:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A node that stops, in order or not: its turns go on at the other. And what both are asked at once happens once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use switchboard_a2a::TaskState;
+use switchboard_engine::*;
+
+use crate::faults::{Faults, FaultyStore};
+use crate::kernel::*;
+
+/// Asks, or says which node runs it and then waits for a message.
+fn script() -> Script {
+    Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.cause == Cause::Recovered {
+            return Ok(task.complete_with("taken over").await?);
+        }
+        task.text("begun").await?;
+        task.next_message().await?;
+        Ok(task.complete_with("stayed").await?)
+    })
+    .recovering(Recovery::Resume)
+}
+
+#[test]
+fn a_turn_of_a_node_that_dies_goes_on_at_the_other_and_its_readers_see_all_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = Kernel::two_nodes(folder.path(), &script(), &Settings::default(), |store| Arc::new(store));
+    let id = first.run(async {
+        let sent = first.send("go").await;
+        first.reach(sent.id(), TaskState::Submitted).await;
+        sent.id().clone()
+    });
+    // It is read at the other node while the first one has it, and stays there.
+    let watcher = second.run(async {
+        while second.get(&id).await.unwrap().artifacts.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let (engine, id) = (second.engine.clone(), id.clone());
+        let until = |_: Option<&Arc<Hosted>>| StreamEnd::Terminal;
+        let subscribed = engine.subscribe(&Address::Root, &Caller::local(), &id, None, until).await.unwrap();
+        tokio::spawn(async move {
+            let (mut stream, mut last) = (subscribed.stream, None);
+            while let Some(events) = stream.next().await.unwrap() {
+                last = events.last().map(|event| event.kind);
+            }
+            last
+        })
+    });
+    second.run(async {
+        // A live node's turn is nobody else's, however often the other looks.
+        for _ in 0..5 {
+            second.advance(1, Duration::from_secs(1)).await;
+        }
+        assert_eq!(second.get(&id).await.unwrap().status.state, TaskState::Submitted);
+    });
+    first.kill();
+    let task = second.run(second.while_time_passes(second.ended(&id)));
+    assert_eq!((task.status.state, status_text(&task).as_str()), (TaskState::Completed, "taken over"));
+    assert_eq!(second.run(watcher).unwrap(), Some(EventKind::Status(TaskState::Completed)));
+}
+
+#[test]
+fn a_node_that_stops_in_order_leaves_its_turns_to_the_other_and_touches_none_of_its() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = Kernel::two_nodes(folder.path(), &script(), &Settings::default(), |store| Arc::new(store));
+    let of_second = second.run(async { second.send("go").await.id().clone() });
+    let (of_first, watched) = first.run(async {
+        let sent = first.send("go").await;
+        // In its memory when it stops, and not its own.
+        let until = |_: Option<&Arc<Hosted>>| StreamEnd::Terminal;
+        let watched = first.engine.subscribe(&Address::Root, &Caller::local(), &of_second, None, until).await.unwrap();
+        (sent.id().clone(), watched)
+    });
+    first.stop();
+    drop(watched);
+    let task = second.run(second.while_time_passes(second.ended(&of_first)));
+    assert_eq!(status_text(&task), "taken over");
+    second.run(async {
+        second.say(&of_second, "go on").await.unwrap();
+        assert_eq!(status_text(&second.ended(&of_second).await), "stayed");
+    });
+}
+
+#[test]
+fn a_cancel_at_the_other_node_reaches_the_turn_where_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = Kernel::two_nodes(folder.path(), &script(), &Settings::default(), |store| Arc::new(store));
+    let id = first.run(async { first.send("go").await.id().clone() });
+    // Both runtimes go on by themselves; the first one's turn hears of it over the bus.
+    let canceled = second.run(second.while_time_passes(second.cancel(&id))).unwrap();
+    assert_eq!(canceled.status.state, TaskState::Canceled);
+    assert_eq!(first.run(first.get(&id)).unwrap(), canceled);
+}
+
+#[test]
+fn one_key_at_two_nodes_is_one_message_and_one_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = runs.clone();
+    let script = Script::new(move |_, task: TaskHandle| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async move { Ok(task.complete_with("done").await?) }
+    });
+    let nodes = Kernel::two_nodes(folder.path(), &script.early(), &Settings::default(), |store| {
+        Arc::new(FaultyStore { store: Arc::new(store), faults: Faults::dawdle(3) })
+    });
+    nodes[0].run(async {
+        for number in 0..100 {
+            let keyed = IncomingMessage { idempotency_key: Some(format!("key {number}")), ..request(message("hi")) };
+            let send = |node: &Kernel| {
+                let (engine, keyed) = (node.engine.clone(), keyed.clone());
+                async move { engine.send(&Caller::local(), keyed).await.unwrap().id().clone() }
+            };
+            let (first, second) = tokio::join!(send(&nodes[0]), send(&nodes[1]));
+            assert_eq!(first, second);
+            nodes[1].ended(&first).await;
+        }
+    });
+    assert_eq!(runs.load(Ordering::SeqCst), 100);
+}
