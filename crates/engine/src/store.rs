@@ -7,6 +7,7 @@
 #![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
 
 pub mod callbacks;
+pub mod keys;
 pub mod webhooks;
 
 use std::sync::Arc;
@@ -88,6 +89,11 @@ pub trait Store: Send + Sync + 'static {
     /// Marks the end as clean and releases the store once everything queued is written.
     fn close(&self) -> StoreFuture<()>;
 }
+
+/// Everything that a server keeps: any store of tasks that also keeps webhooks, callbacks and keys.
+pub trait ServerStore: webhooks::WebhookStore + callbacks::CallbackStore + keys::KeyStore {}
+
+impl<S: webhooks::WebhookStore + callbacks::CallbackStore + keys::KeyStore> ServerStore for S {}
 
 /// A conversation of a caller with an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

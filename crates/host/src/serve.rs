@@ -29,7 +29,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use switchboard_engine::clock::{Clock, SystemClock};
-use switchboard_engine::store::Store;
+use switchboard_engine::store::ServerStore;
 use switchboard_engine::{Address, Caller, Directory, Engine, FixedDirectory};
 use switchboard_server::{Options, Server, Tls};
 use switchboard_store::{CheckError, SqliteStore};
@@ -102,12 +102,7 @@ impl Serving {
         if directory.resolve(&Address::Root, &Caller::local(), None).is_ok() {
             banner.root_card = Some(format!("{}/.well-known/agent-card.json", banner.base_url));
         }
-        let engine = Engine::start(
-            Arc::clone(&store) as Arc<dyn Store>,
-            directory,
-            Arc::clone(&clock),
-            settings::engine(config),
-        );
+        let engine = Engine::start(store.clone(), directory, Arc::clone(&clock), settings::engine(config));
         let engine = engine.await.map_err(StartError::Store)?;
         let outbound = Outbound::open(config, &engine, &store, &clock).await?;
         let control = ControlListener::open(&data_dir).map_err(StartError::Control)?;
@@ -196,7 +191,7 @@ fn open_store(
     config: &Config,
     data_dir: &std::path::Path,
     address: SocketAddr,
-) -> Result<Arc<SqliteStore>, StartError> {
+) -> Result<Arc<dyn ServerStore>, StartError> {
     let options = settings::store(config, address);
     let store = SqliteStore::open(data_dir, options).map_err(|error| open_problem(data_dir, error))?;
     Ok(Arc::new(store))

@@ -12,7 +12,6 @@ pub use rusqlite::ErrorCode;
 pub use sqlite::backup::{BackupError, backup};
 pub use sqlite::check::quick::quick_check;
 pub use sqlite::check::{CheckError, IntegrityReport, check, check_file};
-pub use sqlite::keys::KeyRow;
 pub use sqlite::lock::{LockHolder, lock_holder};
 pub use sqlite::open::{OpenError, database_path};
 pub use sqlite::restore::{RestoreError, Restored, restore};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use switchboard_engine::clock::SystemClock;
-use switchboard_engine::store::Store;
+use switchboard_engine::store::ServerStore;
 use switchboard_host::config::Workspace;
 use switchboard_host::control::{ControlError, ControlHandler, DeliveryHold, Reply, Request, SocketPath};
 use switchboard_host::keys::KeyService;
@@ -78,7 +78,7 @@ enum Handler {
     /// A running server, over its control socket.
     Server(UnixStream),
     /// No server runs: this process holds the data file, which is closed after the request.
-    File(ControlHandler, Arc<SqliteStore>),
+    File(ControlHandler, Arc<dyn ServerStore>),
 }
 
 impl Handler {
@@ -115,9 +115,10 @@ impl Handler {
         let options =
             Options { readers: 1, note: "a switchboard command, done in a moment".to_owned(), ..Options::default() };
         let opened = SqliteStore::open(data_dir, options);
-        let store = Arc::new(opened.map_err(|error: OpenError| Box::new(open_problem(data_dir, error)))?);
-        let keys = KeyService::new(Arc::clone(&store), Arc::new(SystemClock), None);
-        let webhooks = WebhookService::of_store(Arc::clone(&store), Arc::new(SystemClock));
+        let opened = opened.map_err(|error: OpenError| Box::new(open_problem(data_dir, error)))?;
+        let store: Arc<dyn ServerStore> = Arc::new(opened);
+        let keys = KeyService::new(store.clone(), Arc::new(SystemClock), None);
+        let webhooks = WebhookService::of_store(store.clone(), Arc::new(SystemClock));
         Ok(Self::File(ControlHandler::new(keys, webhooks, data_dir.to_owned()), store))
     }
 }

@@ -20,8 +20,8 @@ use switchboard_admission::{FairSemaphore, Limits};
 use switchboard_egress::Egress;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::StoreError;
 use switchboard_engine::store::webhooks::{DeliveryKey, Signing, WebhookKey, WebhookRoute, WebhookStore};
-use switchboard_engine::store::{Store, StoreError};
 use switchboard_engine::{CallerId, Engine};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
@@ -95,7 +95,7 @@ impl Webhooks {
     /// Opens the outbox of a store. Nothing is delivered before [`Self::start`].
     pub async fn new(
         engine: Engine,
-        store: Arc<impl WebhookStore + Store>,
+        store: Arc<dyn WebhookStore>,
         egress: Egress,
         options: Options,
     ) -> Result<Self, StoreError> {

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::CallerId;
 use switchboard_engine::clock::{Clock, later};
+use switchboard_engine::store::StoreError;
 use switchboard_engine::store::webhooks::{
     DeliveryKey, DeliveryRow, DeliveryState, WebhookFilter, WebhookKey, WebhookRoute, WebhookRow, WebhookState,
     WebhookStore, WebhookSummary,
 };
-use switchboard_engine::store::{Store, StoreError};
 
 use crate::Webhooks;
 use crate::config::Config;
@@ -141,7 +141,7 @@ impl Webhooks {
 
 impl WebhookService {
     /// For a store from which no process delivers.
-    pub fn of_store(store: Arc<impl WebhookStore + Store>, clock: Arc<dyn Clock>) -> Self {
+    pub fn of_store(store: Arc<dyn WebhookStore>, clock: Arc<dyn Clock>) -> Self {
         Self { secret: store.secret(), store, clock, running: None }
     }
 

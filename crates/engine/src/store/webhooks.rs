@@ -273,7 +273,7 @@ pub struct OutboxCounts {
 }
 
 /// Durable webhooks. Implementations are cheap to share and safe to call from any thread.
-pub trait WebhookStore: Send + Sync + 'static {
+pub trait WebhookStore: super::Store {
     /// One webhook of a task by its name.
     fn webhook(&self, task: TaskKey, id: &str) -> StoreFuture<Option<WebhookRow>>;
 

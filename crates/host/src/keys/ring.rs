@@ -10,9 +10,9 @@ use parking_lot::RwLock;
 use subtle::ConstantTimeEq;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::Clock;
+use switchboard_engine::store::keys::KeyRow;
 use switchboard_engine::{Caller, CallerId};
 use switchboard_server::{Authenticator, CallerIdentity};
-use switchboard_store::KeyRow;
 use tokio_util::sync::CancellationToken;
 
 use crate::keys::scopes::KeyScopes;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::store::StoreError;
-use switchboard_store::{KeyRow, SqliteStore};
+use switchboard_engine::store::keys::{KeyRow, KeyStore};
 
 use crate::keys::ring::KeyRing;
 use crate::keys::scopes::KeyScopes;
@@ -96,14 +96,14 @@ impl KeyView {
 }
 
 pub struct KeyService {
-    store: Arc<SqliteStore>,
+    store: Arc<dyn KeyStore>,
     clock: Arc<dyn Clock>,
     ring: Option<Arc<KeyRing>>,
 }
 
 impl KeyService {
     /// A service over a store, with the key ring of the running server, if there is one.
-    pub fn new(store: Arc<SqliteStore>, clock: Arc<dyn Clock>, ring: Option<Arc<KeyRing>>) -> Self {
+    pub fn new(store: Arc<dyn KeyStore>, clock: Arc<dyn Clock>, ring: Option<Arc<KeyRing>>) -> Self {
         Self { store, clock, ring }
     }
 

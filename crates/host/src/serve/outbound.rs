@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_egress::Egress;
 use switchboard_engine::Engine;
 use switchboard_engine::clock::Clock;
-use switchboard_store::SqliteStore;
+use switchboard_engine::store::ServerStore;
 use switchboard_webhooks::{CallbackReceiver, Webhooks};
 
 use crate::config::Config;
@@ -24,14 +24,14 @@ impl Outbound {
     pub(super) async fn open(
         config: &Config,
         engine: &Engine,
-        store: &Arc<SqliteStore>,
+        store: &Arc<dyn ServerStore>,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, StartError> {
         let egress = Egress::new(settings::egress(config)).map_err(StartError::Egress)?;
         let options = settings::webhooks(config);
-        let webhooks = Webhooks::new(engine.clone(), Arc::clone(store), egress.clone(), options);
+        let webhooks = Webhooks::new(engine.clone(), store.clone(), egress.clone(), options);
         let webhooks = webhooks.await.map_err(StartError::Store)?;
-        let callbacks = CallbackReceiver::new(Arc::clone(store) as _, Arc::clone(clock));
+        let callbacks = CallbackReceiver::new(store.clone(), Arc::clone(clock));
         Ok(Self { egress, webhooks, callbacks })
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::AgentName;
 use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::store::keys::KeyStore;
 use switchboard_host::keys::{CreatedKey, KeyAgents, KeyRing, KeyScopes, KeyService, NewKey};
 use switchboard_server::Authenticator;
 use switchboard_store::{Durability, Options, SqliteStore};
@@ -26,7 +27,7 @@ impl Keys {
         let store = Arc::new(SqliteStore::open(folder.path(), options).unwrap());
         let clock = Arc::new(SimulatedClock::at(Timestamp(1_000)));
         let ring = Arc::new(KeyRing::new(true, Arc::clone(&clock) as _, &[]));
-        let service = KeyService::new(Arc::clone(&store), Arc::clone(&clock) as _, Some(Arc::clone(&ring)));
+        let service = KeyService::new(store.clone(), Arc::clone(&clock) as _, Some(Arc::clone(&ring)));
         Self { store, clock, ring, service, _folder: folder }
     }
 

@@ -1,42 +1,16 @@
-//! API keys. The store holds digests, never keys, and does not interpret scopes.
+//! API keys in SQLite.
 
 use rusqlite::{ErrorCode, params};
 use switchboard_a2a::Timestamp;
+use switchboard_engine::store::keys::{KeyRow, KeyStore};
 use switchboard_engine::store::{StoreError, StoreFuture};
 
 use super::SqliteStore;
 use super::query::rows;
 use super::readers::Reader;
 
-/// One API key as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRow {
-    /// Its name in commands and logs.
-    pub id: String,
-    /// The name its maker gave it.
-    pub name: String,
-    /// The beginning of the key itself, so that people can tell their keys apart.
-    pub prefix: String,
-    /// The digest of the key.
-    pub digest: [u8; 32],
-    /// What it allows, as JSON.
-    pub scopes: String,
-    pub created_at: Timestamp,
-    /// From when on it is refused.
-    pub expires_at: Option<Timestamp>,
-    pub revoked_at: Option<Timestamp>,
-}
-
-impl KeyRow {
-    /// Whether the key is good at a time.
-    pub fn is_usable(&self, now: Timestamp) -> bool {
-        self.revoked_at.is_none() && self.expires_at.is_none_or(|expires_at| now < expires_at)
-    }
-}
-
-impl SqliteStore {
-    /// Stores a new key; refused with [`StoreError::KeyTaken`] if its id or digest is there already.
-    pub fn create_key(&self, key: KeyRow) -> StoreFuture<()> {
+impl KeyStore for SqliteStore {
+    fn create_key(&self, key: KeyRow) -> StoreFuture<()> {
         let write = self.queue.write_exclusive(move |session| {
             session.transaction(|session| {
                 let sql = "INSERT INTO api_key (id, name, prefix, digest, scopes, created_at, expires_at, revoked_at) \
@@ -61,8 +35,7 @@ impl SqliteStore {
         Box::pin(async move { if write.await? { Ok(()) } else { Err(StoreError::KeyTaken) } })
     }
 
-    /// Revokes a key from a time on; says whether there was such a key that was not revoked yet.
-    pub fn revoke_key(&self, id: &str, at: Timestamp) -> StoreFuture<bool> {
+    fn revoke_key(&self, id: &str, at: Timestamp) -> StoreFuture<bool> {
         let id = id.to_owned();
         self.queue.write_exclusive(move |session| {
             session.transaction(|session| {
@@ -72,14 +45,8 @@ impl SqliteStore {
         })
     }
 
-    /// Every key, revoked and expired ones too, oldest first.
-    pub fn list_keys(&self) -> StoreFuture<Vec<KeyRow>> {
+    fn list_keys(&self) -> StoreFuture<Vec<KeyRow>> {
         self.read(|reader| keys(reader))
-    }
-
-    /// The keys that are good at a time: what a server has to know.
-    pub fn usable_keys(&self, now: Timestamp) -> StoreFuture<Vec<KeyRow>> {
-        self.read(move |reader| Ok(keys(reader)?.into_iter().filter(|key| key.is_usable(now)).collect()))
     }
 }
 

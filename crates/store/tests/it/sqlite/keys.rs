@@ -2,11 +2,16 @@
 
 use switchboard_a2a::Timestamp;
 use switchboard_engine::store::StoreError;
-use switchboard_store::KeyRow;
+use switchboard_engine::store::keys::{KeyRow, KeyStore};
 
 use super::SqliteFixture;
 use crate::build::refused;
 use crate::suite::Fixture;
+
+async fn usable(store: &impl KeyStore, at: i64) -> Vec<KeyRow> {
+    let all = store.list_keys().await.unwrap();
+    all.into_iter().filter(|key| key.is_usable(Timestamp(at))).collect()
+}
 
 fn key(id: &str, digest: u8) -> KeyRow {
     KeyRow {
@@ -31,8 +36,8 @@ async fn keys_are_kept_until_revoked_or_expired() {
     refused(store.create_key(key("one", 9)).await, &StoreError::KeyTaken);
     refused(store.create_key(key("other", 1)).await, &StoreError::KeyTaken);
     assert_eq!(store.list_keys().await.unwrap(), [key("one", 1), brief.clone()]);
-    assert_eq!(store.usable_keys(Timestamp(99)).await.unwrap(), [key("one", 1), brief.clone()]);
-    assert_eq!(store.usable_keys(Timestamp(100)).await.unwrap(), [key("one", 1)]);
+    assert_eq!(usable(&store, 99).await, [key("one", 1), brief.clone()]);
+    assert_eq!(usable(&store, 100).await, [key("one", 1)]);
 
     assert!(store.revoke_key("one", Timestamp(50)).await.unwrap());
     assert!(!store.revoke_key("one", Timestamp(60)).await.unwrap());
@@ -41,5 +46,5 @@ async fn keys_are_kept_until_revoked_or_expired() {
     let store = fixture.open();
     let revoked = KeyRow { revoked_at: Some(Timestamp(50)), ..key("one", 1) };
     assert_eq!(store.list_keys().await.unwrap(), [revoked, brief.clone()]);
-    assert_eq!(store.usable_keys(Timestamp(0)).await.unwrap(), [brief]);
+    assert_eq!(usable(&store, 0).await, [brief]);
 }
