@@ -33,23 +33,23 @@ fn a_turn_of_a_node_that_dies_goes_on_at_the_other_and_its_readers_see_all_of_it
         sent.id().clone()
     });
     // It is read at the other node while the first one has it, and stays there.
-    let watcher = second.run(async {
+    let mut stream = second.run(async {
         while second.get(&id).await.unwrap().artifacts.is_empty() {
             tokio::task::yield_now().await;
         }
-        let (engine, id) = (second.engine.clone(), id.clone());
         let until = |_: Option<&Arc<Hosted>>| StreamEnd::Terminal;
-        let subscribed = engine.subscribe(&Address::Root, &Caller::local(), &id, None, until).await.unwrap();
-        tokio::spawn(async move {
-            let (mut stream, mut last) = (subscribed.stream, None);
-            while let Some(events) = stream.next().await.unwrap() {
-                last = events.last().map(|event| event.kind);
-            }
-            last
-        })
+        let subscribed = second.engine.subscribe(&Address::Root, &Caller::local(), &id, None, until).await;
+        subscribed.unwrap().stream
+    });
+    let watcher = second.runtime.spawn(async move {
+        let mut last = None;
+        while let Some(events) = stream.next().await.unwrap() {
+            last = events.last().map(|event| event.kind);
+        }
+        last
     });
     second.run(async {
-        // A live node's turn is nobody else's, however often the other looks.
+        // A live node's turn is not for another, however often it looks.
         for _ in 0..5 {
             second.advance(1, Duration::from_secs(1)).await;
         }
