@@ -30,3 +30,19 @@ fn the_page_for_callers_shows_errors_as_they_are() {
         assert_eq!(cells[3], kind.http_status(Dialect::V1).to_string(), "{row}");
     }
 }
+
+/// `cargo run` refuses to choose between several programs, and the first command of the README is one.
+#[test]
+fn cargo_run_without_a_name_runs_the_program() {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let read = std::process::Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .output()
+        .unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&read.stdout).unwrap();
+    let members = metadata["workspace_default_members"].as_array().unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter().filter(|package| members.contains(&package["id"]));
+    let chosen: Vec<_> = packages.filter_map(|package| package["default_run"].as_str()).collect();
+    assert_eq!(chosen, ["switchboard"]);
+}
