@@ -181,7 +181,7 @@ pub(crate) fn attempt(at: i64, status: u16) -> Attempt {
 
 /// Creates a task with three events and a webhook that has heard of none; their keys.
 pub(crate) async fn make_watched(
-    store: &(impl Store + WebhookStore),
+    store: &impl WebhookStore,
     id: &str,
     endpoint: &str,
     row: RowState,
