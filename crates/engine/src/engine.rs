@@ -24,7 +24,7 @@ use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
 use crate::settings::Settings;
-use crate::store::{LoadedTask, NewTask, Phase, Store, StoreError, TaskRow};
+use crate::store::{LoadedTask, Phase, Store, StoreError, TaskIdentity, TaskRow};
 use crate::terminal_task_cache::TerminalTaskCache;
 use crate::webhook::AppendListener;
 
@@ -261,7 +261,7 @@ impl EngineState {
     }
 
     /// Records the duration of tasks that a commit has ended.
-    pub(crate) fn record_metrics(&self, task: &NewTask, core: &Core, events: &[Event]) {
+    pub(crate) fn record_metrics(&self, task: &TaskIdentity, core: &Core, events: &[Event]) {
         for event in events {
             let EventKind::Status(state) = event.kind() else { continue };
             if state.is_terminal() {
@@ -278,7 +278,7 @@ impl EngineState {
 }
 
 /// Whether a caller may see a task at an address.
-pub(crate) fn visible(address: &Address, caller: &Caller, task: &NewTask, hidden: bool) -> bool {
+pub(crate) fn visible(address: &Address, caller: &Caller, task: &TaskIdentity, hidden: bool) -> bool {
     task.owner == caller.id && address.shows(&task.agent) && caller.scopes.agents.allows(&task.agent) && !hidden
 }
 

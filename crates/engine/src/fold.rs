@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::event::{Event, Received};
 use crate::ids::{Epoch, Seq, TaskKey};
 use crate::progress::PROGRESS_KEY;
-use crate::store::{EventRow, NewTask};
+use crate::store::{EventRow, TaskIdentity};
 
 /// How much of a log is read from the store at a time.
 const FOLD_BYTES: usize = 1 << 20;
@@ -70,7 +70,7 @@ pub struct NumberedMessage {
 
 impl Fold {
     /// A task nothing has happened to yet.
-    pub fn new(task: &NewTask) -> Self {
+    pub fn new(task: &TaskIdentity) -> Self {
         let status = TaskStatus { state: TaskState::Submitted, message: None, timestamp: None };
         Self {
             task: Task {
@@ -230,13 +230,16 @@ pub(crate) struct LogFold {
 
 impl LogFold {
     /// Before the first event.
-    pub(crate) fn new(task: &NewTask) -> Self {
+    pub(crate) fn new(task: &TaskIdentity) -> Self {
         let (id, fold) = (task.id.clone(), Fold::new(task));
         Self { id, fold, seq: Seq(0), epoch: None, snapshot_bytes: 0, event_bytes: 0 }
     }
 
     /// Continues from a stored snapshot.
-    pub(crate) fn from_snapshot(task: &NewTask, (seq, epoch, snapshot): &(Seq, Epoch, Bytes)) -> Result<Self, Error> {
+    pub(crate) fn from_snapshot(
+        task: &TaskIdentity,
+        (seq, epoch, snapshot): &(Seq, Epoch, Bytes),
+    ) -> Result<Self, Error> {
         let decoded = Fold::from_snapshot(snapshot);
         let fold =
             decoded.map_err(|error| Error::damaged_log(&task.id, &format!("the snapshot of event {seq}"), &error))?;

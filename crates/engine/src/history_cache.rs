@@ -10,7 +10,7 @@ use switchboard_a2a::{Message, TaskId};
 
 use crate::byte_cache::ByteCache;
 use crate::ids::Seq;
-use crate::store::{Conversation, NewTask, TaskRow};
+use crate::store::{Conversation, TaskIdentity, TaskRow};
 
 /// All conversations together stay below this.
 const MAX_BYTES: usize = 32 << 20;
@@ -40,12 +40,12 @@ pub(crate) struct HistoryCache {
 
 impl HistoryCache {
     /// What is cached of a task's conversation.
-    pub(crate) fn get(&self, task: &NewTask) -> Option<Arc<[TaskHistory]>> {
+    pub(crate) fn get(&self, task: &TaskIdentity) -> Option<Arc<[TaskHistory]>> {
         self.conversations.lock().touch(&task.conversation()).cloned()
     }
 
     /// Keeps what was read of a task's conversation, for at most `max` conversations.
-    pub(crate) fn keep(&self, task: &NewTask, histories: Vec<TaskHistory>, max: usize) {
+    pub(crate) fn keep(&self, task: &TaskIdentity, histories: Vec<TaskHistory>, max: usize) {
         let bytes = histories.iter().flat_map(|history| history.messages.iter()).map(weight).sum();
         let mut conversations = self.conversations.lock();
         if histories.is_empty() || bytes > MAX_BYTES / 8 {

@@ -25,7 +25,7 @@ use crate::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
 use crate::manifest::Park;
 use crate::permit_release::PermitState;
 use crate::reason::Reason;
-use crate::store::{Holder, NewTask, Phase, RowState, StoreError};
+use crate::store::{Holder, Phase, RowState, StoreError, TaskIdentity};
 use crate::turn::TurnInput;
 
 /// Committed lines kept in memory for watchers; older ones are read from the store.
@@ -33,7 +33,7 @@ const TAIL_BYTES: usize = 256 << 10;
 
 /// One task in memory.
 pub(crate) struct LiveTask {
-    pub(crate) task: NewTask,
+    pub(crate) task: TaskIdentity,
     pub(crate) hosted: Option<Arc<Hosted>>,
     pub(crate) core: Mutex<Core>,
     /// Woken after every commit and whenever else a waiting reader should look again.
@@ -145,12 +145,12 @@ pub(crate) struct RunOutput {
 }
 
 impl LiveTask {
-    pub(crate) fn create(task: NewTask, hosted: Arc<Hosted>, row: RowState) -> Self {
+    pub(crate) fn create(task: TaskIdentity, hosted: Arc<Hosted>, row: RowState) -> Self {
         let fold = Fold::new(&task);
         Self::with_core(task, Some(hosted), Core::new(None, fold, row, Seq(0), 0))
     }
 
-    pub(crate) fn with_core(task: NewTask, hosted: Option<Arc<Hosted>>, core: Core) -> Self {
+    pub(crate) fn with_core(task: TaskIdentity, hosted: Option<Arc<Hosted>>, core: Core) -> Self {
         Self {
             task,
             hosted,

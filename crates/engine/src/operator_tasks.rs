@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{Seq, TaskKey};
 use crate::read::TaskReading;
-use crate::store::{NewTask, TaskRow};
+use crate::store::{TaskIdentity, TaskRow};
 
 /// So much of a task's first message is shown, in characters.
 const FIRST_WORDS: usize = 80;
@@ -21,7 +21,7 @@ pub struct LiveTaskSummary {
     /// Where it stands in the order: the next page begins after it.
     pub key: TaskKey,
     /// What never changes about it.
-    pub task: NewTask,
+    pub task: TaskIdentity,
     /// Its state.
     pub state: TaskState,
     /// Since when.

@@ -15,7 +15,7 @@ use crate::history_cache::TaskHistory;
 use crate::ids::{Cursor, Seq};
 use crate::live_task::{Core, LiveTask};
 use crate::permit_release::PermitState;
-use crate::store::{EventRow, LoadedTask, LoadedTaskWithin, NewTask, Phase, StoreError};
+use crate::store::{EventRow, LoadedTask, LoadedTaskWithin, Phase, StoreError, TaskIdentity};
 use crate::watch::events_after;
 
 /// A larger log is folded on a blocking thread, where it delays no other task.
@@ -270,7 +270,7 @@ impl EngineState {
     }
 
     /// The newest messages of a conversation's other tasks, oldest first.
-    pub(crate) async fn context_history(&self, task: &NewTask, max: usize) -> Vec<Message> {
+    pub(crate) async fn context_history(&self, task: &TaskIdentity, max: usize) -> Vec<Message> {
         let rows = self.store.context(task.conversation(), max.max(1)).await.unwrap_or_default();
         let known = self.history_cache.get(task);
         let mut histories: Vec<TaskHistory> = Vec::new();

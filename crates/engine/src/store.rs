@@ -106,7 +106,7 @@ pub struct Conversation {
 /// The optimistic lock that an append is made under: what its writer knows of the task must still be so.
 #[derive(Clone, Debug)]
 pub enum AppendGuard {
-    Create(NewTask),
+    Create(TaskIdentity),
     /// The turn that runs.
     Owner(KnownVersion),
     /// Any other writer.
@@ -129,14 +129,14 @@ pub struct KnownVersion {
 
 /// What never changes about a task.
 #[derive(Clone, Debug)]
-pub struct NewTask {
+pub struct TaskIdentity {
     pub id: TaskId,
     pub owner: CallerId,
     pub agent: AgentName,
     pub context: ContextId,
 }
 
-impl NewTask {
+impl TaskIdentity {
     pub(crate) fn conversation(&self) -> Conversation {
         Conversation { owner: self.owner.clone(), agent: self.agent.clone(), context: self.context.clone() }
     }
@@ -296,7 +296,7 @@ pub enum Holder {
 pub struct TaskRow {
     /// The store's name of it.
     pub key: TaskKey,
-    pub task: NewTask,
+    pub task: TaskIdentity,
     pub state: RowState,
     pub holder: Holder,
     /// The last event, which is also the row's version.

@@ -24,7 +24,7 @@ use crate::media_types;
 use crate::queue::QueuePriority;
 use crate::routing_hints::RoutingHints;
 use crate::store::webhooks::NewWebhook;
-use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope, NewTask, Phase, RowState, SideWrites};
+use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope, Phase, RowState, SideWrites, TaskIdentity};
 use crate::turn::{self, TurnInput};
 use validate::{check_context, takes_messages};
 
@@ -192,7 +192,7 @@ impl EngineState {
         media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
         self.check_parked(&caller.id)?;
-        let task = NewTask {
+        let task = TaskIdentity {
             id: TaskId::generate(),
             owner: caller.id.clone(),
             agent: hosted.name.clone(),
@@ -265,7 +265,7 @@ impl EngineState {
         Ok(Submitted { engine: self, live, seq: Seq(1), first })
     }
 
-    fn receive(&self, task: &NewTask, send: IncomingMessage) -> Received {
+    fn receive(&self, task: &TaskIdentity, send: IncomingMessage) -> Received {
         let mut message = send.message;
         message.task_id = Some(task.id.clone());
         message.context_id = Some(task.context.clone());

@@ -8,13 +8,13 @@ use parking_lot::RwLock;
 use switchboard_a2a::TaskId;
 
 use crate::byte_cache::ByteCache;
-use crate::store::NewTask;
+use crate::store::TaskIdentity;
 
 /// What all shards keep together.
 const MAX_BYTES: usize = 16 << 20;
 const SHARDS: usize = 16;
 
-type Shard = ByteCache<TaskId, (NewTask, Bytes)>;
+type Shard = ByteCache<TaskId, (TaskIdentity, Bytes)>;
 
 /// The cached tasks, in shards.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl TerminalTaskCache {
         &self.shards[last % SHARDS]
     }
 
-    pub(crate) fn get(&self, id: &TaskId) -> Option<(NewTask, Bytes)> {
+    pub(crate) fn get(&self, id: &TaskId) -> Option<(TaskIdentity, Bytes)> {
         self.shard(id).read().peek(id).cloned()
     }
 
@@ -40,7 +40,7 @@ impl TerminalTaskCache {
         self.deletions.load(Ordering::Acquire)
     }
 
-    pub(crate) fn keep(&self, task: &NewTask, json: Bytes, deletions: u64) {
+    pub(crate) fn keep(&self, task: &TaskIdentity, json: Bytes, deletions: u64) {
         let max_bytes = MAX_BYTES / SHARDS;
         let bytes = json.len();
         let mut shard = self.shard(&task.id).write();
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn what_was_read_before_a_deletion_is_not_kept_after_it() {
         let cache = TerminalTaskCache::default();
-        let task = NewTask { id: TaskId::generate(), owner: "ann".into(), agent: "a".into(), context: "c".into() };
+        let task = TaskIdentity { id: TaskId::generate(), owner: "ann".into(), agent: "a".into(), context: "c".into() };
         let read_at = cache.deletions();
         cache.keep(&task, Bytes::from_static(b"{}"), read_at);
         assert!(cache.get(&task.id).is_some());

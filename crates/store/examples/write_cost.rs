@@ -12,7 +12,7 @@ use bytes::Bytes;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::Fence;
 use switchboard_engine::store::{
-    Append, AppendGuard, ListFilter, ListQuery, NewTask, Phase, RowPatch, RowState, SideWrites, Store,
+    Append, AppendGuard, ListFilter, ListQuery, Phase, RowPatch, RowState, SideWrites, Store, TaskIdentity,
 };
 use switchboard_store::{Durability, Options, SqliteStore, database_path};
 
@@ -112,7 +112,7 @@ async fn run(store: &Arc<SqliteStore>, tasks: usize) {
 
 fn task(events: Bytes, snapshot: Bytes) -> Append {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let new = NewTask {
+    let new = TaskIdentity {
         id: TaskId::generate(),
         owner: "caller".into(),
         agent: "echo".into(),

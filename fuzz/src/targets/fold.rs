@@ -3,7 +3,7 @@
 use switchboard_engine::event::Event;
 use switchboard_engine::fold::{Fold, task_line};
 use switchboard_engine::ids::Seq;
-use switchboard_engine::store::NewTask;
+use switchboard_engine::store::TaskIdentity;
 
 use super::stable::{one_line_of_json, text};
 
@@ -12,7 +12,7 @@ pub fn target(data: &[u8]) {
     if let Ok(fold) = Fold::from_snapshot(data) {
         written_and_read(&fold);
     }
-    let mut fold = Fold::new(&NewTask {
+    let mut fold = Fold::new(&TaskIdentity {
         id: "task".into(),
         owner: "owner".into(),
         agent: "agent".into(),

@@ -8,7 +8,7 @@ use switchboard_engine::store::webhooks::{
 };
 use switchboard_engine::store::{
     Append, AppendGuard, Appended, Conversation, IdempotencyRecord, IdempotencyScope, KnownVersion, ListFilter,
-    ListQuery, NewTask, Phase, RowPatch, RowState, SideWrites, Store, StoreError,
+    ListQuery, Phase, RowPatch, RowState, SideWrites, Store, StoreError, TaskIdentity,
 };
 
 /// A task's row: Submitted and Queued until told otherwise.
@@ -41,8 +41,8 @@ pub(crate) fn hidden(row: RowState) -> RowState {
     RowState { hidden: true, ..row }
 }
 
-pub(crate) fn new_task(owner: &str, agent: &str, context: &str) -> NewTask {
-    NewTask { id: TaskId::generate(), owner: owner.into(), agent: agent.into(), context: context.into() }
+pub(crate) fn new_task(owner: &str, agent: &str, context: &str) -> TaskIdentity {
+    TaskIdentity { id: TaskId::generate(), owner: owner.into(), agent: agent.into(), context: context.into() }
 }
 
 /// An append of events, one per text.
@@ -59,7 +59,7 @@ pub(crate) fn append(guard: AppendGuard, events: &[&str], row: RowState) -> Appe
     }
 }
 
-pub(crate) fn create(task: &NewTask, events: &[&str], row: RowState) -> Append {
+pub(crate) fn create(task: &TaskIdentity, events: &[&str], row: RowState) -> Append {
     append(AppendGuard::Create(task.clone()), events, row)
 }
 

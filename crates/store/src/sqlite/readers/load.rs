@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rusqlite::{Connection, Params, Row};
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::{Epoch, Fence, Seq, TaskKey};
-use switchboard_engine::store::{EventRow, LoadedTask, LoadedTaskWithin, NewTask, RowState, TaskRow};
+use switchboard_engine::store::{EventRow, LoadedTask, LoadedTaskWithin, RowState, TaskIdentity, TaskRow};
 
 use super::Reader;
 use super::names::Names;
@@ -149,7 +149,7 @@ pub(crate) fn event(row: &Row<'_>) -> rusqlite::Result<EventRow> {
 fn stored_task(connection: &Connection, names: &mut Names, node: &Node, row: &Row<'_>) -> rusqlite::Result<StoredTask> {
     let IdentifierText(id) = row.get(1)?;
     let IdentifierText(context) = row.get(4)?;
-    let task = NewTask {
+    let task = TaskIdentity {
         id: id.into(),
         owner: names.text(connection, row.get(2)?)?.into(),
         agent: names.text(connection, row.get(3)?)?.into(),

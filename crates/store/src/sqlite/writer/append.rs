@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Fence, Seq, TaskKey};
 use switchboard_engine::store::{
-    Append, AppendGuard, Appended, Holder, IdempotencyRecord, NewTask, Phase, RowState, StoreError,
+    Append, AppendGuard, Appended, Holder, IdempotencyRecord, Phase, RowState, StoreError, TaskIdentity,
 };
 
 use super::counters::CounterKey;
@@ -74,7 +74,7 @@ impl Session<'_> {
         self.extend(known.key, &found, append, (&row, holder))
     }
 
-    fn create(&mut self, new: &NewTask, append: &Append, node: &Node) -> Result<Appended, AppendFailure> {
+    fn create(&mut self, new: &TaskIdentity, append: &Append, node: &Node) -> Result<Appended, AppendFailure> {
         let owner = self.names.number(&mut self.statements, new.owner.as_str())?;
         let agent = self.names.number(&mut self.statements, new.agent.as_str())?;
         let send_owner = self.check_send(append.sides.send.as_ref())?;

@@ -82,7 +82,7 @@ mod tests {
     use switchboard_a2a::{TaskId, TaskState, Timestamp};
     use switchboard_engine::ids::Seq;
     use switchboard_engine::store::webhooks::{NewWebhook, WebhookStore};
-    use switchboard_engine::store::{Append, AppendGuard, NewTask, Phase, RowPatch, SideWrites, Store};
+    use switchboard_engine::store::{Append, AppendGuard, Phase, RowPatch, SideWrites, Store, TaskIdentity};
 
     use crate::{Options, SqliteStore};
 
@@ -102,7 +102,7 @@ mod tests {
             at: Timestamp(1),
         };
         let append = Append {
-            guard: AppendGuard::Create(NewTask {
+            guard: AppendGuard::Create(TaskIdentity {
                 id: id.clone(),
                 owner: "ann".into(),
                 agent: "echo".into(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use switchboard_a2a::{TaskState, Timestamp};
 use switchboard_engine::ids::{Seq, TaskKey};
-use switchboard_engine::store::{Append, AppendGuard, NewTask, Phase, RowPatch, RowState, Store, StoreError};
+use switchboard_engine::store::{Append, AppendGuard, Phase, RowPatch, RowState, Store, StoreError, TaskIdentity};
 
 use super::Fixture;
 use crate::build::{
@@ -146,7 +146,7 @@ pub(crate) async fn names_of_any_spelling_come_back(fixture: impl Fixture) {
         "019a00000000700080000000000abcd00000",
         "ключ'\";--",
     ] {
-        let task = NewTask {
+        let task = TaskIdentity {
             id: format!("task {name}").into(),
             owner: format!("owner {name}").into(),
             agent: format!("agent {name}").into(),
