@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use clap::{Parser, Subcommand};
 use torture::disk;
 use torture::kill::{self, Plan};
-use torture::programs::{self, overhead, speaker};
+use torture::programs::{self, overhead, timestamps};
 use torture::unread_responses;
 use torture::webhooks;
 
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Speak { count, pause_ms } => {
             // What stands on its output is for its server alone.
-            let is_told = speaker::speak(count, Duration::from_millis(pause_ms)).is_ok();
+            let is_told = timestamps::speak(count, Duration::from_millis(pause_ms)).is_ok();
             return if is_told { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Command::Programs { binary, tasks, time_box, seed } => {

@@ -2,11 +2,11 @@
 //! look at what is left of them, which must be nothing.
 
 pub mod census;
+pub mod leaks;
 pub mod overhead;
-pub mod remains;
 pub mod scenario;
-pub mod speaker;
-pub mod stage;
+pub mod timestamps;
+pub mod workspace;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ use anyhow::Context;
 use crate::calls::Send;
 use crate::compare::Problems;
 use crate::http::Connection;
-use crate::programs::remains::Level;
+use crate::programs::leaks::Level;
 use crate::programs::scenario::{Ended, Reach, Scenario};
-use crate::programs::stage::{PATHS, Stage};
+use crate::programs::workspace::{PATHS, Workspace};
 use crate::random::Random;
 use crate::server::{Server, tail};
 use crate::time_box::TimeBox;
@@ -68,45 +68,45 @@ pub struct Outcome {
 /// Runs all tasks and looks at what is left.
 pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     let scratch = tempfile::tempdir()?;
-    let stage = Stage::build(scratch.path(), &plan.binary)?;
-    torture(&stage, plan).with_context(|| format!("the server's log ends with:\n{}\n", tail(&stage.setup.log)))
+    let workspace = Workspace::build(scratch.path(), &plan.binary)?;
+    torture(&workspace, plan).with_context(|| format!("the server's log ends with:\n{}\n", tail(&workspace.setup.log)))
 }
 
-fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
+fn torture(workspace: &Workspace, plan: &Plan) -> anyhow::Result<Outcome> {
     let time_box = TimeBox::begin(plan.time_box);
     let mut random = Random::new(plan.seed);
     let mut scenarios: Vec<Scenario> = (0..plan.tasks).map(|number| Scenario::random(number, &mut random)).collect();
     let (mut outcome, mut endings) = (Outcome::default(), Vec::new());
-    let mut server = stage.setup.start()?;
+    let mut server = workspace.setup.start()?;
     // A quarter of the tasks lives through the kills, the rest is for one server.
     let each = plan.tasks / 4 / KILLS;
     for _ in 0..KILLS {
         let some = some(&mut scenarios, each);
         let moment = Some(random.between(each / 4, each));
-        server = round(stage, server, some, moment, &mut endings, &mut outcome)?;
+        server = round(workspace, server, some, moment, &mut endings, &mut outcome)?;
     }
     let mut levels = Vec::new();
     let mut more = EXTRA_ROUNDS;
     let mut number = plan.tasks + EXTRA_NUMBERS;
-    while !scenarios.is_empty() || (more > 0 && remains::has_grown(&levels)) {
+    while !scenarios.is_empty() || (more > 0 && leaks::has_grown(&levels)) {
         if scenarios.is_empty() {
             more -= 1;
             scenarios = (number..number + WARM_UP).map(|number| Scenario::random(number, &mut random)).collect();
             number += WARM_UP;
         }
         let some = some(&mut scenarios, WARM_UP);
-        server = round(stage, server, some, None, &mut endings, &mut outcome)?;
+        server = round(workspace, server, some, None, &mut endings, &mut outcome)?;
         // Rounds that tell a leak from memory that shrinks again follow all the same: they are few.
         if time_box.is_over() && levels.len() + 1 >= LEAST_LEVELS {
             scenarios.clear();
         }
         if scenarios.is_empty() {
-            remains::end_all(&server)?;
+            leaks::end_all(&server)?;
         }
-        remains::wait_until_quiet(stage, &server)?;
+        leaks::wait_until_quiet(workspace, &server)?;
         levels.push(Level::of(&server));
     }
-    remains::check(stage, &server, &levels, &mut outcome)?;
+    leaks::check(workspace, &server, &levels, &mut outcome)?;
     fresh(&server, &mut outcome)?;
     if !server.is_alive() {
         outcome.problems.push("the server has ended by itself".to_owned());
@@ -117,7 +117,7 @@ fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
 
 /// Runs some tasks, and kills the server when so many have begun.
 fn round(
-    stage: &Stage,
+    workspace: &Workspace,
     mut server: Server,
     scenarios: Vec<Scenario>,
     kill: Option<u64>,
@@ -133,7 +133,7 @@ fn round(
         loop {
             let Some(scenario) = queue.lock().unwrap_or_else(PoisonError::into_inner).next() else { break };
             begun.fetch_add(1, Ordering::SeqCst);
-            let ended = scenario.run(stage, &reach);
+            let ended = scenario.run(workspace, &reach);
             results.lock().unwrap_or_else(PoisonError::into_inner).push((scenario, ended));
         }
         is_over.store(true, Ordering::SeqCst);
@@ -147,7 +147,7 @@ fn round(
             std::thread::sleep(Duration::from_millis(5));
         }
         server.kill()?;
-        let server = stage.setup.start().context("no restart after the kill")?;
+        let server = workspace.setup.start().context("no restart after the kill")?;
         reach.moved(server.address);
         anyhow::Ok(server)
     })?;

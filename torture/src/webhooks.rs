@@ -1,9 +1,9 @@
 //! kill -9 under load while webhooks are delivered to receivers that cannot be relied on; afterwards every webhook must
 //! have been told everything that was committed, in order, and nothing else.
 
-pub mod book;
 mod client;
 pub mod compare;
+pub mod expected;
 pub mod judge;
 pub mod log;
 pub mod receiver;
@@ -24,9 +24,9 @@ use crate::http::Connection;
 use crate::random::Random;
 use crate::server::{ServerSetup, folder, tail};
 use crate::time_box::TimeBox;
-use crate::webhooks::book::Book;
 use crate::webhooks::client::{Client, Round};
 use crate::webhooks::compare::Count;
+use crate::webhooks::expected::Expected;
 use crate::webhooks::receiver::{Conduct, Inbox, Receiver, TIMEOUT};
 
 /// How many clients work at the same time.
@@ -94,24 +94,25 @@ fn run_on(setup: &ServerSetup, plan: &Plan) -> anyhow::Result<Outcome> {
     let inbox = Arc::<Inbox>::default();
     let start = |number| Receiver::start(Arc::clone(&inbox), random.fork(1_000_000 + number));
     let receivers = (0..RECEIVERS).map(start).collect::<std::io::Result<Vec<_>>>()?;
-    let book = Arc::<Book>::default();
+    let expected = Arc::<Expected>::default();
     let time_box = TimeBox::begin(plan.time_box);
     let (mut rounds, mut share) = (0, 0);
     for round in 0..plan.rounds {
         rounds = round + 1;
         share = plan.tasks * usize::try_from(rounds)? / usize::try_from(plan.rounds)?;
-        book.allow(share);
+        expected.allow(share);
         let durability = if round % 2 == 0 { "process" } else { "full" };
         let setup = ServerSetup { durability, ..setup.clone() };
         let is_last = rounds == plan.rounds || (rounds >= LEAST_ROUNDS && time_box.is_over());
-        one(&setup, round, random.fork(round), &receivers, &book, is_last).with_context(|| format!("round {round}"))?;
+        one(&setup, round, random.fork(round), &receivers, &expected, is_last)
+            .with_context(|| format!("round {round}"))?;
         if is_last {
             break;
         }
     }
     let server = setup.start().context("no restart after the last kill")?;
-    let pages = book.pages();
-    let mut problems = book.problems();
+    let pages = expected.pages();
+    let mut problems = expected.problems();
     problems.extend(inbox.problems());
     problems.extend(compare::end_all(server.address, &pages)?);
     problems.extend(compare::drained(server.address)?);
@@ -134,7 +135,7 @@ fn one(
     number: u64,
     mut random: Random,
     receivers: &[Receiver],
-    book: &Arc<Book>,
+    expected: &Arc<Expected>,
     is_last: bool,
 ) -> anyhow::Result<()> {
     let server = setup.start().context("no restart after the kill")?;
@@ -142,7 +143,7 @@ fn one(
         address: server.address,
         receivers: receivers.iter().map(|receiver| receiver.address).collect(),
         epoch: epoch(&server.address, number)?,
-        book: Arc::clone(book),
+        expected: Arc::clone(expected),
         dying: false.into(),
     });
     let clients: Vec<_> = (0..CLIENTS)
@@ -158,7 +159,7 @@ fn one(
         }
         // Not waiting for anything: these are random moments, and the last of them is the end.
         std::thread::sleep(Duration::from_millis(life / u64::from(CHANGES)));
-        if change >= CHANGES && (!is_last || book.is_full()) {
+        if change >= CHANGES && (!is_last || expected.is_full()) {
             break;
         }
     }
@@ -166,7 +167,7 @@ fn one(
     server.kill()?;
     for client in clients {
         if client.join().is_err() {
-            book.problem("a client panicked".to_owned());
+            expected.problem("a client panicked".to_owned());
         }
     }
     for receiver in receivers.iter().filter(|_| is_last) {

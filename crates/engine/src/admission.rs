@@ -98,7 +98,7 @@ impl EngineState {
         self.start_queued();
         Err(Error::retry_soon(match is_recovering {
             true => "what was left before a restart goes on first, and the queue is full",
-            false => "every place to run is taken and the queue is full",
+            false => "every slot for running turns is taken and the queue is full",
         }))
     }
 

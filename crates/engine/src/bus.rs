@@ -1,4 +1,4 @@
-//! The bus: how nodes that share a store hear that a task has changed. It carries names of tasks and no data; whoever
+//! The bus: how nodes that share a store hear that a task has changed. It carries names of tasks and no data; a node that
 //! hears one reads the log, so an announcement that is lost or comes twice does no harm beyond delay.
 
 use tokio::sync::broadcast;

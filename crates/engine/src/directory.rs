@@ -164,9 +164,9 @@ impl Hosted {
             return None;
         }
         let taken = if cap == 1 {
-            "the one place of this agent is taken".to_owned()
+            "the one slot of this agent is taken".to_owned()
         } else {
-            format!("all {cap} places of this agent are taken")
+            format!("all {cap} slots of this agent are taken")
         };
         Some(match (cap, self.asking.held()) {
             (_, 0) => taken,

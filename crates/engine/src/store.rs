@@ -196,7 +196,7 @@ pub struct RowState {
     pub recoveries: u32,
 }
 
-/// What an append changes in a row. What it does not name stays as it is, whoever wrote it last.
+/// What an append changes in a row. What it does not name stays as it is, also where another node wrote it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowPatch {
     pub status: Option<(TaskState, Timestamp)>,

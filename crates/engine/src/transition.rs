@@ -1,4 +1,4 @@
-//! Which state may follow which. Every status that is written passes here, whoever writes it.
+//! Which state may follow which. Every status that is written passes here, that of a turn and that of any other writer.
 
 use switchboard_a2a::TaskState;
 

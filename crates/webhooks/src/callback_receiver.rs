@@ -209,16 +209,19 @@ struct Newest {
 }
 
 impl CallbackFollower {
-    /// Waits for the next update, leaving out those older than one that was returned. An update stays in the store until
-    /// [`Self::taken`].
-    pub async fn next(&mut self) -> Result<RemoteUpdate, StoreError> {
+    /// Waits for the next update, leaving out those older than one that was returned; none after the end of the remote
+    /// task. An update stays in the store until [`Self::taken`].
+    pub async fn next(&mut self) -> Result<Option<RemoteUpdate>, StoreError> {
         loop {
             for waiting in self.store.updates(self.key, self.after, STEP).await? {
                 self.after = waiting.number;
                 let Ok(update) = read(&waiting.body) else { continue };
                 if self.newest.moves_to(&waiting.id, &update) {
-                    return Ok(RemoteUpdate { id: waiting.id, update });
+                    return Ok(Some(RemoteUpdate { id: waiting.id, update }));
                 }
+            }
+            if self.newest.ended {
+                return Ok(None);
             }
             self.woken.notified().await;
         }

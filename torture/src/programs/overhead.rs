@@ -15,7 +15,7 @@ use crate::calls::{Answer, ECHO, Send};
 use crate::compare::Problems;
 use crate::delays::Delays;
 use crate::http::Connection;
-use crate::programs::speaker;
+use crate::programs::timestamps;
 use crate::server::{Server, ServerSetup, folder, tail};
 
 /// How many programs speak at once, when it is many.
@@ -171,15 +171,15 @@ fn at_once(callers: usize, measure: impl Fn() -> anyhow::Result<Delays> + Sync) 
 /// The round trips of small messages, as far apart as events are.
 fn send_and_wait(server: &Server) -> anyhow::Result<Delays> {
     let mut connection = Connection::open(server.address)?;
-    let caller = format!("{}-{:?}", speaker::now(), std::thread::current().id());
+    let caller = format!("{}-{:?}", timestamps::now(), std::thread::current().id());
     let mut times = Vec::with_capacity(ROUND_TRIPS);
     for number in 0..ROUND_TRIPS {
         std::thread::sleep(Duration::from_millis(PAUSE_MS));
         let send = Send::text(ECHO, &format!("round-trip-{caller}-{number}"), "hello");
-        let began = speaker::now();
+        let began = timestamps::now();
         let answer = send.call(&mut connection)?;
         anyhow::ensure!(matches!(answer, Answer::Task(_)), "refused: {answer:?}");
-        times.push(speaker::now().saturating_sub(began));
+        times.push(timestamps::now().saturating_sub(began));
     }
     Ok(Delays::new(times))
 }
@@ -188,9 +188,9 @@ fn listen_to_one(server: &Server) -> anyhow::Result<Delays> {
     let mut connection = Connection::open(server.address)?;
     // Read first and understood later: only the arrival is to be measured.
     let mut frames = Vec::with_capacity(2 * EVENTS);
-    let message = format!("listen-{}-{:?}", speaker::now(), std::thread::current().id());
+    let message = format!("listen-{}-{:?}", timestamps::now(), std::thread::current().id());
     let send = Send::text("/a2a/speaker", &message, "Speak.");
-    let refusal = send.stream(&mut connection, |frame| frames.push((speaker::now(), frame.data)))?;
+    let refusal = send.stream(&mut connection, |frame| frames.push((timestamps::now(), frame.data)))?;
     anyhow::ensure!(refusal.is_none(), "refused: {refusal:?}");
     let mut delays = Vec::with_capacity(EVENTS);
     for (arrived, data) in &frames {

@@ -11,7 +11,7 @@ use crate::HANG_GUARD;
 use crate::calls::{self, Answer, Send, TaskFacts};
 use crate::http::Connection;
 use crate::programs::census;
-use crate::programs::stage::{PATHS, Stage};
+use crate::programs::workspace::{PATHS, Workspace};
 use crate::random::Random;
 
 /// How often a task is looked at, and a server that is away is called.
@@ -142,7 +142,7 @@ impl Scenario {
     }
 
     /// Sends it and does to it what is to be done, until it has ended.
-    pub fn run(&self, stage: &Stage, reach: &Reach) -> anyhow::Result<Ended> {
+    pub fn run(&self, workspace: &Workspace, reach: &Reach) -> anyhow::Result<Ended> {
         let name = format!("scenario-{}", self.number);
         let send = Send::text(self.path, &name, &self.text).keyed(&name).immediately();
         let answer = reach.call(|connection| send.call(connection))?;
@@ -164,14 +164,14 @@ impl Scenario {
             }
             let since = if self.conduct == Conduct::Ignore { asked_at } else { Some(begun) };
             if !is_done && since.is_some_and(|since| since.elapsed() >= self.moment) {
-                is_done = self.act(&task.id, asked_at.is_some(), stage, reach)?;
+                is_done = self.act(&task.id, asked_at.is_some(), workspace, reach)?;
             }
             std::thread::sleep(PAUSE);
         }
     }
 
     /// Does it; says whether that could be done.
-    fn act(&self, id: &str, is_asked: bool, stage: &Stage, reach: &Reach) -> anyhow::Result<bool> {
+    fn act(&self, id: &str, is_asked: bool, workspace: &Workspace, reach: &Reach) -> anyhow::Result<bool> {
         match self.conduct {
             Conduct::Wait => {}
             Conduct::Cancel | Conduct::Ignore => {
@@ -185,7 +185,7 @@ impl Scenario {
                 reach.call(|connection| answer.call(connection))?;
             }
             Conduct::KillProgram | Conduct::KillTool => {
-                let Some(program) = stage.program_of(id) else { return Ok(false) };
+                let Some(program) = workspace.program_of(id) else { return Ok(false) };
                 let own = census::all().into_iter().filter(|process| process.marker.as_ref() == Some(&program.marker));
                 let wants_root = self.conduct == Conduct::KillProgram;
                 // Before it has become the program it is none yet.

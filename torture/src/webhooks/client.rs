@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::calls::{self, PROBE, Refusal};
 use crate::http::Connection;
 use crate::random::Random;
-use crate::webhooks::book::Book;
+use crate::webhooks::expected::Expected;
 use crate::webhooks::judge::Version;
 
 /// What all clients of a round share.
@@ -21,7 +21,7 @@ pub(super) struct Round {
     pub(super) receivers: Vec<SocketAddr>,
     /// The epoch of the server.
     pub(super) epoch: String,
-    pub(super) book: Arc<Book>,
+    pub(super) expected: Arc<Expected>,
     /// A lost connection is no surprise any more.
     pub(super) dying: AtomicBool,
 }
@@ -58,16 +58,16 @@ impl Client {
         };
         let silent = matches!(lost.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
         if silent || !self.round.dying.load(Ordering::SeqCst) {
-            self.round.book.problem(format!("client {} lost its connection: {lost}", self.name));
+            self.round.expected.problem(format!("client {} lost its connection: {lost}", self.name));
         }
     }
 
     fn operation(&mut self, connection: &mut Connection) -> io::Result<()> {
-        if !self.round.book.is_full() && self.one_in(2) {
+        if !self.round.expected.is_full() && self.one_in(2) {
             return self.task(connection);
         }
         if self.one_in(4)
-            && let Some((message, id)) = self.round.book.take_ended(self.random.number())
+            && let Some((message, id)) = self.round.expected.take_ended(self.random.number())
         {
             let known = Known { message, id, state: String::new(), stamp: String::new() };
             let version = self.version();
@@ -117,15 +117,15 @@ impl Client {
         };
         let (message, version) = (self.message_id(), self.version());
         let (path, config) = self.hook(&message, 0, version);
-        self.round.book.ask(&message, &self.round.epoch, &path, version);
+        self.round.expected.ask(&message, &self.round.epoch, &path, version);
         let made = match self.random.between(0, 10) {
             0..3 if text != "hold" => self.stream(connection, &message, &text, version, &config)?,
             3..5 if text != "hold" => self.send(connection, &message, &text, version, &config, true)?,
             _ => self.send(connection, &message, &text, version, &config, false)?,
         };
         let Some(known) = made else { return Ok(()) };
-        self.round.book.made(&message, &known.id);
-        self.round.book.set(&path);
+        self.round.expected.made(&message, &known.id);
+        self.round.expected.set(&path);
         if self.one_in(4) {
             let version = self.version();
             self.set(connection, &known, version)?;
@@ -134,7 +134,7 @@ impl Client {
             "hold" if !self.one_in(4) => self.cancel(connection, &known),
             "ask" if known.state == "TASK_STATE_INPUT_REQUIRED" => self.answer(connection, &known),
             _ if calls::is_terminal(&known.state) => {
-                self.round.book.end(&message, &known.id);
+                self.round.expected.end(&message, &known.id);
                 Ok(())
             }
             _ => Ok(()),
@@ -186,7 +186,7 @@ impl Client {
                 None => {
                     let first = known(message, if version == Version::V1 { &result["task"] } else { result });
                     // The server has said so, whatever comes of the stream.
-                    self.round.book.made(message, &first.id);
+                    self.round.expected.made(message, &first.id);
                     seen = Some(first);
                 }
                 Some(seen) => {
@@ -221,14 +221,14 @@ impl Client {
                 ("tasks/pushNotificationConfig/set", params)
             }
         };
-        self.round.book.ask_later(&task.message, &path, version);
+        self.round.expected.ask_later(&task.message, &path, version);
         if let Err(refusal) = calls::rpc(connection, PROBE, number(version), method, &params)? {
             self.refused(method, &refusal);
             return Ok(());
         }
-        self.round.book.set(&path);
+        self.round.expected.set(&path);
         match calls::rpc(connection, PROBE, "1.0", "GetTask", &json!({ "id": task.id }))? {
-            Ok(now) => self.round.book.floor(&path, &state(&now["status"]).1),
+            Ok(now) => self.round.expected.floor(&path, &state(&now["status"]).1),
             Err(refusal) => drop(self.refused("GetTask", &refusal)),
         }
         Ok(())
@@ -236,7 +236,7 @@ impl Client {
 
     fn cancel(&self, connection: &mut Connection, task: &Known) -> io::Result<()> {
         match calls::cancel(connection, PROBE, &task.id)? {
-            Ok(_) => self.round.book.end(&task.message, &task.id),
+            Ok(_) => self.round.expected.end(&task.message, &task.id),
             Err(refusal) => drop(self.refused("CancelTask", &refusal)),
         }
         Ok(())
@@ -250,15 +250,15 @@ impl Client {
         let more = self.one_in(2).then(|| self.hook(&format!("{}-{}", task.message, self.name), 1, Version::V1));
         if let Some((path, config)) = &more {
             params["configuration"]["taskPushNotificationConfig"] = config.clone();
-            self.round.book.ask_later(&task.message, path, Version::V1);
+            self.round.expected.ask_later(&task.message, path, Version::V1);
             // Nothing happens to a task that waits, until this message.
-            self.round.book.floor(path, &task.stamp);
+            self.round.expected.floor(path, &task.stamp);
         }
         match calls::rpc(connection, PROBE, "1.0", "SendMessage", &params)? {
             Ok(_) => {
-                self.round.book.end(&task.message, &task.id);
+                self.round.expected.end(&task.message, &task.id);
                 if let Some((path, _)) = &more {
-                    self.round.book.set(path);
+                    self.round.expected.set(path);
                 }
             }
             Err(refusal) => drop(self.refused("SendMessage", &refusal)),
@@ -268,7 +268,7 @@ impl Client {
 
     /// Nothing here may be refused.
     fn refused(&self, what: &str, refusal: &Refusal) -> Option<Known> {
-        self.round.book.problem(format!("client {}: {what} was refused: {refusal:?}", self.name));
+        self.round.expected.problem(format!("client {}: {what} was refused: {refusal:?}", self.name));
         None
     }
 }

@@ -10,7 +10,7 @@ use crate::HANG_GUARD;
 use crate::calls::{self, TaskFacts};
 use crate::compare::Problems;
 use crate::http::Connection;
-use crate::webhooks::book::{Asked, Pages};
+use crate::webhooks::expected::{Asked, Pages};
 use crate::webhooks::judge::{Entry, Tally, judge};
 use crate::webhooks::log::Log;
 

@@ -110,7 +110,7 @@ async fn old_agents_are_held_to_their_own_version() {
 }
 
 #[tokio::test]
-async fn work_that_ends_when_nobody_listens_any_more_is_no_fault_of_the_stream() {
+async fn work_that_ends_after_the_reader_left_is_no_fault_of_the_stream() {
     let patience = Duration::from_millis(1_500);
     let options = CheckOptions { patience, only: vec![Group::Streaming], ..said("slow:5000") };
     let report = report(Defect::Nothing, &options).await;

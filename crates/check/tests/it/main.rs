@@ -3,8 +3,8 @@
 
 mod defects;
 mod examined;
+mod hostile_peers;
 mod junit;
 mod legal;
 mod page;
 mod peer;
-mod rough;

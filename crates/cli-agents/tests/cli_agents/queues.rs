@@ -61,7 +61,7 @@ fn a_child_that_waits_for_an_answer_keeps_its_place() {
             let metadata = task.metadata.unwrap();
             assert_eq!(metadata.get(QUEUE_POSITION_KEY).unwrap().as_str(), position);
             let reason = metadata.get(QUEUE_REASON_KEY).unwrap().as_text().unwrap();
-            assert_eq!(reason, "the one place of this agent is taken by a task that waits for an answer");
+            assert_eq!(reason, "the one slot of this agent is taken by a task that waits for an answer");
         }
         assert_eq!(harness.children.running(), 1);
         assert_eq!(harness.reply(&asked, "y").await.status.state, TaskState::Completed);

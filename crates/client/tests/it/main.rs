@@ -8,3 +8,6 @@ mod peers;
 mod response_text;
 mod wire;
 mod world;
+
+/// A hang guard: what has not happened after so long never will. It says nothing about speed.
+const HANG_GUARD: std::time::Duration = std::time::Duration::from_secs(300);

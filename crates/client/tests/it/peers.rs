@@ -2,18 +2,18 @@
 
 mod addresses;
 mod answers;
+mod cancel_safety;
+mod card_cache;
+mod card_hosts;
 mod catch_up;
 mod credentials;
 mod dialects;
 mod discovery;
-mod elsewhere;
 mod files;
-mod keeping;
 mod losses;
 mod numbers;
 mod outcomes;
 mod pages;
-mod patience;
 mod retries;
 mod script;
 mod secrets;

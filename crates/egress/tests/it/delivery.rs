@@ -159,7 +159,7 @@ async fn a_head_without_end_is_given_up() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_the_connection_is_refused() {
+async fn a_port_without_a_listener_refuses_the_connection() {
     // Bound and never listening, so that no other program gets the port.
     let unheard = TcpSocket::new_v4().unwrap();
     unheard.bind("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -115,7 +115,7 @@ async fn a_certificate_of_a_trusted_authority_is_believed_in_both_versions() {
 }
 
 #[tokio::test]
-async fn a_certificate_for_somebody_else_or_by_nobody_is_not_believed() {
+async fn a_certificate_for_another_name_or_self_signed_is_refused() {
     let authority = Authority::new();
     let receiver = authority.receiver("other.example", &[]).await;
     let url = format!("https://localhost:{}/secret", receiver.address.port());

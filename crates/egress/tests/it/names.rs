@@ -28,7 +28,7 @@ fn records(addresses: &[&str], kind: Kind) -> Reply {
 }
 
 #[tokio::test]
-async fn a_name_that_turns_inside_after_the_check_reaches_nobody() {
+async fn a_name_that_resolves_inside_after_the_check_is_not_connected_to() {
     let nameserver = Nameserver::start(|_, kind, times| match (kind, times) {
         (Kind::A, 0) => records(&["93.184.215.14"], kind),
         (Kind::A, _) => records(&["127.0.0.1"], kind),

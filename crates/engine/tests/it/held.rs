@@ -43,12 +43,12 @@ fn a_waiting_agent_keeps_its_place_and_the_queue_says_so() {
             assert_eq!(metadata.get(QUEUE_POSITION_KEY).unwrap().as_str(), "1");
             let reason = metadata.get(QUEUE_REASON_KEY).unwrap().as_text().unwrap();
             // The agent counts as asking a moment after its question is stored.
-            if reason != "the one place of this agent is taken" {
+            if reason != "the one slot of this agent is taken" {
                 break reason;
             }
             tokio::task::yield_now().await;
         };
-        assert_eq!(reason, "the one place of this agent is taken by a task that waits for an answer");
+        assert_eq!(reason, "the one slot of this agent is taken by a task that waits for an answer");
         kernel.say(first.id(), "go").await.unwrap();
         kernel.reach(second.id(), TaskState::Completed).await;
     });

@@ -37,7 +37,7 @@ fn invariant_1_one_ending_and_nothing_after_it() {
 }
 
 #[test]
-fn invariant_2_nobody_hears_of_a_message_before_it_is_committed() {
+fn invariant_2_no_sender_hears_of_a_message_before_it_is_committed() {
     for early in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let faults = Faults::default();

@@ -63,7 +63,7 @@ fn a_turn_that_waits_for_another_leaves_its_place_and_comes_back_before_those_th
         };
         assert_eq!(position(&returning).as_deref(), Some("1"), "before the one that has not begun");
         let reason = returning.metadata.unwrap().get(QUEUE_REASON_KEY).unwrap().as_text().unwrap();
-        assert_eq!(reason, "the one place of this agent is taken");
+        assert_eq!(reason, "the one slot of this agent is taken");
         assert_eq!(position(&kernel.get(late.id()).await.unwrap()).as_deref(), Some("2"));
         kernel.cancel(holds.id()).await.unwrap();
         kernel.reach(aside.id(), TaskState::Completed).await;
@@ -96,7 +96,7 @@ fn a_turn_that_is_canceled_aside_or_on_its_way_back_takes_no_place_along() {
 }
 
 #[test]
-fn who_need_not_wait_keeps_its_place_and_a_full_queue_makes_nobody_keep_one() {
+fn a_turn_that_need_not_wait_keeps_its_permit_and_a_full_queue_releases_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let bell = Arc::new(Notify::new());
     let kernel = one_place(folder.path(), &bell);
@@ -136,7 +136,7 @@ fn who_need_not_wait_keeps_its_place_and_a_full_queue_makes_nobody_keep_one() {
 }
 
 #[test]
-fn a_stop_waits_for_nobody_who_waits_for_others() {
+fn a_shutdown_does_not_wait_for_turns_that_wait_for_others() {
     let folder = tempfile::tempdir().unwrap();
     let bell = Arc::new(Notify::new());
     let day = Duration::from_secs(86_400);

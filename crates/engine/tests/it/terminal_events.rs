@@ -267,7 +267,7 @@ fn a_parked_task_is_canceled_at_once_and_its_agent_told() {
 }
 
 #[test]
-fn a_question_nobody_answers_expires() {
+fn an_unanswered_question_expires() {
     let folder = tempfile::tempdir().unwrap();
     let kernel = Kernel::open(folder.path(), by_word());
     kernel.run(async {

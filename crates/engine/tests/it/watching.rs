@@ -141,7 +141,7 @@ fn a_hundred_subscribers_with_random_disconnects_each_see_every_event_once() {
 }
 
 #[test]
-fn invariant_7_a_slow_reader_delays_nobody() {
+fn invariant_7_a_slow_reader_delays_no_other_reader_and_no_writer() {
     let folder = tempfile::tempdir().unwrap();
     let kernel = Kernel::open(folder.path(), streamer(20_000));
     kernel.run(async {

@@ -43,10 +43,10 @@ async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookSer
         streaming: false,
     };
     engine.send(&Caller::local(), send).await.unwrap().answer().await;
-    let desk = webhooks.service();
+    let service = webhooks.service();
     let began = Instant::now();
     loop {
-        let list = desk.list(None, None, 0, 1).await.unwrap();
+        let list = service.list(None, None, 0, 1).await.unwrap();
         if list[0].state == "finished" {
             break;
         }
@@ -57,15 +57,15 @@ async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookSer
         clock.advance(Duration::from_millis(u64::try_from(wait).unwrap_or(0)));
         tokio::task::yield_now().await;
     }
-    let dead = desk.dead_letters(0, 100).await.unwrap().len();
-    (clock, desk, dead)
+    let dead = service.dead_letters(0, 100).await.unwrap().len();
+    (clock, service, dead)
 }
 
 /// Waits until so many dead letters are left, while the clock stands still.
-async fn left(desk: &WebhookService, count: usize) {
+async fn left(service: &WebhookService, count: usize) {
     let began = Instant::now();
-    while desk.dead_letters(0, 100).await.unwrap().len() != count {
-        assert!(began.elapsed() < PATIENCE, "{:?}", desk.dead_letters(0, 100).await);
+    while service.dead_letters(0, 100).await.unwrap().len() != count {
+        assert!(began.elapsed() < PATIENCE, "{:?}", service.dead_letters(0, 100).await);
         tokio::task::yield_now().await;
     }
 }
@@ -84,14 +84,14 @@ async fn turn(clock: &SimulatedClock, duration: Duration) {
 async fn dead_letters_of_an_age_go() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { dead_letter_age: Duration::from_secs(3_600), ..Options::default() };
-    let (clock, desk, dead) = refused(folder.path(), options).await;
+    let (clock, service, dead) = refused(folder.path(), options).await;
     assert!(dead > 1);
     turn(&clock, Duration::from_secs(3_000)).await;
-    assert_eq!(desk.dead_letters(0, 100).await.unwrap().len(), dead, "their time has not come");
+    assert_eq!(service.dead_letters(0, 100).await.unwrap().len(), dead, "their time has not come");
     // The upkeep may have been about to sleep when the clock was turned.
     let began = Instant::now();
-    while !desk.dead_letters(0, 100).await.unwrap().is_empty() {
-        assert!(began.elapsed() < PATIENCE, "{:?}", desk.dead_letters(0, 100).await);
+    while !service.dead_letters(0, 100).await.unwrap().is_empty() {
+        assert!(began.elapsed() < PATIENCE, "{:?}", service.dead_letters(0, 100).await);
         turn(&clock, Duration::from_secs(661)).await;
     }
 }
@@ -99,18 +99,18 @@ async fn dead_letters_of_an_age_go() {
 #[tokio::test]
 async fn so_many_dead_letters_are_kept_and_the_oldest_go_first() {
     let folder = tempfile::tempdir().unwrap();
-    let (clock, desk, dead) = refused(folder.path(), Options { dead_letters: 1, ..Options::default() }).await;
+    let (clock, service, dead) = refused(folder.path(), Options { dead_letters: 1, ..Options::default() }).await;
     assert!(dead > 1);
     clock.advance(Duration::from_secs(61));
-    left(&desk, 1).await;
-    assert_eq!(desk.dead_letters(0, 100).await.unwrap()[0].about, "completed");
+    left(&service, 1).await;
+    assert_eq!(service.dead_letters(0, 100).await.unwrap()[0].about, "completed");
 }
 
 #[tokio::test]
 async fn so_many_bytes_of_dead_letters_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let (clock, desk, dead) = refused(folder.path(), Options { dead_letter_bytes: 1, ..Options::default() }).await;
+    let (clock, service, dead) = refused(folder.path(), Options { dead_letter_bytes: 1, ..Options::default() }).await;
     assert!(dead > 1);
     clock.advance(Duration::from_secs(61));
-    left(&desk, 0).await;
+    left(&service, 0).await;
 }

@@ -147,7 +147,7 @@ async fn a_webhook_set_after_the_end_is_told_the_end_at_once() {
 }
 
 #[tokio::test]
-async fn a_webhook_set_while_somebody_is_asked_is_told_the_question() {
+async fn a_webhook_set_while_a_question_is_open_gets_the_question() {
     let folder = tempdir().unwrap();
     let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;
@@ -209,7 +209,7 @@ async fn cancel_is_told_exactly_once() {
 }
 
 #[tokio::test]
-async fn a_direct_reply_is_told_nobody_and_leaves_no_webhook() {
+async fn a_direct_reply_goes_out_to_no_webhook_and_leaves_none() {
     let folder = tempdir().unwrap();
     let kernel = TestKernel::open(folder.path()).await;
     let receiver = Receiver::open().await;

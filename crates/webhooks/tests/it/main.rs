@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod callbacks;
-mod crowd;
 mod deliveries;
 mod endpoints;
+mod fairness;
 mod forms;
 mod large;
 mod operators;

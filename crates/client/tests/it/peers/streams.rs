@@ -407,7 +407,7 @@ async fn the_time_for_a_whole_stream_begins_with_the_first_question() {
         let client = client(peer.url(), |peer| peer.limits.total = Some(Duration::from_millis(100)));
         let context = CallContext::default();
         let opening = client.stream(&context, say("hello"));
-        let opened = tokio::time::timeout(Duration::from_secs(10), opening).await.expect(silent);
+        let opened = tokio::time::timeout(crate::HANG_GUARD, opening).await.expect(silent);
         let error = opened.map(drop).unwrap_err();
         assert!(matches!(error, ClientError::Timeout { task: None, .. }), "{silent}: {error}");
         if silent == "/.well-known/" {

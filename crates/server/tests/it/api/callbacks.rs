@@ -63,7 +63,7 @@ async fn every_dialect_is_taken_and_handed_over_in_order() {
     }
     let mut follower = world.callbacks.follow(&task).await.unwrap();
     for number in 0..bodies.len() {
-        let update = follower.next().await.unwrap();
+        let update = follower.next().await.unwrap().unwrap();
         assert_eq!(update.id, format!("update-{number}"), "each once, in order");
         let kind = match update.update {
             StreamResponse::Task(_) => "task",
@@ -135,7 +135,7 @@ async fn a_body_has_the_limit_of_every_other() {
 }
 
 #[tokio::test]
-async fn when_nobody_takes_what_came_the_sender_is_to_come_again() {
+async fn updates_that_are_not_taken_make_the_sender_retry_later() {
     let (world, task, token) = opened().await;
     let body = status("TASK_STATE_WORKING").to_string();
     for number in 0..1_000 {
@@ -166,7 +166,7 @@ async fn a_server_without_callbacks_says_so_and_one_with_them_hears_another() {
         let remote = dialect.sent_task(&sent)["id"].clone();
         let mut follower = world.callbacks.follow(&task).await.unwrap();
         loop {
-            let update = follower.next().await.unwrap().update;
+            let update = follower.next().await.unwrap().unwrap().update;
             let (id, state) = match &update {
                 StreamResponse::Task(task) => (task.id.to_string(), Some(task.status.state)),
                 StreamResponse::StatusUpdate(update) => (update.task_id.to_string(), Some(update.status.state)),

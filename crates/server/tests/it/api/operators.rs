@@ -283,7 +283,7 @@ async fn wrong_parameters_are_named_with_what_would_be_right() {
 }
 
 #[tokio::test]
-async fn a_parameter_that_nobody_knows_is_refused_everywhere() {
+async fn an_unknown_parameter_is_refused_everywhere() {
     let world = Plan::default().and_webhooks().start().await;
     for (method, path) in PATHS {
         let known = match path {

@@ -62,7 +62,7 @@ fn numbers(frames: &[Frame], mut last: u64) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn numbers_that_are_told_nobody_are_left_out_in_the_open() {
+async fn numbers_of_internal_events_are_skipped_on_the_wire() {
     let world = World::start().await;
     for dialect in ALL {
         let asked = dialect.stream(&world, "ask").await.rest().await;
@@ -83,7 +83,7 @@ async fn numbers_that_are_told_nobody_are_left_out_in_the_open() {
 }
 
 #[tokio::test]
-async fn a_cursor_nobody_knows_is_answered_with_the_task() {
+async fn an_unknown_cursor_is_answered_with_the_task() {
     let world = World::start().await;
     for dialect in ALL {
         let ended = dialect.sent_task(&dialect.send(&world, "hello").reply().await);

@@ -107,7 +107,7 @@ async fn served_once(running: &Running) -> Wire {
 }
 
 #[tokio::test]
-async fn a_connection_nobody_uses_is_closed_and_one_with_a_long_answer_is_not() {
+async fn an_idle_connection_is_closed_and_one_with_a_long_answer_is_not() {
     let mut running = Running::with(|options| {
         options.header_timeout = Duration::from_millis(250);
         options.idle_timeout = Duration::from_millis(500);

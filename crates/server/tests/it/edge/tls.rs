@@ -57,7 +57,7 @@ async fn everything_is_served_inside_tls_in_both_versions() {
 }
 
 #[tokio::test]
-async fn http2_is_agreed_on_and_what_nobody_speaks_is_not() {
+async fn http2_is_negotiated_and_an_unknown_protocol_is_not() {
     let secured = Secured::start().await;
     let offering = |protocols: &[&[u8]]| {
         let mut client = trusting(&secured.issued);

@@ -13,6 +13,9 @@ use super::SqliteFixture;
 use crate::build::{Writes, create, done, make, new_task, owner, query, row, working};
 use crate::suite::Fixture;
 
+/// A hang guard: what has not happened after so long never will. It says nothing about speed.
+const HANG_GUARD: Duration = Duration::from_secs(300);
+
 const EVICT_ALL: Retention = Retention { ended_before: Timestamp(i64::MAX), max_tasks: u64::MAX, max_bytes: u64::MAX };
 
 fn large() -> Append {
@@ -55,7 +58,7 @@ async fn a_full_disk_is_noticed_to_be_free_again_without_a_write() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), recovered).await.unwrap();
+    tokio::time::timeout(HANG_GUARD, recovered).await.unwrap();
 }
 
 #[tokio::test]
@@ -80,12 +83,12 @@ async fn a_file_that_could_not_be_opened_again_is_tried_although_callers_keep_as
     let (path, away) = (database_path(fixture.directory.path()), fixture.directory.path().join("away.db"));
     std::fs::rename(&path, &away).unwrap();
     let missed = async { while !store.write(large()).await.unwrap_err().to_string().contains("cannot be opened") {} };
-    tokio::time::timeout(Duration::from_secs(30), missed).await.unwrap();
+    tokio::time::timeout(HANG_GUARD, missed).await.unwrap();
     assert!(!path.exists());
     std::fs::rename(&away, &path).unwrap();
     damage("- 1000000");
     let recovered = async { while store.write(large()).await.is_err() {} };
-    tokio::time::timeout(Duration::from_secs(30), recovered).await.unwrap();
+    tokio::time::timeout(HANG_GUARD, recovered).await.unwrap();
     assert!(store.ready().is_ok());
     store.close().await.unwrap();
     assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
@@ -103,7 +106,7 @@ async fn the_write_ahead_log_is_emptied_while_a_full_disk_is_tried_again_and_aga
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), emptied).await.unwrap();
+    tokio::time::timeout(HANG_GUARD, emptied).await.unwrap();
     assert!(store.ready().is_err(), "nothing could be written meanwhile");
 }
 

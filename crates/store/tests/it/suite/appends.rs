@@ -77,7 +77,7 @@ pub(crate) async fn what_an_append_does_not_name_stays_as_it_is(fixture: impl Fi
     assert_eq!(expected, RowState { state: TaskState::InputRequired, phase: Phase::Parked, ..working(7, 5) });
 }
 
-pub(crate) async fn a_task_that_nobody_made_is_missing(fixture: impl Fixture) {
+pub(crate) async fn a_task_that_was_never_created_is_missing(fixture: impl Fixture) {
     let store = fixture.open();
     refused(store.write(owner(TaskKey(404), 0, &["x"], row(1))).await, &StoreError::Missing);
     refused(store.write(inbox(TaskKey(404), 0, &["x"], row(1))).await, &StoreError::Missing);

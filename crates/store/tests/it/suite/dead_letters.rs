@@ -138,7 +138,7 @@ pub(crate) async fn dead_letters_go_by_age_and_by_number(fixture: impl Fixture) 
     assert!(prepare(&store, other, delivery(1, 1, 10)).await > head);
 }
 
-pub(crate) async fn a_task_stays_while_somebody_has_to_be_told(fixture: impl Fixture) {
+pub(crate) async fn a_task_stays_while_a_webhook_has_to_read_it(fixture: impl Fixture) {
     let store = fixture.open();
     let (held, first) = make_watched(&store, "a", "https://one", done(1, 1)).await;
     let (_, paused) = make_watched(&store, "a", "https://one", done(2, 1)).await;

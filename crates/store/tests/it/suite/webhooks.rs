@@ -190,7 +190,7 @@ pub(crate) async fn what_waits_is_due_when_its_webhook_is_set_again_the_same(fix
     assert_eq!(next(&store, hook).await.unwrap().due_at, Timestamp(5));
 }
 
-pub(crate) async fn a_direct_reply_is_told_to_nobody(fixture: impl Fixture) {
+pub(crate) async fn a_direct_reply_goes_to_no_webhook(fixture: impl Fixture) {
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");
     let created = with_webhook(create(&task, &["1"], hidden(working(1, 1))), webhook("a", "https://one", 0));

@@ -12,8 +12,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::program::Workspace;
 
-/// Far more than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A hang guard: what has not happened after so long never will. It says nothing about speed.
+const HANG_GUARD: Duration = Duration::from_secs(300);
 
 pub(super) struct Terminal {
     child: Child,
@@ -65,7 +65,7 @@ impl Terminal {
     /// Waits until something is on the screen.
     pub(super) fn until(&mut self, text: &str) {
         while !self.seen.contains(text) {
-            match self.screen.recv_timeout(PATIENCE) {
+            match self.screen.recv_timeout(HANG_GUARD) {
                 Ok(piece) => self.seen.push_str(&piece),
                 Err(_) => panic!("no {text:?} in {:?}", self.seen),
             }
@@ -85,7 +85,7 @@ impl Terminal {
     /// Waits for the end: everything that was on the screen, and the exit code.
     pub(super) fn end(mut self) -> (String, Option<i32>) {
         let code = self.child.wait().unwrap().code();
-        while let Ok(piece) = self.screen.recv_timeout(PATIENCE) {
+        while let Ok(piece) = self.screen.recv_timeout(HANG_GUARD) {
             self.seen.push_str(&piece);
         }
         (std::mem::take(&mut self.seen), code)

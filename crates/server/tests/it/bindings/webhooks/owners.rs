@@ -7,7 +7,7 @@ use crate::bindings::dialects::{ALL, Operation};
 use crate::bindings::world::Plan;
 
 #[tokio::test]
-async fn nobody_else_sees_sets_lists_or_deletes_them() {
+async fn no_other_caller_sees_sets_lists_or_deletes_them() {
     let (plan, _) = Plan::with_keys();
     let world = plan.and_webhooks().start().await;
     let task = busy_task(&world, "ann").await;

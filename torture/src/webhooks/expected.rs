@@ -41,11 +41,11 @@ pub struct Pages {
     problems: Vec<String>,
 }
 
-/// The book that all clients write in.
+/// The expected that all clients write in.
 #[derive(Default)]
-pub struct Book(Mutex<Pages>);
+pub struct Expected(Mutex<Pages>);
 
-impl Book {
+impl Expected {
     /// Everything so far.
     #[must_use]
     pub fn pages(&self) -> Pages {

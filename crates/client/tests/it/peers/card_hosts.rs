@@ -94,11 +94,12 @@ async fn a_host_that_never_shakes_hands_is_given_up_in_the_time_for_connections(
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut called = Called::new(format!("https://{}", listener.local_addr().unwrap()));
     called.retries = quick(0);
+    // No other limit ends it before the guard does.
+    called.limits.head = Duration::from_secs(3_600);
     let options = Options { anywhere: true, connect_timeout: Duration::from_millis(100), ..Options::default() };
     let client = Client::new(Egress::new(options).unwrap(), called).unwrap();
     let context = CallContext::default();
     let asked = client.card(&context);
-    // All other limits are far longer.
-    let error = tokio::time::timeout(Duration::from_secs(15), asked).await.unwrap().unwrap_err();
+    let error = tokio::time::timeout(crate::HANG_GUARD, asked).await.unwrap().unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
 }

@@ -35,7 +35,7 @@ async fn glanced(client: &Client) -> Vec<String> {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), all).await.expect("it comes to its end");
+    tokio::time::timeout(crate::HANG_GUARD, all).await.expect("it comes to its end");
     told
 }
 
@@ -98,7 +98,7 @@ async fn an_end_that_is_being_confirmed_is_not_lost() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), all).await.expect("it comes to its end");
+    tokio::time::timeout(crate::HANG_GUARD, all).await.expect("it comes to its end");
     assert_eq!(told, [true, true, false, true, true], "task, one, lost, two, the end");
     assert_eq!(times(&peer, "GetTask"), 1);
 }

@@ -10,7 +10,7 @@ use crate::calls;
 use crate::http::Connection;
 use crate::programs::Outcome;
 use crate::programs::census::{self, Process};
-use crate::programs::stage::{KEPT, Stage};
+use crate::programs::workspace::{KEPT, Workspace};
 use crate::server::Server;
 
 const PAUSE: Duration = Duration::from_millis(50);
@@ -41,19 +41,19 @@ impl Level {
 }
 
 /// What is left, in words.
-fn left(stage: &Stage, server: &Server) -> anyhow::Result<Vec<String>> {
+fn left(workspace: &Workspace, server: &Server) -> anyhow::Result<Vec<String>> {
     let mut left = Vec::new();
     let shown = |process: &Process| format!("{} ({})", process.pid, process.command.trim());
-    let marker = format!("{}.", stage.ledger_name()?);
+    let marker = format!("{}.", workspace.ledger_name()?);
     left.extend(census::marked(&marker).iter().map(|process| format!("process {}", shown(process))));
     let pid = i32::try_from(server.pid())?;
     // Its guard stays as long as the server does.
     let is_left = |process: &Process| process.parent == pid && !process.command.contains("exec-child guard ");
     let children = census::all().into_iter().filter(is_left);
     left.extend(children.map(|process| format!("child {}", shown(&process))));
-    left.extend(stage.ledger().iter().map(|file| format!("entry {}", file.display())));
-    left.extend(stage.copies().iter().map(|copy| format!("copy {}", copy.display())));
-    for (name, known, branches) in stage.repositories()? {
+    left.extend(workspace.ledger().iter().map(|file| format!("entry {}", file.display())));
+    left.extend(workspace.copies().iter().map(|copy| format!("copy {}", copy.display())));
+    for (name, known, branches) in workspace.repositories()? {
         if known > 0 {
             left.push(format!("{known} copies that git knows of in {name}"));
         }
@@ -63,9 +63,9 @@ fn left(stage: &Stage, server: &Server) -> anyhow::Result<Vec<String>> {
 }
 
 /// Waits until nothing is left, or never will be gone: what programs start outlives the hang guard.
-pub fn wait_until_quiet(stage: &Stage, server: &Server) -> anyhow::Result<()> {
+pub fn wait_until_quiet(workspace: &Workspace, server: &Server) -> anyhow::Result<()> {
     let begun = Instant::now();
-    while begun.elapsed() < HANG_GUARD && !left(stage, server)?.is_empty() {
+    while begun.elapsed() < HANG_GUARD && !left(workspace, server)?.is_empty() {
         std::thread::sleep(PAUSE);
     }
     Ok(())
@@ -84,33 +84,33 @@ pub fn end_all(server: &Server) -> anyhow::Result<()> {
 }
 
 /// Looks at everything that a task could leave behind.
-pub fn check(stage: &Stage, server: &Server, levels: &[Level], outcome: &mut Outcome) -> anyhow::Result<()> {
+pub fn check(workspace: &Workspace, server: &Server, levels: &[Level], outcome: &mut Outcome) -> anyhow::Result<()> {
     let tasks = calls::list(&mut Connection::open(server.address)?, &json!({}))?;
     let open = tasks.iter().filter(|(task, _)| !task.is_terminal());
     outcome.problems.extend(open.map(|(task, text)| format!("task {} ({text}) is {}", task.id, task.state)));
     outcome.checks.push(format!("{} tasks, every one has ended", tasks.len()));
 
-    let left = left(stage, server)?;
+    let left = left(workspace, server)?;
     outcome.problems.extend(left.into_iter().map(|left| format!("left behind: {left}")));
     outcome.checks.push("no process, no child, no entry in the ledger, no copy, no branch of a removed one".to_owned());
 
     let texts: HashMap<&str, &str> = tasks.iter().map(|(task, text)| (task.id.as_str(), text.as_str())).collect();
-    let kept = stage.repositories()?.into_iter().find(|(name, ..)| *name == KEPT);
+    let kept = workspace.repositories()?.into_iter().find(|(name, ..)| *name == KEPT);
     let branches = kept.map(|(.., branches)| branches).unwrap_or_default();
     for branch in &branches {
         let text = branch.strip_prefix("switchboard/").and_then(|id| texts.get(id));
-        if !text.is_some_and(|text| text.contains("changes")) || stage.commits(branch)? == 0 {
+        if !text.is_some_and(|text| text.contains("changes")) || workspace.commits(branch)? == 0 {
             outcome.problems.push(format!("branch {branch} is kept for a task that has changed nothing: {text:?}"));
         }
     }
     outcome.checks.push(format!("{} branches kept, each of a task that has changed something", branches.len()));
 
-    if !stage.is_own_untouched()? {
+    if !workspace.is_own_untouched()? {
         outcome.problems.push("the repository around the workspace was changed".to_owned());
     }
     outcome.checks.push("the repository around the workspace is as it was".to_owned());
     check_levels(levels, outcome);
-    let log = std::fs::read_to_string(&stage.setup.log)?;
+    let log = std::fs::read_to_string(&workspace.setup.log)?;
     let bad = log.lines().filter(|line| line.contains("panicked") || line.contains("ERROR"));
     outcome.problems.extend(bad.map(|line| format!("the server's log: {line}")));
     outcome.checks.push("no error in the server's log".to_owned());

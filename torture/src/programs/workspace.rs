@@ -61,7 +61,7 @@ pub const PATHS: [&str; 4] = ["/a2a/free", "/a2a/locked", "/a2a/removed", "/a2a/
 pub const KEPT: &str = "kept";
 
 /// The workspace.
-pub struct Stage {
+pub struct Workspace {
     /// How to start its server.
     pub setup: ServerSetup,
 }
@@ -74,7 +74,7 @@ pub struct Running {
     pub marker: String,
 }
 
-impl Stage {
+impl Workspace {
     /// Makes the workspace and its repositories.
     pub fn build(scratch: &Path, binary: &Path) -> anyhow::Result<Self> {
         let workspace = folder(scratch, "workspace")?;

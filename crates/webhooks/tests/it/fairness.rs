@@ -39,7 +39,7 @@ async fn more_large_bodies_than_there_is_room_for_all_arrive() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn large_bodies_that_nobody_takes_keep_no_small_one_waiting() {
+async fn large_bodies_of_a_stuck_receiver_keep_no_small_one_waiting() {
     let folder = tempdir().unwrap();
     let kernel = TestKernel::open(folder.path()).await;
     let task = kernel.finish(&large(), None).await;

@@ -1,4 +1,4 @@
-//! Whatever an agent does, a report comes in time, is short, keeps its secrets, and leaves nothing at work.
+//! Whatever an agent does, a report comes in time, is short, keeps its secrets, and leaves no connection open.
 
 use std::time::Duration;
 
