@@ -8,6 +8,8 @@
 
 pub mod callbacks;
 pub mod keys;
+pub mod lineage;
+pub mod survey;
 pub mod webhooks;
 
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 
 use crate::bus::Bus;
 use crate::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
+use lineage::Lineage;
+use survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use webhooks::NewWebhook;
 
 /// What every store call returns.
@@ -68,6 +72,18 @@ pub trait Store: Send + Sync + 'static {
 
     /// The note of the conversation's newest task that has one.
     fn noted(&self, conversation: Conversation) -> StoreFuture<Option<String>>;
+
+    /// The agent of the conversation's newest root task, whichever agents the caller has talked to in it.
+    fn last_agent(&self, owner: CallerId, context: ContextId) -> StoreFuture<Option<AgentName>>;
+
+    /// The tasks that a task's turns have started and that have not ended. Oldest first, after the given key.
+    fn children(&self, parent: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
+
+    /// Tasks in an interrupted state, whose question waits for an answer. Oldest question first.
+    fn waiting(&self, query: WaitingQuery) -> StoreFuture<Vec<TaskRow>>;
+
+    /// Tasks of all owners that a filter leaves, for operators; hidden ones are left out.
+    fn survey(&self, query: SurveyQuery) -> StoreFuture<SurveyPage>;
 
     /// Deletes terminal and hidden-and-ended tasks beyond the limits, oldest first, at most `max` of them; says how many.
     /// A task with an active or paused webhook stays; dead letters outlive their task.
@@ -128,12 +144,14 @@ pub struct KnownVersion {
 }
 
 /// What never changes about a task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskIdentity {
     pub id: TaskId,
     pub owner: CallerId,
     pub agent: AgentName,
     pub context: ContextId,
+    /// Where it comes from.
+    pub lineage: Lineage,
 }
 
 impl TaskIdentity {

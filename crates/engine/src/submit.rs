@@ -23,6 +23,7 @@ use crate::manifest::{Replies, Start};
 use crate::media_types;
 use crate::queue::QueuePriority;
 use crate::routing_hints::RoutingHints;
+use crate::store::lineage::Lineage;
 use crate::store::webhooks::NewWebhook;
 use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope, Phase, RowState, SideWrites, TaskIdentity};
 use crate::turn::{self, TurnInput};
@@ -197,6 +198,7 @@ impl EngineState {
             owner: caller.id.clone(),
             agent: hosted.name.clone(),
             context: send.message.context_id.clone().unwrap_or_else(ContextId::generate),
+            lineage: Lineage::default(),
         };
         let return_immediately = send.return_immediately;
         let sides = SideWrites { send: record, webhook: named(send.webhook.clone(), &task.id) };

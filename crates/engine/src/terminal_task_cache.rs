@@ -60,11 +60,18 @@ impl TerminalTaskCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::lineage::Lineage;
 
     #[test]
     fn what_was_read_before_a_deletion_is_not_kept_after_it() {
         let cache = TerminalTaskCache::default();
-        let task = TaskIdentity { id: TaskId::generate(), owner: "ann".into(), agent: "a".into(), context: "c".into() };
+        let task = TaskIdentity {
+            id: TaskId::generate(),
+            owner: "ann".into(),
+            agent: "a".into(),
+            context: "c".into(),
+            lineage: Lineage::default(),
+        };
         let read_at = cache.deletions();
         cache.keep(&task, Bytes::from_static(b"{}"), read_at);
         assert!(cache.get(&task.id).is_some());

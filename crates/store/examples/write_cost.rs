@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::Fence;
+use switchboard_engine::store::lineage::Lineage;
 use switchboard_engine::store::{
     Append, AppendGuard, ListFilter, ListQuery, Phase, RowPatch, RowState, SideWrites, Store, TaskIdentity,
 };
@@ -117,6 +118,7 @@ fn task(events: Bytes, snapshot: Bytes) -> Append {
         owner: "caller".into(),
         agent: "echo".into(),
         context: ContextId::generate(),
+        lineage: Lineage::default(),
     };
     Append {
         guard: AppendGuard::Create(new),

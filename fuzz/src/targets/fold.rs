@@ -4,6 +4,7 @@ use switchboard_engine::event::Event;
 use switchboard_engine::fold::{Fold, task_line};
 use switchboard_engine::ids::Seq;
 use switchboard_engine::store::TaskIdentity;
+use switchboard_engine::store::lineage::Lineage;
 
 use super::stable::{one_line_of_json, text};
 
@@ -17,6 +18,7 @@ pub fn target(data: &[u8]) {
         owner: "owner".into(),
         agent: "agent".into(),
         context: "context".into(),
+        lineage: Lineage::default(),
     });
     let mut seq = Seq(0);
     for line in data.split(|byte| *byte == b'\n') {

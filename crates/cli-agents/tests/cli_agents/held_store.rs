@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use switchboard_engine::store::*;
-use switchboard_engine::{Bus, Seq};
+use switchboard_engine::{AgentName, Bus, CallerId, Seq};
 use switchboard_store::SqliteStore;
 use tokio::sync::Semaphore;
 
@@ -91,6 +92,18 @@ impl Store for HeldStore {
     }
     fn noted(&self, conversation: Conversation) -> StoreFuture<Option<String>> {
         self.store.noted(conversation)
+    }
+    fn last_agent(&self, owner: CallerId, context: ContextId) -> StoreFuture<Option<AgentName>> {
+        self.store.last_agent(owner, context)
+    }
+    fn children(&self, parent: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.store.children(parent, after, max)
+    }
+    fn waiting(&self, query: WaitingQuery) -> StoreFuture<Vec<TaskRow>> {
+        self.store.waiting(query)
+    }
+    fn survey(&self, query: SurveyQuery) -> StoreFuture<SurveyPage> {
+        self.store.survey(query)
     }
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         self.store.evict(retention, max)

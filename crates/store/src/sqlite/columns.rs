@@ -2,9 +2,10 @@
 
 use std::str::FromStr;
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
 use switchboard_a2a::TaskState;
 use switchboard_engine::store::Phase;
+use switchboard_engine::store::lineage::Via;
 use switchboard_engine::store::webhooks::{DeliveryState, WebhookState};
 use uuid::Uuid;
 
@@ -53,6 +54,22 @@ pub(crate) fn phase_number(phase: Phase) -> i64 {
 pub(crate) fn phase_from(column: usize, number: i64) -> rusqlite::Result<Phase> {
     use Phase::*;
     numbered(&[Requeued, Queued, Running, Interrupted, Parked, Done], phase_number, column, number)
+}
+
+/// Zero is the most frequent one, which costs no entry in the index of the others.
+pub(crate) fn via_number(via: Via) -> i64 {
+    match via {
+        Via::A2a => 0,
+        Via::Api => 1,
+        Via::Cron => 2,
+        Via::Route => 3,
+        Via::Channel => 4,
+    }
+}
+
+pub(crate) fn via_from(column: usize, number: i64) -> rusqlite::Result<Via> {
+    use Via::*;
+    numbered(&[A2a, Api, Cron, Route, Channel], via_number, column, number)
 }
 
 /// Ordered so that `state < 2` is everything that still has to be told something.
@@ -124,5 +141,33 @@ impl FromSql for IdentifierText {
             }
             _ => Err(FromSqlError::InvalidType),
         }
+    }
+}
+
+/// A range of identifiers as columns that begin with the same text.
+pub(crate) struct PrefixRange {
+    pub(crate) first: Value,
+    pub(crate) last: Value,
+}
+
+impl PrefixRange {
+    /// Those that are text; and those that are UUIDs, if one can begin so.
+    pub(crate) fn all(prefix: &str) -> Vec<Self> {
+        let mut ranges = vec![Self { first: prefix.to_owned().into(), last: format!("{prefix}{}", char::MAX).into() }];
+        let filled = |with: &str| {
+            // Hyphens have to be where a UUID has them.
+            let rest = &with[prefix.len().min(with.len())..];
+            match Identifier::new(&format!("{prefix}{rest}")) {
+                Identifier::Uuid(uuid) => Some(Value::Blob(uuid.as_bytes().to_vec())),
+                Identifier::Text(_) => None,
+            }
+        };
+        if prefix.is_ascii()
+            && let Some(first) = filled("00000000-0000-0000-0000-000000000000")
+            && let Some(last) = filled("ffffffff-ffff-ffff-ffff-ffffffffffff")
+        {
+            ranges.push(Self { first, last });
+        }
+        ranges
     }
 }

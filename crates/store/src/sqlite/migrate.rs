@@ -6,12 +6,13 @@ use rusqlite::{Connection, OptionalExtension};
 use super::open::OpenError;
 
 /// In order; the first one is number 1. Never edited once released, only added to.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_webhooks.sql"),
     include_str!("migrations/0003_notes.sql"),
     include_str!("migrations/0004_requeued.sql"),
     include_str!("migrations/0005_live_index.sql"),
+    include_str!("migrations/0006_hub.sql"),
 ];
 
 /// The schema this binary writes.

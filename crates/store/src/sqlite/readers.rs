@@ -10,6 +10,7 @@ pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod names;
+pub(crate) mod survey;
 pub(crate) mod webhooks;
 
 use std::collections::VecDeque;

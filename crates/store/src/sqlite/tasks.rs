@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use rusqlite::{Params, params};
-use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::Bus;
 use switchboard_engine::ids::{AgentName, CallerId, Epoch, Seq, TaskKey};
+use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use switchboard_engine::store::{
     Append, Appended, Conversation, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask,
     LoadedTaskWithin, Retention, Store, StoreError, StoreFuture, TaskCounts, TaskRow,
@@ -22,6 +23,18 @@ const SMALL_READ: usize = 64 << 10;
 
 /// Tasks evicted per transaction, so that appends wait a few milliseconds at most.
 const EVICTED_AT_ONCE: usize = 64;
+
+/// Parameters: the context, the owner. A child's agent was its parent's choice and says nothing about the caller's.
+pub(crate) const LAST_AGENT: &str = "SELECT agent FROM task INDEXED BY task_context \
+     WHERE context = ?1 AND owner = ?2 AND hidden = 0 AND parent IS NULL ORDER BY status_at DESC, key DESC LIMIT 1";
+
+/// Parameters: the parent, the key to begin after, the limit.
+pub(crate) fn live_children() -> String {
+    format!(
+        "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_parent \
+         WHERE parent IS NOT NULL AND parent = ?1 AND key > ?2 AND phase < 4 ORDER BY key LIMIT ?3"
+    )
+}
 
 impl Store for SqliteStore {
     fn append(&self, append: Append) -> StoreFuture<Appended> {
@@ -118,6 +131,31 @@ impl Store for SqliteStore {
             let context = Identifier::new(conversation.context.as_str());
             optional_row(&reader.connection, sql, params![context, owner, agent], |row| row.get(0))
         })
+    }
+
+    fn last_agent(&self, owner: CallerId, context: ContextId) -> StoreFuture<Option<AgentName>> {
+        self.read(move |Reader { connection, names }| {
+            let Some(owner) = names.number(connection, owner.as_str())? else { return Ok(None) };
+            let context = Identifier::new(context.as_str());
+            match optional_row(connection, LAST_AGENT, params![context, owner], |row| row.get(0))? {
+                Some(agent) => Ok(Some(names.text(connection, agent)?.into())),
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn children(&self, parent: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.task_rows(live_children(), (parent.0, after.0, limit(max)))
+    }
+
+    fn waiting(&self, query: WaitingQuery) -> StoreFuture<Vec<TaskRow>> {
+        let node = self.node.clone();
+        self.read(move |reader| reader.waiting(&node, &query))
+    }
+
+    fn survey(&self, query: SurveyQuery) -> StoreFuture<SurveyPage> {
+        let node = self.node.clone();
+        self.read(move |reader| reader.survey(&node, &query))
     }
 
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {

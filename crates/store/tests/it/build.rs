@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
+use switchboard_engine::store::lineage::Lineage;
 use switchboard_engine::store::webhooks::{
     Attempt, DeliveryKey, DeliveryRow, NewDelivery, NewWebhook, OutboxWrite, WebhookKey, WebhookStore,
 };
@@ -42,7 +43,13 @@ pub(crate) fn hidden(row: RowState) -> RowState {
 }
 
 pub(crate) fn new_task(owner: &str, agent: &str, context: &str) -> TaskIdentity {
-    TaskIdentity { id: TaskId::generate(), owner: owner.into(), agent: agent.into(), context: context.into() }
+    TaskIdentity {
+        id: TaskId::generate(),
+        owner: owner.into(),
+        agent: agent.into(),
+        context: context.into(),
+        lineage: Lineage::default(),
+    }
 }
 
 /// An append of events, one per text.

@@ -6,10 +6,12 @@ pub(crate) mod callbacks;
 pub(crate) mod dead_letters;
 pub(crate) mod idempotency;
 pub(crate) mod keeping;
+pub(crate) mod lineage;
 pub(crate) mod lists;
 pub(crate) mod logs;
 pub(crate) mod model;
 pub(crate) mod outbox;
+pub(crate) mod survey;
 pub(crate) mod waiting;
 pub(crate) mod webhooks;
 
@@ -69,6 +71,16 @@ macro_rules! conformance_suite {
                 tasks_that_are_gone_are_left_out,
                 a_conversation_is_found_newest_first,
                 the_newest_note_of_a_conversation_is_found,
+            }
+            lineage {
+                a_task_says_where_it_comes_from,
+                live_children_are_found_by_their_parent,
+                the_last_agent_of_a_conversation_is_that_of_its_newest_root,
+            }
+            survey {
+                operators_see_tasks_of_all_owners_page_by_page,
+                operators_find_tasks_by_way_tree_and_prefix,
+                waiting_questions_are_found_oldest_first,
             }
             idempotency {
                 a_key_finds_its_send,

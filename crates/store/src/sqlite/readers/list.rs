@@ -15,9 +15,9 @@ use crate::sqlite::columns::{Identifier, state_number};
 use crate::sqlite::query::{Merged, rows};
 
 /// Where a task stands: newest first, that is by later time, then by larger key.
-type PageKey = Reverse<(i64, i64)>;
+pub(super) type PageKey = Reverse<(i64, i64)>;
 
-fn page_key(row: &Row<'_>) -> rusqlite::Result<PageKey> {
+pub(super) fn page_key(row: &Row<'_>) -> rusqlite::Result<PageKey> {
     Ok(Reverse((row.get(0)?, row.get(1)?)))
 }
 

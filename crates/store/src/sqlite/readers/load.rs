@@ -4,17 +4,18 @@ use bytes::Bytes;
 use rusqlite::{Connection, Params, Row};
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::{Epoch, Fence, Seq, TaskKey};
+use switchboard_engine::store::lineage::{Ancestors, Lineage};
 use switchboard_engine::store::{EventRow, LoadedTask, LoadedTaskWithin, RowState, TaskIdentity, TaskRow};
 
 use super::Reader;
 use super::names::Names;
-use crate::sqlite::columns::{Identifier, IdentifierText, phase_from, state_from};
+use crate::sqlite::columns::{Identifier, IdentifierText, phase_from, state_from, via_from};
 use crate::sqlite::node::Node;
 use crate::sqlite::query::{optional_row, rows};
 
 /// The columns that [`stored_task`] reads, in its order.
 pub(crate) const TASK_COLUMNS: &str = "key, id, owner, agent, context, state, status_at, phase, fence, expires_at, \
-     hidden, recoveries, last_seq, bytes, first_row, snapshot_row, webhooks, lease";
+     hidden, recoveries, last_seq, bytes, first_row, snapshot_row, webhooks, lease, parent, root, payer, via";
 /// The columns that [`event`] reads, in its order.
 pub(crate) const EVENT_COLUMNS: &str = "id, first_seq, count, epoch, blob";
 
@@ -154,6 +155,7 @@ fn stored_task(connection: &Connection, names: &mut Names, node: &Node, row: &Ro
         owner: names.text(connection, row.get(2)?)?.into(),
         agent: names.text(connection, row.get(3)?)?.into(),
         context: context.into(),
+        lineage: lineage(connection, names, row, 18)?,
     };
     let state = RowState {
         state: state_from(5, row.get(5)?)?,
@@ -174,4 +176,22 @@ fn stored_task(connection: &Connection, names: &mut Names, node: &Node, row: &Ro
         watched: row.get::<_, i64>(16)? > 0,
     };
     Ok(StoredTask { row: row_of_task, first_row: row.get(14)?, snapshot_row: row.get(15)? })
+}
+
+/// The lineage out of the columns parent, root, payer and via, beginning at a column.
+pub(crate) fn lineage(
+    connection: &Connection,
+    names: &mut Names,
+    row: &Row<'_>,
+    column: usize,
+) -> rusqlite::Result<Lineage> {
+    let parent = row.get::<_, Option<i64>>(column)?.map(TaskKey);
+    let root = row.get::<_, Option<i64>>(column + 1)?.map(TaskKey);
+    let payer = match row.get(column + 2)? {
+        Some(payer) => Some(names.text(connection, payer)?.into()),
+        None => None,
+    };
+    let via = via_from(column + 3, row.get(column + 3)?)?;
+    let ancestors = parent.zip(root).map(|(parent, root)| Ancestors { parent, root });
+    Ok(Lineage { ancestors, payer, via })
 }

@@ -11,7 +11,7 @@ use switchboard_engine::store::{
 
 use super::counters::CounterKey;
 use super::session::Session;
-use crate::sqlite::columns::{Identifier, phase_from, phase_number, state_from, state_number};
+use crate::sqlite::columns::{Identifier, phase_from, phase_number, state_from, state_number, via_number};
 use crate::sqlite::node::Node;
 
 /// Why an append was not written.
@@ -77,6 +77,11 @@ impl Session<'_> {
     fn create(&mut self, new: &TaskIdentity, append: &Append, node: &Node) -> Result<Appended, AppendFailure> {
         let owner = self.names.number(&mut self.statements, new.owner.as_str())?;
         let agent = self.names.number(&mut self.statements, new.agent.as_str())?;
+        let ancestors = new.lineage.ancestors;
+        let payer = match &new.lineage.payer {
+            Some(payer) => Some(self.names.number(&mut self.statements, payer.as_str())?),
+            None => None,
+        };
         let send_owner = self.check_send(append.sides.send.as_ref())?;
         let row = &append.row.onto(&RowState::default());
         let plan = self.plan_webhook(None, row, append)?;
@@ -102,6 +107,10 @@ impl Session<'_> {
             event,
             snapshot_row,
             append.events.len().cast_signed(),
+            ancestors.map(|ancestors| ancestors.parent.0),
+            ancestors.map(|ancestors| ancestors.root.0),
+            payer,
+            via_number(new.lineage.via),
         ])?;
         if inserted == 0 {
             return Err(AppendFailure::Refused(StoreError::Stale));

@@ -81,6 +81,7 @@ mod tests {
     use bytes::Bytes;
     use switchboard_a2a::{TaskId, TaskState, Timestamp};
     use switchboard_engine::ids::Seq;
+    use switchboard_engine::store::lineage::Lineage;
     use switchboard_engine::store::webhooks::{NewWebhook, WebhookStore};
     use switchboard_engine::store::{Append, AppendGuard, Phase, RowPatch, SideWrites, Store, TaskIdentity};
 
@@ -107,6 +108,7 @@ mod tests {
                 owner: "ann".into(),
                 agent: "echo".into(),
                 context: "c".into(),
+                lineage: Lineage::default(),
             }),
             events: Bytes::from_static(b"1"),
             count: 1,

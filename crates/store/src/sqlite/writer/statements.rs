@@ -44,8 +44,8 @@ impl<'c> Statements<'c> {
             )?,
             insert_task: prepare(
                 "INSERT INTO task (key, id, owner, agent, context, state, status_at, phase, fence, lease, expires_at, \
-                 hidden, recoveries, last_seq, first_row, snapshot_row, bytes, created_at) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?7) \
+                 hidden, recoveries, last_seq, first_row, snapshot_row, bytes, created_at, parent, root, payer, via) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?7, ?18, ?19, ?20, ?21) \
                  ON CONFLICT (id) DO NOTHING",
             )?,
             update_task: prepare(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use switchboard_a2a::{TaskState, Timestamp};
 use switchboard_engine::ids::{Seq, TaskKey};
+use switchboard_engine::store::lineage::Lineage;
 use switchboard_engine::store::{Append, AppendGuard, Phase, RowPatch, RowState, Store, StoreError, TaskIdentity};
 
 use super::Fixture;
@@ -151,9 +152,10 @@ pub(crate) async fn names_of_any_spelling_come_back(fixture: impl Fixture) {
             owner: format!("owner {name}").into(),
             agent: format!("agent {name}").into(),
             context: name.into(),
+            lineage: Lineage { payer: Some(format!("payer {name}").into()), ..Lineage::default() },
         };
         store.write(append(AppendGuard::Create(task.clone()), &["x"], done(1, 1))).await.unwrap();
         let back = store.load(&task.id).await.unwrap().unwrap().row.task;
-        assert_eq!((back.id, back.owner, back.agent, back.context), (task.id, task.owner, task.agent, task.context));
+        assert_eq!(back, task);
     }
 }

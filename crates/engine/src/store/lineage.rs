@@ -1,0 +1,39 @@
+//! Where a task comes from: who started it, who pays for it, and which way its first message came.
+
+use crate::ids::{CallerId, TaskKey};
+
+/// Where a task comes from. The default is a root task that came over A2A and is paid for by its owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lineage {
+    /// What it was started by; nothing for a root task.
+    pub ancestors: Option<Ancestors>,
+    /// The caller whose limits it counts against, where that is not its owner.
+    pub payer: Option<CallerId>,
+    /// Which way its first message came.
+    pub via: Via,
+}
+
+/// The tasks above a child task. They may have been deleted since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ancestors {
+    /// The task whose turn started it.
+    pub parent: TaskKey,
+    /// The root of the tree; the parent itself if that is one.
+    pub root: TaskKey,
+}
+
+/// Which way a task's first message came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Via {
+    /// An A2A binding, or the call of another task.
+    #[default]
+    A2a,
+    /// An endpoint of the server's own API.
+    Api,
+    /// A schedule.
+    Cron,
+    /// A route from one task's event to another task.
+    Route,
+    /// A message of a channel, such as a chat.
+    Channel,
+}
