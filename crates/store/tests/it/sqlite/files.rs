@@ -34,11 +34,11 @@ async fn a_second_opener_is_told_who_has_the_directory() {
 async fn a_newer_schema_is_refused_and_left_alone() {
     let fixture = SqliteFixture::new();
     fixture.open().close().await.unwrap();
-    fixture.tamper("UPDATE meta SET value = 999 WHERE name = 'schema'");
+    fixture.tamper("UPDATE meta SET value = value + 1000 WHERE name = 'schema'");
     let error = SqliteStore::open(fixture.directory.path(), Options::default()).err().unwrap().to_string();
-    assert!(error.contains("schema 999"), "{error}");
+    assert!(error.contains("schema 100"), "{error}");
     assert_eq!(check(fixture.directory.path()).unwrap_err().to_string(), error, "in the same words");
-    fixture.tamper("UPDATE meta SET value = 5 WHERE name = 'schema'");
+    fixture.tamper("UPDATE meta SET value = value - 1000 WHERE name = 'schema'");
     fixture.open();
 }
 

@@ -1,7 +1,12 @@
 //! A file of an earlier version is brought to this one and keeps what is in it.
 
-use switchboard_engine::ids::Seq;
+use std::collections::BTreeMap;
+
+use rusqlite::types::Value;
+use switchboard_engine::ids::{Seq, TaskKey};
 use switchboard_engine::store::callbacks::CallbackStore;
+use switchboard_engine::store::keys::KeyStore;
+use switchboard_engine::store::lineage::Lineage;
 use switchboard_engine::store::webhooks::WebhookStore;
 use switchboard_engine::store::{Append, Phase, Store};
 use switchboard_store::check;
@@ -74,6 +79,71 @@ async fn a_turn_that_had_begun_and_waits_is_still_told_from_one_that_had_not() {
     for (id, phase) in [("begun", Phase::Requeued), ("new", Phase::Queued)] {
         assert_eq!(store.row(&id.into()).await.unwrap().unwrap().state.phase, phase);
     }
+    store.close().await.unwrap();
+    assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
+}
+
+/// A data file that a server of the fifth schema has left after a crash, vacuumed into small pages: tasks of three callers
+/// and three agents in every state, running and queued ones too, logs in several rows and two epochs, webhooks with
+/// deliveries and dead letters, keys, an idempotency key.
+pub(super) const FIFTH_VERSION: &[u8] = include_bytes!("../../fixtures/schema-5.db");
+
+/// The rows of a table, in the columns that the fifth schema had.
+fn rows(connection: &rusqlite::Connection, table: &str, columns: &str) -> Vec<Vec<Value>> {
+    let mut statement = connection.prepare(&format!("SELECT {columns} FROM {table} ORDER BY {columns}")).unwrap();
+    let width = statement.column_count();
+    let rows = statement.query_map([], |row| (0..width).map(|column| row.get(column)).collect()).unwrap();
+    rows.collect::<Result<_, _>>().unwrap()
+}
+
+/// The columns of each table but `meta`, which every start changes.
+fn tables(connection: &rusqlite::Connection) -> BTreeMap<String, String> {
+    let sql = "SELECT tables.name, group_concat(columns.name, ', ') FROM pragma_table_list AS tables \
+               JOIN pragma_table_info(tables.name) AS columns WHERE tables.name NOT IN ('meta', 'sqlite_schema', \
+               'sqlite_temp_schema', 'sqlite_stat1') GROUP BY tables.name";
+    let mut statement = connection.prepare(sql).unwrap();
+    let tables = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    tables.collect::<Result<_, _>>().unwrap()
+}
+
+#[tokio::test]
+async fn a_data_file_of_the_fifth_version_reads_the_same() {
+    let fixture = SqliteFixture::new();
+    let path = switchboard_store::database_path(fixture.directory.path());
+    std::fs::write(&path, FIFTH_VERSION).unwrap();
+    let contents = |tables: &BTreeMap<String, String>| {
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        tables.iter().map(|(table, columns)| rows(&connection, table, columns)).collect::<Vec<_>>()
+    };
+    let tables = tables(&rusqlite::Connection::open(&path).unwrap());
+    let before = contents(&tables);
+    assert!(tables.len() >= 10 && before.iter().filter(|rows| !rows.is_empty()).count() >= 8, "{tables:?}");
+
+    let store = fixture.open();
+    assert_eq!(store.epoch().0, 3, "the second was left by a crash");
+    assert_eq!(contents(&tables), before);
+
+    // And through the store: every task with its log, every key, every webhook.
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let tasks = rows(&connection, "task", "key, id, last_seq, bytes");
+    assert_eq!(tasks.len(), 37);
+    let mut states = std::collections::HashSet::new();
+    for task in &tasks {
+        let [Value::Integer(key), _, Value::Integer(last_seq), Value::Integer(bytes)] = task[..] else {
+            panic!("{task:?}")
+        };
+        let loaded = store.load_some(vec![TaskKey(key)], usize::MAX).await.unwrap().remove(0);
+        assert_eq!(loaded.row.task.lineage, Lineage::default());
+        assert_eq!(loaded.row.last_seq, Seq(last_seq.cast_unsigned()));
+        let log = store.read(TaskKey(key), Seq(0), usize::MAX).await.unwrap();
+        let (events, size) = log.iter().fold((0, 0), |sum, row| (sum.0 + row.count, sum.1 + row.events.len()));
+        assert_eq!((u64::from(events), size), (last_seq.cast_unsigned(), usize::try_from(bytes).unwrap()));
+        states.insert((loaded.row.state.state, loaded.row.state.phase));
+    }
+    assert!(states.len() >= 8, "{states:?}");
+    let keys = store.list_keys().await.unwrap();
+    assert_eq!(keys.len(), 4);
+    assert_eq!(keys.iter().filter(|key| key.revoked_at.is_some()).count(), 1);
     store.close().await.unwrap();
     assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
 }
