@@ -135,6 +135,11 @@ impl Metadata {
         Some(self.0.remove(index).1)
     }
 
+    /// Keeps the keys that pass.
+    pub fn retain(&mut self, mut keeps: impl FnMut(&str) -> bool) {
+        self.0.retain(|(key, _)| keeps(key));
+    }
+
     /// Copies every key of `other` over this object, replacing equal keys.
     pub fn merge(&mut self, other: &Metadata) {
         for (key, value) in &other.0 {

@@ -1,12 +1,13 @@
 //! The task that a turn waits for, reported in its status: which agent serves that task, and since when.
 //!
 //! Every reader of the task sees its status. The other task's id and the commands that end its wait are in it only if
-//! both tasks have the same owner. An admin key gets them added to what it reads ([`EngineState::add_blocker`]), and operators find it in the list of live tasks.
+//! both tasks have the same owner. An operator of the other task's agent gets them added to what it reads
+//! ([`EngineState::add_blocker`]), and in the list of live tasks.
 
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{Message, Role, Task, TaskId, TaskState, Timestamp};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, CallerRole};
 use crate::engine::EngineState;
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::{AgentName, CallerId};
@@ -104,10 +105,13 @@ impl TaskHandle {
 impl EngineState {
     /// Adds to a task that an operator reads what its status may not say.
     pub(crate) fn add_blocker(&self, live: &LiveTask, caller: &Caller, task: &mut Task) {
-        if !caller.scopes.admin {
+        if caller.scopes.role < CallerRole::Operator {
             return;
         }
         let Some(blocker) = live.core.lock().output.run.blocker.clone() else { return };
+        if !caller.scopes.operates(&blocker.agent) {
+            return;
+        }
         if let Some(shown) = metadata_of(BLOCKED_BY_KEY, &blocker.full_view()) {
             task.metadata.get_or_insert_default().merge(&shown);
         }

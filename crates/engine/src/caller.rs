@@ -1,4 +1,7 @@
-//! The caller of a request and its scopes.
+//! The caller of a request, its scopes and its role.
+
+use std::fmt;
+use std::str::FromStr;
 
 use crate::ids::{AgentName, CallerId};
 
@@ -14,17 +17,80 @@ pub struct Caller {
 impl Caller {
     /// The one caller of a server that runs open on loopback: all scopes.
     pub fn local() -> Self {
-        Self { id: CallerId::from("local"), scopes: Scopes { agents: AgentScope::All, admin: true } }
+        let scopes = Scopes { agents: AgentScope::All, role: CallerRole::Admin };
+        Self { id: CallerId::from("local"), scopes }
     }
+}
+
+/// Finds callers by their ids, for work that is done later on behalf of one: what it may do is looked up when the work
+/// is done, not when it was ordered.
+pub trait Callers: Send + Sync + 'static {
+    /// The caller; none if its key is revoked or expired, or never existed.
+    fn find(&self, id: &CallerId) -> Option<Caller>;
 }
 
 /// What a caller may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scopes {
-    /// Which agents it may call.
+    /// Which agents it may call. Its role, too, holds for these only.
     pub agents: AgentScope,
-    /// Whether it may use the operator API.
-    pub admin: bool,
+    /// What it may do with the work of other callers.
+    pub role: CallerRole,
+}
+
+impl Scopes {
+    /// Whether it may see and change what other callers have at an agent.
+    pub fn operates(&self, agent: &AgentName) -> bool {
+        self.role >= CallerRole::Operator && self.agents.allows(agent)
+    }
+}
+
+/// What a caller may do with the work of other callers. Each role includes those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CallerRole {
+    /// Nothing: it has its own tasks.
+    #[default]
+    None,
+    /// Sees it.
+    Viewer,
+    /// Sees and changes it.
+    Operator,
+    /// Sees and changes it, and the server's own settings.
+    Admin,
+}
+
+impl CallerRole {
+    /// All of them, from the least to the most.
+    pub const ALL: [Self; 4] = [Self::None, Self::Viewer, Self::Operator, Self::Admin];
+
+    /// Its name, in commands, in lists and in the store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for CallerRole {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// A name that no role has.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not a role: none, viewer, operator and admin are")]
+pub struct UnknownRole(String);
+
+impl FromStr for CallerRole {
+    type Err = UnknownRole;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRole> {
+        Self::ALL.into_iter().find(|role| role.name() == name).ok_or_else(|| UnknownRole(name.to_owned()))
+    }
 }
 
 /// Which agents a caller may call.

@@ -54,7 +54,7 @@ mod webhook;
 pub use agent::{Agent, AgentError, Cause, Recovery, TaskView, Turn};
 pub use blocking_task::{BLOCKED_BY_KEY, BlockingTask, BlockingTaskView};
 pub use bus::{Announcement, Announcements, Bus, LocalBus};
-pub use caller::{AgentScope, Caller, Scopes};
+pub use caller::{AgentScope, Caller, CallerRole, Callers, Scopes, UnknownRole};
 pub use directory::{Address, Directory, FixedDirectory, Hosted, RoutingRequest, Switches, WebhookEvents};
 pub use engine::{Engine, state_label};
 pub use error::Error;

@@ -9,11 +9,13 @@ mod webhooks;
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
 use serde_json::Value;
 use switchboard_a2a::TaskId;
+use switchboard_engine::CallerRole;
 use switchboard_webhooks::CALLBACK_PATH;
 
 use self::error::ApiError;
 use self::parameters::Parameters;
 use crate::bindings::percent;
+use crate::edge::authenticate::check_role;
 use crate::edge::json_response;
 use crate::{Body, CallerIdentity, State};
 
@@ -41,6 +43,15 @@ pub(crate) enum WebhookRequest {
 }
 
 impl WebhookRequest {
+    /// Each caller may read its own secret; new secrets are for all callers at once, so they are an admin's.
+    fn role(self) -> CallerRole {
+        match self {
+            Self::Secret => CallerRole::None,
+            Self::Rotate => CallerRole::Admin,
+            _ => CallerRole::Operator,
+        }
+    }
+
     fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::List => &["task", "taskId", "state", "after", "pageSize"],
@@ -97,18 +108,16 @@ fn number(word: &str) -> Option<i64> {
     if word.bytes().all(|byte| byte.is_ascii_digit()) { word.parse().ok() } else { None }
 }
 
-/// Answers a caller with a key. All but the caller's own secret is for operators.
+/// Answers a caller with a key. Operators see and change what is of their agents' tasks.
 pub(crate) async fn answer(
     state: &State,
     request: WebhookRequest,
     uri: &Uri,
     identity: &CallerIdentity,
 ) -> Result<Response<Body>, ApiError> {
-    if !identity.caller.scopes.admin && request != WebhookRequest::Secret {
-        return Err(ApiError::NotAdmin);
-    }
+    check_role(&identity.caller, request.role()).map_err(ApiError::Role)?;
     let outbox = state.outbox.as_ref().ok_or(ApiError::NoWebhooks)?;
-    let service = outbox.service();
+    let service = outbox.service().for_agents(identity.caller.scopes.agents.clone());
     let parameters = Parameters::read(uri.query(), request.parameters())?;
     let waits = (!outbox.is_enabled()).then_some("webhooks.enabled is false");
     match request {

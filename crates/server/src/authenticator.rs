@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_engine::{AgentScope, Caller, CallerId, Scopes};
+use switchboard_engine::{AgentScope, Caller, CallerId, CallerRole, Scopes};
 use tokio_util::sync::CancellationToken;
 
 use crate::response_budget::CallerUsage;
@@ -38,7 +38,7 @@ impl CallerIdentity {
     /// A caller without a key, who may see what is public and nothing else.
     pub(crate) fn anonymous() -> Self {
         // Public cards need no key, the names of all agents do.
-        let scopes = Scopes { agents: AgentScope::Only(Vec::new()), admin: false };
+        let scopes = Scopes { agents: AgentScope::Only(Vec::new()), role: CallerRole::None };
         Self::new(Caller { id: CallerId::from("anonymous"), scopes })
     }
 }

@@ -2,8 +2,9 @@
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
-use switchboard_engine::Error;
+use switchboard_engine::{CallerRole, Error};
 
+use crate::edge::authenticate::check_role;
 use crate::edge::json_response;
 use crate::metric_definitions as metric;
 use crate::{Body, CallerIdentity, RenderMetrics, State};
@@ -35,10 +36,10 @@ pub(crate) async fn answer(state: &State, check: HealthCheck, identity: &CallerI
             Ok(()) => json_response::json(StatusCode::OK, &serde_json::json!({ "status": "ready" })),
             Err(error) => not_ready(&error),
         },
-        HealthCheck::Metrics if !identity.caller.scopes.admin => {
-            json_response::error(StatusCode::FORBIDDEN, "metrics are for keys with the admin scope")
-        }
-        HealthCheck::Metrics => metrics(state).await,
+        HealthCheck::Metrics => match check_role(&identity.caller, CallerRole::Admin) {
+            Ok(()) => metrics(state).await,
+            Err(error) => json_response::refusal(&error),
+        },
     }
 }
 

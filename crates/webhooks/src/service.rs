@@ -7,13 +7,13 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{TaskId, Timestamp};
-use switchboard_engine::CallerId;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::webhooks::{
     DeliveryKey, DeliveryRow, DeliveryState, WebhookFilter, WebhookKey, WebhookRoute, WebhookRow, WebhookState,
     WebhookStore, WebhookSummary,
 };
+use switchboard_engine::{AgentScope, CallerId};
 
 use crate::Webhooks;
 use crate::config::Config;
@@ -31,6 +31,8 @@ pub struct WebhookService {
     store: Arc<dyn WebhookStore>,
     secret: [u8; 32],
     clock: Arc<dyn Clock>,
+    /// Whose webhooks are there for it; others look like unknown ones.
+    agents: AgentScope,
     /// The outbox, if this process delivers.
     running: Option<Arc<Outbox>>,
 }
@@ -134,6 +136,7 @@ impl Webhooks {
             store: Arc::clone(&self.outbox.store),
             secret: self.outbox.secret,
             clock: Arc::clone(self.clock()),
+            agents: AgentScope::All,
             running: Some(Arc::clone(&self.outbox)),
         }
     }
@@ -142,7 +145,13 @@ impl Webhooks {
 impl WebhookService {
     /// For a store from which no process delivers.
     pub fn of_store(store: Arc<dyn WebhookStore>, clock: Arc<dyn Clock>) -> Self {
-        Self { secret: store.secret(), store, clock, running: None }
+        Self { secret: store.secret(), store, clock, agents: AgentScope::All, running: None }
+    }
+
+    /// The same for an operator of some agents: the webhooks of their tasks.
+    #[must_use]
+    pub fn for_agents(self, agents: AgentScope) -> Self {
+        Self { agents, ..self }
     }
 
     /// Webhooks after one of them, oldest first.
@@ -153,33 +162,69 @@ impl WebhookService {
         after: i64,
         max: usize,
     ) -> Result<Vec<WebhookView>, StoreError> {
-        let filter = WebhookFilter { task, state, after: WebhookKey(after), max };
-        let found = self.store.list_webhooks(filter).await?;
-        Ok(found.into_iter().map(|summary| self.view(summary)).collect())
+        let mut found = Vec::new();
+        let mut after = WebhookKey(after);
+        while found.len() < max {
+            let filter = WebhookFilter { task: task.clone(), state, after, max };
+            let mut summaries = self.store.list_webhooks(filter).await?;
+            let is_last = summaries.len() < max;
+            if let Some(last) = summaries.last() {
+                after = last.webhook.key;
+            }
+            summaries.retain(|summary| self.agents.allows(&summary.webhook.agent));
+            found.extend(summaries.into_iter().map(|summary| self.view(summary)));
+            if is_last {
+                break;
+            }
+        }
+        found.truncate(max);
+        Ok(found)
     }
 
     /// One webhook and its newest deliveries, newest first.
     pub async fn show(&self, webhook: i64) -> Result<Option<(WebhookView, Vec<DeliveryView>)>, StoreError> {
-        let Some(after) = webhook.checked_sub(1) else { return Ok(None) };
-        let found = self.list(None, None, after, 1).await?;
-        let Some(view) = found.into_iter().find(|view| view.webhook == webhook) else { return Ok(None) };
+        let Some(view) = self.find(webhook).await? else { return Ok(None) };
         let deliveries = self.store.deliveries(WebhookKey(webhook), SHOWN_DELIVERIES).await?;
         Ok(Some((view, deliveries.into_iter().map(|row| delivery(None, row)).collect())))
     }
 
+    async fn find(&self, webhook: i64) -> Result<Option<WebhookView>, StoreError> {
+        let Some(after) = webhook.checked_sub(1) else { return Ok(None) };
+        let filter = WebhookFilter { task: None, state: None, after: WebhookKey(after), max: 1 };
+        let mut found = self.store.list_webhooks(filter).await?;
+        found.retain(|summary| summary.webhook.key.0 == webhook && self.agents.allows(&summary.webhook.agent));
+        Ok(found.pop().map(|summary| self.view(summary)))
+    }
+
     /// Dead letters after one of them, oldest first.
     pub async fn dead_letters(&self, after: i64, max: usize) -> Result<Vec<DeliveryView>, StoreError> {
-        let found = self.store.dead_letters(DeliveryKey(after), max).await?;
-        Ok(found.into_iter().map(|(webhook, row)| delivery(Some(&webhook), row)).collect())
+        let mut found = Vec::new();
+        let mut after = DeliveryKey(after);
+        while found.len() < max {
+            let mut letters = self.store.dead_letters(after, max).await?;
+            let is_last = letters.len() < max;
+            if let Some((_, last)) = letters.last() {
+                after = last.key;
+            }
+            letters.retain(|(webhook, _)| self.agents.allows(&webhook.agent));
+            found.extend(letters.into_iter().map(|(webhook, row)| delivery(Some(&webhook), row)));
+            if is_last {
+                break;
+            }
+        }
+        found.truncate(max);
+        Ok(found)
     }
 
     /// Sends a delivery once more; returns whether there is one that can be.
     pub async fn retry(&self, delivery: i64) -> Result<bool, StoreError> {
-        let found = self.store.replay(DeliveryKey(delivery), self.clock.now()).await?;
-        if let Some((webhook, _)) = self.store.delivery(DeliveryKey(delivery)).await? {
-            self.try_now(&webhook);
-        }
-        Ok(found)
+        let found = self.store.delivery(DeliveryKey(delivery)).await?;
+        let Some((webhook, _)) = found.filter(|(webhook, _)| self.agents.allows(&webhook.agent)) else {
+            return Ok(false);
+        };
+        let replayed = self.store.replay(DeliveryKey(delivery), self.clock.now()).await?;
+        self.try_now(&webhook);
+        Ok(replayed)
     }
 
     /// Sends all dead letters, or those of one task, once more; returns how many.
@@ -189,7 +234,9 @@ impl WebhookService {
             let mut found = self.store.dead_letters(after, STEP).await?;
             let Some((_, last)) = found.last() else { break };
             after = last.key;
-            found.retain(|(webhook, _)| task.is_none_or(|task| *task == webhook.task));
+            found.retain(|(webhook, _)| {
+                task.is_none_or(|task| *task == webhook.task) && self.agents.allows(&webhook.agent)
+            });
             // Concurrently, for one group commit.
             let replays = found.iter().map(|(_, row)| self.store.replay(row.key, self.clock.now()));
             let replayed = try_join_all(replays).await?;
@@ -201,11 +248,17 @@ impl WebhookService {
 
     /// Pauses a webhook; returns whether it was active.
     pub async fn pause(&self, webhook: i64) -> Result<bool, StoreError> {
+        if self.find(webhook).await?.is_none() {
+            return Ok(false);
+        }
         self.store.set_webhook_state(WebhookKey(webhook), WebhookState::Paused, self.clock.now()).await
     }
 
     /// Resumes a paused or disabled webhook at its cursor; returns whether it was one.
     pub async fn resume(&self, webhook: i64) -> Result<bool, StoreError> {
+        if self.find(webhook).await?.is_none() {
+            return Ok(false);
+        }
         let resumed = self.store.set_webhook_state(WebhookKey(webhook), WebhookState::Active, self.clock.now()).await?;
         if let Some(running) = &self.running {
             running.rescan();

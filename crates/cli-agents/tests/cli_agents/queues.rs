@@ -7,7 +7,7 @@ use switchboard_a2a::{Task, TaskId, TaskState};
 use switchboard_cli_agents::{Settings, WorktreePolicy};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::{
-    Address, AgentScope, BLOCKED_BY_KEY, Caller, QUEUE_POSITION_KEY, QUEUE_REASON_KEY, Scopes, Switches,
+    Address, AgentScope, BLOCKED_BY_KEY, Caller, CallerRole, QUEUE_POSITION_KEY, QUEUE_REASON_KEY, Scopes, Switches,
 };
 
 use crate::fixture::Fixture;
@@ -139,14 +139,15 @@ fn a_task_that_waits_for_another_callers_says_which_agent_and_since_when_and_ope
     harness.run(async {
         let first = harness.send("the secret work").await.id;
         harness.clock.advance(Duration::from_secs(90));
-        let caller = |admin| Caller { id: "bob".into(), scopes: Scopes { agents: AgentScope::All, admin } };
-        let second = harness.send_as(&caller(false), "two").await;
-        let read = async |admin| {
-            let reading = harness.engine.get(&Address::Root, &caller(admin), &second).await;
+        let caller = |role, agents| Caller { id: "bob".into(), scopes: Scopes { agents, role } };
+        let all = || AgentScope::All;
+        let second = harness.send_as(&caller(CallerRole::None, all()), "two").await;
+        let read = async |role, agents| {
+            let reading = harness.engine.get(&Address::Root, &caller(role, agents), &second).await;
             reading.unwrap().into_task().unwrap()
         };
         let task = loop {
-            let task = read(false).await;
+            let task = read(CallerRole::None, all()).await;
             if !status_text(&task).is_empty() {
                 break task;
             }
@@ -160,7 +161,17 @@ fn a_task_that_waits_for_another_callers_says_which_agent_and_since_when_and_ope
         let shown = json!({ "agent": "coder", "since": BEGAN, "asksSince": BEGAN });
         assert_eq!(blocked_by(&task), Some(shown), "the id is its owner's and the operators'");
         assert!(!serde_json::to_string(&task).unwrap().contains(first.as_str()));
-        assert_eq!(blocked_by(&read(true).await).unwrap()["taskId"], first.as_str(), "an admin key");
+        for (role, agents, sees) in [
+            (CallerRole::Viewer, all(), false),
+            (CallerRole::Operator, all(), true),
+            (CallerRole::Operator, AgentScope::Only(vec!["coder".into()]), true),
+            (CallerRole::Admin, AgentScope::Only(vec!["other".into()]), false),
+            (CallerRole::Admin, all(), true),
+        ] {
+            let about = format!("{role} of {agents:?}");
+            let blocked = blocked_by(&read(role, agents).await).unwrap();
+            assert_eq!(blocked.get("taskId").is_some_and(|id| id == first.as_str()), sees, "{about}: {blocked}");
+        }
 
         let live = harness.engine.live_tasks(TaskKey(0), 10).await.unwrap();
         let seen: Vec<_> = live.iter().map(|view| (&view.task.id, view.task.owner.as_str(), view.first_words.as_str())).collect();
@@ -170,7 +181,7 @@ fn a_task_that_waits_for_another_callers_says_which_agent_and_since_when_and_ope
         assert_eq!(live[0].blocker, None);
         harness.engine.cancel_any(&first).await.unwrap();
         loop {
-            let task = read(true).await;
+            let task = read(CallerRole::Admin, all()).await;
             if task.status.state == TaskState::InputRequired {
                 assert_eq!(blocked_by(&task), None);
                 break;

@@ -9,8 +9,8 @@ use switchboard_client::{Binding, Client, Peer, RetryPolicy, egress};
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::{
-    Agent, AgentError, AgentScope, Caller, CallerId, Engine, FixedDirectory, Hosted, Manifest, Scopes, Settings,
-    TaskHandle, Turn, Usage,
+    Agent, AgentError, AgentScope, Caller, CallerId, CallerRole, Engine, FixedDirectory, Hosted, Manifest, Scopes,
+    Settings, TaskHandle, Turn, Usage,
 };
 use switchboard_server::{Authenticator, CallerIdentity, Options, Server};
 use switchboard_store::{Durability, SqliteStore};
@@ -120,7 +120,7 @@ struct OneKey;
 
 impl Authenticator for OneKey {
     fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>> {
-        let scopes = Scopes { agents: AgentScope::All, admin: false };
+        let scopes = Scopes { agents: AgentScope::All, role: CallerRole::None };
         let caller = Caller { id: CallerId::from("holder-of-the-key"), scopes };
         (token == KEY).then(|| Arc::new(CallerIdentity::new(caller)))
     }

@@ -69,7 +69,10 @@ fn at_the_root_a_target_picks_then_a_skill_then_the_default() {
 fn only_agents_that_the_caller_may_use_are_picked() {
     let directory = FixedDirectory::new(fleet(), Some("bob".into()));
     let only = |names: &[&str]| Caller {
-        scopes: Scopes { agents: AgentScope::Only(names.iter().map(|name| (*name).into()).collect()), admin: false },
+        scopes: Scopes {
+            agents: AgentScope::Only(names.iter().map(|name| (*name).into()).collect()),
+            role: CallerRole::None,
+        },
         ..Caller::local()
     };
     let root = Address::Root;

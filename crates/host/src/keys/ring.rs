@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::Clock;
 use switchboard_engine::store::keys::KeyRow;
-use switchboard_engine::{Caller, CallerId};
+use switchboard_engine::{Caller, CallerId, Callers};
 use switchboard_server::{Authenticator, CallerIdentity};
 use tokio_util::sync::CancellationToken;
 
@@ -116,8 +116,26 @@ impl Authenticator for KeyRing {
         let state = self.state.read();
         let entries = state.keys.get(&prefix(&digest))?;
         let key = entries.iter().find(|key| bool::from(key.digest.ct_eq(&digest)))?;
-        let expired = key.expires_at.is_some_and(|at| at <= self.clock.now());
-        (!expired).then(|| Arc::clone(&key.identity))
+        key.is_usable(self.clock.now()).then(|| Arc::clone(&key.identity))
+    }
+}
+
+/// Looks through all keys: it is asked by jobs, not by requests.
+impl Callers for KeyRing {
+    fn find(&self, id: &CallerId) -> Option<Caller> {
+        let local = Caller::local();
+        if *id == local.id {
+            return self.is_open().then_some(local);
+        }
+        let state = self.state.read();
+        let key = state.keys.values().flatten().find(|key| key.identity.caller.id == *id)?;
+        key.is_usable(self.clock.now()).then(|| key.identity.caller.clone())
+    }
+}
+
+impl KeyEntry {
+    fn is_usable(&self, now: Timestamp) -> bool {
+        self.expires_at.is_none_or(|at| at > now)
     }
 }
 

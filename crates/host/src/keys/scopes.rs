@@ -1,13 +1,40 @@
 //! What a key allows, as it is stored and shown.
 
-use serde::{Deserialize, Serialize};
-use switchboard_engine::{AgentName, AgentScope, Scopes};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use switchboard_engine::{AgentName, AgentScope, CallerRole, Scopes};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredScopes")]
 pub struct KeyScopes {
     pub agents: KeyAgents,
-    /// Whether it may use the operator API.
-    pub admin: bool,
+    #[serde(serialize_with = "write_role")]
+    pub role: CallerRole,
+}
+
+/// Scopes as any version has stored them: before there were roles, a key was an admin's or not.
+#[derive(Deserialize)]
+struct StoredScopes {
+    agents: KeyAgents,
+    #[serde(default, deserialize_with = "read_role")]
+    role: Option<CallerRole>,
+    #[serde(default)]
+    admin: bool,
+}
+
+impl From<StoredScopes> for KeyScopes {
+    fn from(stored: StoredScopes) -> Self {
+        let before_roles = if stored.admin { CallerRole::Admin } else { CallerRole::None };
+        Self { agents: stored.agents, role: stored.role.unwrap_or(before_roles) }
+    }
+}
+
+fn read_role<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CallerRole>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    name.parse().map(Some).map_err(serde::de::Error::custom)
+}
+
+fn write_role<S: Serializer>(role: &CallerRole, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(role.name())
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +60,6 @@ impl From<KeyScopes> for Scopes {
             KeyAgents::All => AgentScope::All,
             KeyAgents::Only(names) => AgentScope::Only(names.into_iter().map(AgentName::from).collect()),
         };
-        Self { agents, admin: scopes.admin }
+        Self { agents, role: scopes.role }
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_a2a::Timestamp;
-use switchboard_engine::AgentName;
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::keys::KeyStore;
+use switchboard_engine::{AgentName, AgentScope, CallerId, CallerRole, Callers};
 use switchboard_host::keys::{CreatedKey, KeyAgents, KeyRing, KeyScopes, KeyService, NewKey};
 use switchboard_server::Authenticator;
 use switchboard_store::{Durability, Options, SqliteStore};
@@ -32,7 +32,7 @@ impl Keys {
     }
 
     async fn create(&self, expires_in_ms: Option<u64>) -> CreatedKey {
-        let scopes = KeyScopes { agents: KeyAgents::Only(vec!["echo".to_owned()]), admin: true };
+        let scopes = KeyScopes { agents: KeyAgents::Only(vec!["echo".to_owned()]), role: CallerRole::Operator };
         self.service.create(NewKey { name: String::new(), scopes, expires_in_ms }).await.unwrap()
     }
 }
@@ -50,7 +50,7 @@ async fn the_first_key_ends_open_access_for_good() {
     let identity = ring.authenticate(&one.secret).unwrap();
     assert_eq!(identity.caller.id.as_str(), one.key.id);
     let scopes = &identity.caller.scopes;
-    assert!(scopes.admin && scopes.agents.allows(&AgentName::from("echo")));
+    assert!(scopes.role == CallerRole::Operator && scopes.agents.allows(&AgentName::from("echo")));
     assert!(!scopes.agents.allows(&AgentName::from("probe")));
     assert!(ring.authenticate("a2a_other").is_none() && ring.authenticate("").is_none());
 
@@ -78,6 +78,43 @@ async fn a_key_ends_when_its_time_is_over() {
     keys.clock.advance(Duration::from_millis(1));
     identity.revoked.cancelled().await;
     assert!(keys.ring.authenticate(&expiring).is_none() && keys.ring.authenticate(&other).is_some());
+}
+
+#[tokio::test]
+async fn work_on_behalf_of_a_caller_finds_it_as_long_as_its_key_is_good() {
+    let keys = Keys::new();
+    let find = |id: &str| keys.ring.find(&CallerId::from(id));
+    assert_eq!(find("local").unwrap().scopes.role, CallerRole::Admin, "the caller of an open server");
+    let (kept, expiring) = (keys.create(None).await.key.id, keys.create(Some(60_000)).await.key.id);
+    assert!(find("local").is_none(), "the server needs keys now");
+    let found = find(&kept).unwrap();
+    assert_eq!((found.id.as_str(), found.scopes.role), (kept.as_str(), CallerRole::Operator));
+    assert_eq!(found.scopes.agents, AgentScope::Only(vec!["echo".into()]));
+    assert!(find(&expiring).is_some() && find("key_0").is_none());
+    keys.clock.advance(Duration::from_secs(60));
+    assert!(find(&expiring).is_none() && find(&kept).is_some());
+    keys.service.revoke(&kept).await.unwrap();
+    assert!(find(&kept).is_none());
+}
+
+#[tokio::test]
+async fn keys_from_before_there_were_roles_are_an_admins_or_have_none() {
+    let keys = Keys::new();
+    let created = keys.create(None).await;
+    let mut row = keys.store.list_keys().await.unwrap().remove(0);
+    assert_eq!(row.scopes, r#"{"agents":{"only":["echo"]},"role":"operator"}"#);
+    for (stored, role) in [
+        (r#"{"agents":"all","admin":true}"#, Some(CallerRole::Admin)),
+        (r#"{"agents":"all","admin":false}"#, Some(CallerRole::None)),
+        (r#"{"agents":"all","role":"viewer"}"#, Some(CallerRole::Viewer)),
+        // Of a later version, perhaps: what it would allow is not to be guessed.
+        (r#"{"agents":"all","role":"owner"}"#, None),
+    ] {
+        row.scopes = stored.to_owned();
+        let ring = KeyRing::new(true, Arc::clone(&keys.clock) as _, &[row.clone()]);
+        let identity = ring.authenticate(&created.secret);
+        assert_eq!(identity.map(|identity| identity.caller.scopes.role), role, "{stored}");
+    }
 }
 
 #[tokio::test]

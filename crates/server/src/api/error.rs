@@ -1,6 +1,7 @@
 //! Errors of the operator API.
 
 use http::{Response, StatusCode};
+use switchboard_a2a::Error;
 use switchboard_engine::store::StoreError;
 
 use crate::Body;
@@ -9,8 +10,8 @@ use crate::edge::json_response;
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    #[error("webhooks are for keys with the admin scope")]
-    NotAdmin,
+    #[error("{}", .0.message)]
+    Role(Error),
     #[error("this server was started without webhooks")]
     NoWebhooks,
     #[error("{name} is {given:?} and must be {wanted}")]
@@ -32,7 +33,7 @@ pub(crate) enum ApiError {
 impl ApiError {
     pub(crate) fn response(&self) -> Response<Body> {
         let status = match self {
-            Self::NotAdmin => StatusCode::FORBIDDEN,
+            Self::Role(error) => return json_response::refusal(error),
             Self::NoWebhooks | Self::Missing { .. } => StatusCode::NOT_FOUND,
             Self::Parameter { .. } | Self::UnknownParameter { .. } | Self::Repeated(_) | Self::Query(_) => {
                 StatusCode::BAD_REQUEST

@@ -77,9 +77,12 @@ impl<'a> OperationCall<'a> {
     /// Performs the operation, at the address that its tenant may have selected.
     ///
     /// Sending is the hot path; the others are boxed so that their size is not carried along with every message.
-    pub(super) async fn perform(&mut self, request: Request) -> Result<Reply, Error> {
+    pub(super) async fn perform(&mut self, mut request: Request) -> Result<Reply, Error> {
         if let Some(named) = request.tenant() {
             self.address = tenant::resolve(self.address.clone(), Some(named))?;
+        }
+        if let Request::Send(request) = &mut request {
+            send::drop_own_metadata(request);
         }
         match request {
             Request::Send(request) if self.operation == Operation::SendStreamingMessage => {

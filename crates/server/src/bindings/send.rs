@@ -14,6 +14,10 @@ use super::{limits, push};
 
 /// The longest idempotency key that is kept.
 const KEY_BYTES: usize = 255;
+/// How keys begin that the server makes for its own sends.
+const OWN_KEYS: &str = "switchboard:";
+/// How the metadata keys begin that only the kernel and agents write.
+const OWN_METADATA: &str = "switchboard/";
 
 /// Writes the task or the direct reply.
 pub(super) async fn answer(call: &mut OperationCall<'_>, mut request: SendRequest) -> Result<Reply, Error> {
@@ -58,6 +62,21 @@ pub(super) async fn find_agent(call: &mut OperationCall<'_>, request: &SendReque
     match &call.hosted {
         Some(hosted) => call.declared.check(&hosted.manifest),
         None => Ok(()),
+    }
+}
+
+/// Drops what only the server may say, such as why a task ended: readers trust those keys. They are not refused, because
+/// a caller may send back a message that it has got.
+pub(super) fn drop_own_metadata(request: &mut SendRequest) {
+    for metadata in [&mut request.message.metadata, &mut request.metadata] {
+        let Some(keys) = metadata.as_mut().filter(|keys| keys.iter().any(|(key, _)| key.starts_with(OWN_METADATA)))
+        else {
+            continue;
+        };
+        keys.retain(|key| !key.starts_with(OWN_METADATA));
+        if keys.is_empty() {
+            *metadata = None;
+        }
     }
 }
 
@@ -116,6 +135,10 @@ fn key(call: &OperationCall<'_>) -> Result<Option<String>, Error> {
         return Ok(None);
     }
     match value.to_str() {
+        Ok(key) if key.starts_with(OWN_KEYS) => {
+            let problem = format!("begins with {OWN_KEYS}, which is for the server's own keys: choose another one");
+            Err(Error::invalid_field("Idempotency-Key", problem))
+        }
         Ok(key) if key.len() <= KEY_BYTES => Ok(Some(key.to_owned())),
         _ => {
             let problem = format!("must be visible ASCII of at most {KEY_BYTES} characters");

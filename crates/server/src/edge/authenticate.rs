@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::{Error, ErrorKind};
-use switchboard_engine::Caller;
+use switchboard_engine::{Caller, CallerRole};
 
 use crate::{CallerIdentity, State};
 
@@ -58,6 +58,19 @@ fn is_ambiguous(headers: &HeaderMap) -> bool {
 /// The challenge for a caller whose key is good and not for this (RFC 6750).
 pub(crate) const INSUFFICIENT_SCOPE: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"switchboard\", error=\"insufficient_scope\"");
+
+/// Refuses a caller whose role is below the needed one.
+pub(crate) fn check_role(caller: &Caller, needed: CallerRole) -> Result<(), Error> {
+    let role = caller.scopes.role;
+    if role >= needed {
+        return Ok(());
+    }
+    let message = format!(
+        "this is for keys with the role {needed}, and the role of this key is {role}: create one with switchboard keys \
+         create --role {needed}"
+    );
+    Err(Error::with_message(ErrorKind::PermissionDenied, message))
+}
 
 impl AuthError {
     /// The error of a caller whose credentials ended during a request. One that had none until then needs a key now.

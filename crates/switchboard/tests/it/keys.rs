@@ -57,7 +57,7 @@ fn a_revoked_key_ends_its_streams_and_opens_nothing() {
     let server = Server::start(&workspace);
     let (id, key, created) = create(&workspace, &["--name", "ci", "--agents", "echo,probe"]);
     assert_eq!(created["inForce"], true);
-    assert_eq!(created["key"]["scopes"], json!({ "agents": { "only": ["echo", "probe"] }, "admin": false }));
+    assert_eq!(created["key"]["scopes"], json!({ "agents": { "only": ["echo", "probe"] }, "role": "none" }));
     assert_eq!(server.message("guide", "send", "hi", &key).status, 403, "not among its agents");
     let kept = hold(&server, &other_key);
     let ended = hold(&server, &key);
@@ -141,7 +141,22 @@ fn without_a_server_the_file_is_used() {
     assert_eq!(workspace.run(&["keys", "revoke", &id]).code, Some(0));
     let again = workspace.run(&["keys", "revoke", &id]);
     assert!(again.code == Some(1) && again.stderr.contains("already revoked"), "{}", again.stderr);
-    for arguments in [["--expires", "30"], ["--expires", "0s"], ["--agents", "Echo"], ["--agents", "echo,,probe"]] {
+    for (arguments, role) in [(vec![], "none"), (vec!["--role", "viewer"], "viewer"), (vec!["--admin"], "admin")] {
+        let (id, _, created) = create(&workspace, &arguments);
+        assert_eq!(created["key"]["scopes"]["role"], role);
+        let list = workspace.run(&["keys", "list"]).stdout;
+        let line = list.lines().find(|line| line.starts_with(&id)).unwrap();
+        assert!(line.split_whitespace().any(|word| word == role), "{list}");
+    }
+    let both = workspace.run(&["keys", "create", "--role", "viewer", "--admin"]);
+    assert!(both.code == Some(2) && both.stderr.contains("--admin"), "{}", both.stderr);
+    for arguments in [
+        ["--expires", "30"],
+        ["--expires", "0s"],
+        ["--agents", "Echo"],
+        ["--agents", "echo,,probe"],
+        ["--role", "owner"],
+    ] {
         let run = workspace.run(&[&["keys", "create"], &arguments[..]].concat());
         assert_eq!(run.code, Some(2), "{arguments:?}");
     }

@@ -7,7 +7,7 @@ use switchboard_a2a::TaskId;
 use switchboard_server::RenderMetrics;
 
 use crate::bindings::client::{Ask, Reply};
-use crate::bindings::dialects::TestDialect;
+use crate::bindings::dialects::{Operation, TestDialect};
 use crate::bindings::webhooks::hook::{Hook, busy_task};
 use crate::bindings::webhooks::receiver::Receiver;
 use crate::bindings::world::{Plan, World};
@@ -89,6 +89,39 @@ async fn webhooks_are_listed_by_page_task_and_state() {
     }
     let shown = get(&world, &format!("/{}", numbers[3])).await;
     assert_eq!((&shown["webhook"]["id"], &shown["deliveries"]), (&json!("p9"), &json!([])), "{shown}");
+}
+
+#[tokio::test]
+async fn an_operator_of_some_agents_has_the_webhooks_of_their_tasks_only() {
+    let world = Plan::with_keys().0.and_webhooks().start().await;
+    let mut receiver = Receiver::start().await;
+    let (_, letter) = refused(&world, &mut receiver).await;
+    let worker = letter["webhook"].as_i64().unwrap();
+    let params = json!({"message": DIALECT.message("ask")});
+    let asked = DIALECT.sent_task(&DIALECT.ask(&world, "either", Operation::Send(params)).key("ann").reply().await);
+    set(&world, asked["id"].as_str().unwrap(), "p2", "https://hook.test/").await;
+    let limited = async |method: &'static str, path: &str| {
+        let reply = Ask::new(world.address, method, &format!("/api/webhooks{path}")).key("limited").reply().await;
+        (reply.status, reply.json())
+    };
+    assert_eq!(get(&world, "").await["webhooks"].as_array().unwrap().len(), 2);
+    // A page of one: the other agent's webhook, which is the first, takes no room on it.
+    let (status, page) = limited("GET", "?pageSize=1").await;
+    assert_eq!((status, &page["webhooks"][0]["id"], &page["next"]), (200, &json!("p2"), &Value::Null), "{page}");
+    assert_eq!(limited("GET", "/dead-letters").await.1, json!({"deadLetters": [], "next": null}));
+    assert_eq!(limited("POST", "/dead-letters:retry").await.1, json!({"retried": 0}));
+    for (method, path) in [
+        ("GET", format!("/{worker}")),
+        ("POST", format!("/{worker}:pause")),
+        ("POST", format!("/{worker}:resume")),
+        ("POST", format!("/deliveries/{}:retry", letter["delivery"])),
+    ] {
+        assert_eq!(limited(method, &path).await.0, 404, "{path}");
+    }
+    let own = page["webhooks"][0]["webhook"].as_i64().unwrap();
+    assert_eq!(limited("POST", &format!("/{own}:pause")).await.1["webhook"]["state"], "paused");
+    let rotated = Ask::new(world.address, "POST", "/api/webhooks/secret:rotate").key("admin").reply().await;
+    assert_eq!(rotated.status, 200, "{}", rotated.json());
 }
 
 #[tokio::test]
@@ -212,12 +245,20 @@ async fn only_operators_are_let_in_and_only_with_the_right_method() {
         );
         let wrong = Ask::new(world.address, method, &path).key("nonsense").reply().await;
         assert_eq!(wrong.status, 401, "{path}");
-        let ann = Ask::new(world.address, method, &path).key("ann").reply().await;
-        let is_own = path.ends_with("/secret");
-        assert_eq!(ann.status, if is_own { 200 } else { 403 }, "{path}: {}", ann.json());
-        if !is_own {
-            assert!(ann.header("www-authenticate").contains("insufficient_scope"), "{path}");
-            assert!(ann.json()["error"]["message"].as_str().unwrap().contains("admin scope"), "{path}");
+        let needed = if path.ends_with("/secret:rotate") { "admin" } else { "operator" };
+        for caller in ["ann", "viewer", "operator", "admin"] {
+            let reply = Ask::new(world.address, method, &path).key(caller).reply().await;
+            let is_enough = path.ends_with("/secret") || caller == needed || caller == "admin";
+            assert_eq!(reply.status == 403, !is_enough, "{caller} {path}: {}", reply.json());
+            if !is_enough {
+                assert!(reply.header("www-authenticate").contains("insufficient_scope"), "{path}");
+                let role = if caller == "ann" { "none" } else { caller };
+                let message = format!(
+                    "this is for keys with the role {needed}, and the role of this key is {role}: create one with \
+                     switchboard keys create --role {needed}"
+                );
+                assert_eq!(reply.json()["error"]["message"], message, "{path}");
+            }
         }
         let other = if method == "GET" { "POST" } else { "GET" };
         let allow = if method == "GET" { "GET, HEAD" } else { "POST" };
@@ -225,7 +266,7 @@ async fn only_operators_are_let_in_and_only_with_the_right_method() {
         assert_eq!((reply.status, reply.header("allow")), (405, allow), "{other} {path}");
         let page = Ask::new(world.address, method, &path).key("operator").header("origin", "https://evil.test");
         assert_eq!(page.reply().await.status, 403, "{path}");
-        let none = Ask::new(without.address, method, &path).key("operator").reply().await;
+        let none = Ask::new(without.address, method, &path).key("admin").reply().await;
         assert_eq!(none.status, 404, "{path}");
         assert_eq!(none.json()["error"]["message"], "this server was started without webhooks", "{path}");
     }
@@ -311,7 +352,7 @@ async fn it_is_not_counted_as_a2a_and_the_gauges_are_fresh() {
     let world = plan.and_webhooks().start().await;
     let mut receiver = Receiver::start().await;
     refused(&world, &mut receiver).await;
-    let reply = world.get("/metrics").key("operator").reply().await;
+    let reply = world.get("/metrics").key("admin").reply().await;
     let text = String::from_utf8_lossy(&reply.body).into_owned();
     for line in [
         "a2a_webhook_dead_letters 1",

@@ -39,6 +39,10 @@ impl Agent for Obedient {
                 task.ask("which city?").await?;
                 task.complete().await?;
             }
+            "metadata" => {
+                let metadata = serde_json::to_string(&turn.metadata).unwrap_or_default();
+                task.complete_with(metadata).await?;
+            }
             "hold" => {
                 task.working().await?;
                 task.canceled().await;

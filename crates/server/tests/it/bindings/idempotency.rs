@@ -64,6 +64,23 @@ async fn a_direct_reply_is_remembered_for_its_key() {
 }
 
 #[tokio::test]
+async fn keys_of_the_server_itself_are_refused() {
+    let world = World::start().await;
+    for dialect in ALL {
+        for refused in ["switchboard:", "switchboard:ceremony:daily:1"] {
+            let reply = keyed(&world, dialect, "hello", refused).reply().await;
+            let (status, code, _) = dialect.error(&reply);
+            assert_eq!(status, if dialect.is_rpc() { 200 } else { 400 }, "{dialect:?}");
+            assert!(code == -32602 || !dialect.is_rpc(), "{dialect:?}: {code}");
+            let text = reply.json().to_string();
+            assert!(text.contains("Idempotency-Key") && text.contains("begins with switchboard:"), "{text}");
+        }
+        dialect.sent_task(&keyed(&world, dialect, "hello", "my-switchboard:1").reply().await);
+    }
+    assert_eq!(total(&world).await, json!(1));
+}
+
+#[tokio::test]
 async fn another_body_under_the_same_key_is_refused() {
     let world = World::start().await;
     for (number, dialect) in ALL.into_iter().enumerate() {

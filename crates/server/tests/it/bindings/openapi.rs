@@ -18,7 +18,7 @@ use super::world::{Plan, World};
 
 const PATH: &str = "/openapi.json";
 /// May call every agent, and look after the server.
-const KEY: &str = "operator";
+const KEY: &str = "admin";
 
 /// Every method, path and operation.
 fn operations(document: &Value) -> Vec<(String, String, Value)> {

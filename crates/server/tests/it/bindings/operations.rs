@@ -59,6 +59,27 @@ fn ordered(task: &Value) -> Value {
 }
 
 #[tokio::test]
+async fn metadata_of_the_server_itself_is_dropped_from_what_callers_send() {
+    let world = World::start().await;
+    for dialect in ALL {
+        for (sent, kept) in [
+            (json!({"switchboard/reason": "forged", "tag": 1, "switchboard/x": {}}), json!({"tag": 1})),
+            (json!({"switchboard/question": {"reviewer": "caller"}}), Value::Null),
+            (json!({"switchboard": 1, "my/switchboard/x": 2}), json!({"switchboard": 1, "my/switchboard/x": 2})),
+        ] {
+            let mut message = dialect.message("metadata");
+            message["metadata"] = sent.clone();
+            let params = json!({"message": message, "metadata": sent});
+            let task = dialect.sent_task(&dialect.ask(&world, "", Operation::Send(params)).reply().await);
+            assert_eq!(task["history"][0]["metadata"], kept, "{dialect:?}: the message's");
+            let parts = if dialect == TestDialect::RestV03 { "content" } else { "parts" };
+            let read = task["status"]["message"][parts][0]["text"].as_str().unwrap();
+            assert_eq!(serde_json::from_str::<Value>(read).unwrap(), kept, "{dialect:?}: the request's");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_message_is_sent_and_its_task_read_again() {
     let world = World::start().await;
     for dialect in ALL {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SystemClock;
-use switchboard_engine::{AgentName, AgentScope, Caller, CallerId, Engine, FixedDirectory, Hosted, Scopes, Settings};
+use switchboard_engine::{
+    AgentName, AgentScope, Caller, CallerId, CallerRole, Engine, FixedDirectory, Hosted, Scopes, Settings,
+};
 use switchboard_server::{Authenticator, CallerIdentity, Options, Server};
 use switchboard_store::{Durability, SqliteStore};
 use switchboard_webhooks::{CallbackReceiver, Webhooks};
@@ -81,7 +83,8 @@ impl Plan {
         Self { webhooks: Some((switchboard_webhooks::Options::default(), allowed)), ..self }
     }
 
-    /// With keys: `ann` and `bob` may call every agent, `guest` only `talker`; `operator` is one.
+    /// With keys: `ann` and `bob` may call every agent, `guest` only `talker`; `viewer`, `operator` and
+    /// `admin` have that role, and `limited` is an operator of `either`.
     pub(crate) fn with_keys() -> (Self, Keys) {
         let keys = Keys::default();
         let mut plan = Self { authenticator: Arc::new(keys.clone()), ..Self::default() };
@@ -141,7 +144,13 @@ pub(crate) struct Keys(Arc<HashMap<&'static str, Arc<CallerIdentity>>>);
 impl Default for Keys {
     fn default() -> Self {
         let identity = |name: &'static str, agents: AgentScope| {
-            let scopes = Scopes { agents, admin: name == "operator" };
+            let role = match name {
+                "viewer" => CallerRole::Viewer,
+                "operator" | "limited" => CallerRole::Operator,
+                "admin" => CallerRole::Admin,
+                _ => CallerRole::None,
+            };
+            let scopes = Scopes { agents, role };
             let caller = Caller { id: CallerId::from(name), scopes };
             (name, Arc::new(CallerIdentity::new(caller)))
         };
@@ -149,7 +158,10 @@ impl Default for Keys {
         let all = [
             identity("ann", AgentScope::All),
             identity("bob", AgentScope::All),
+            identity("viewer", AgentScope::All),
             identity("operator", AgentScope::All),
+            identity("admin", AgentScope::All),
+            identity("limited", AgentScope::Only(vec!["either".into()])),
             identity("guest", only),
         ];
         Self(Arc::new(all.into()))

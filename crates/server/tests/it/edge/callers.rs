@@ -1,5 +1,7 @@
 //! Callers: who is let in, and in what form the others are told.
 
+use switchboard_engine::{AgentScope, CallerRole};
+
 use crate::edge::running::{Running, request, send_message};
 use crate::edge::wire::PATIENCE;
 
@@ -161,7 +163,7 @@ async fn revoking_a_key_ends_its_open_stream_and_no_other() {
     let mut running = Running::keyed().await;
     let mut streams = Vec::new();
     for (key, caller) in [("a2a_ann", "ann"), ("a2a_cid", "cid")] {
-        running.keys.add(key, caller, switchboard_engine::AgentScope::All, false);
+        running.keys.add(key, caller, AgentScope::All, CallerRole::None);
         let mut wire = running.connect().await;
         let headers = [JSON, &format!("X-API-Key: {key}")];
         wire.send(&request("POST /a2a/gate", &headers, &send_message(1, "SendStreamingMessage", "hold"))).await;
@@ -212,7 +214,7 @@ async fn revoking_a_key_ends_the_wait_of_its_blocked_sends_and_not_their_tasks()
         assert!(error["message"].as_str().unwrap().contains("revoked"), "{reply:?}");
     }
     running.gate.notify_waiters();
-    running.keys.add("a2a_new", "ann", switchboard_engine::AgentScope::All, false);
+    running.keys.add("a2a_new", "ann", AgentScope::All, CallerRole::None);
     let completed = async {
         let query = "GET /tasks?status=TASK_STATE_COMPLETED";
         while running.ask(query, &["X-API-Key: a2a_new"], "").await.json()["totalSize"] != asks.len() {}
@@ -241,7 +243,7 @@ async fn the_first_key_ends_what_is_open_without_one_as_a_revoked_key_would() {
     let open = running.ask("GET /.well-known/agent-card.json", &["A2A-Version: 1.0"], "").await;
     assert!(open.json().get("securitySchemes").is_none(), "{open:?}");
 
-    running.keys.add("a2a_ann", "ann", switchboard_engine::AgentScope::All, false);
+    running.keys.add("a2a_ann", "ann", AgentScope::All, CallerRole::None);
     running.keyed.cancel();
     for wire in &mut blocked {
         let reply = wire.reply().await;

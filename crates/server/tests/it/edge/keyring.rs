@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use switchboard_engine::{AgentScope, Caller, CallerId, Scopes};
+use switchboard_engine::{AgentScope, Caller, CallerId, CallerRole, Scopes};
 use switchboard_server::{Authenticator, CallerIdentity};
 
 #[derive(Default)]
@@ -13,8 +13,8 @@ pub(crate) struct Keyring {
 }
 
 impl Keyring {
-    pub(crate) fn add(&self, token: &str, caller: &str, agents: AgentScope, admin: bool) {
-        let scopes = Scopes { agents, admin };
+    pub(crate) fn add(&self, token: &str, caller: &str, agents: AgentScope, role: CallerRole) {
+        let scopes = Scopes { agents, role };
         let identity = CallerIdentity::new(Caller { id: CallerId::from(caller), scopes });
         self.keys.lock().insert(token.to_owned(), Arc::new(identity));
     }

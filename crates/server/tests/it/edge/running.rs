@@ -7,7 +7,9 @@ use std::time::Duration;
 use switchboard_a2a::{Message, Role, TaskId};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::store::StoreError;
-use switchboard_engine::{Address, AgentScope, Caller, Engine, FixedDirectory, Hosted, IncomingMessage, Settings};
+use switchboard_engine::{
+    Address, AgentScope, Caller, CallerRole, Engine, FixedDirectory, Hosted, IncomingMessage, Settings,
+};
 use switchboard_server::{Options, ResponseBudget, Server};
 use switchboard_store::SqliteStore;
 use tempfile::TempDir;
@@ -60,8 +62,8 @@ impl Running {
             change(options);
         })
         .await;
-        running.keys.add("a2a_ann", "ann", AgentScope::All, true);
-        running.keys.add("a2a_bob", "bob", AgentScope::Only(vec!["echo".into()]), false);
+        running.keys.add("a2a_ann", "ann", AgentScope::All, CallerRole::Admin);
+        running.keys.add("a2a_bob", "bob", AgentScope::Only(vec!["echo".into()]), CallerRole::None);
         running
     }
 

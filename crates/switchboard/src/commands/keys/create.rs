@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
+use switchboard_engine::CallerRole;
 use switchboard_host::config::agent_name::AgentName;
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::control::Request;
@@ -24,8 +26,12 @@ pub(crate) struct CreateKeyOptions {
     #[arg(long, value_name = "all|NAME,NAME", default_value = "all", value_parser = agents)]
     agents: KeyAgents,
 
-    /// Let it use the operator's addresses too
-    #[arg(long)]
+    /// What it may do with other callers' work at its agents: nothing, see it, change it too, or everything
+    #[arg(long, value_name = "ROLE", default_value = "none", value_parser = roles())]
+    role: CallerRole,
+
+    /// The same as --role admin
+    #[arg(long, conflicts_with = "role")]
     admin: bool,
 
     /// Time after which it is refused, such as 30d; without it never
@@ -36,9 +42,10 @@ pub(crate) struct CreateKeyOptions {
 pub(crate) fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer) -> Result<(), ExitCode> {
     let fleet = loaded_fleet(flags, printer)?;
     warn_of_unknown_agents(&options.agents, &fleet, printer);
+    let role = if options.admin { CallerRole::Admin } else { options.role };
     let new = NewKey {
         name: options.name,
-        scopes: KeyScopes { agents: options.agents, admin: options.admin },
+        scopes: KeyScopes { agents: options.agents, role },
         expires_in_ms: options.expires.map(|span| u64::try_from(span.duration().as_millis()).unwrap_or(u64::MAX)),
     };
     let sent = short(printer, request(&fleet.workspace, Request::CreateKey(new)))?;
@@ -60,7 +67,7 @@ fn print(created: &CreatedKey, running: bool, printer: Printer) {
         ("id", key.id.clone()),
         ("name", if key.name.is_empty() { "-".to_owned() } else { key.name.clone() }),
         ("agents", scopes.map(|scopes| scopes.agents.shown()).unwrap_or_default()),
-        ("admin", if scopes.is_some_and(|scopes| scopes.admin) { "yes" } else { "no" }.to_owned()),
+        ("role", scopes.map(|scopes| scopes.role.to_string()).unwrap_or_default()),
         ("expires", key.expires_at.map_or_else(never, |at| at.to_string())),
     ]);
     printer.line("");
@@ -93,6 +100,10 @@ fn agents(text: &str) -> Result<KeyAgents, String> {
     }
     let names = text.split(',').map(|name| scalar(name.trim()).map(|name: AgentName| name.as_str().to_owned()));
     Ok(KeyAgents::Only(names.collect::<Result<_, _>>()?))
+}
+
+fn roles() -> impl TypedValueParser<Value = CallerRole> {
+    PossibleValuesParser::new(CallerRole::ALL.map(CallerRole::name)).try_map(|name| name.parse())
 }
 
 fn time_span(text: &str) -> Result<TimeSpan, String> {

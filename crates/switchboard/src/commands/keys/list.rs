@@ -31,7 +31,7 @@ fn print(keys: Vec<KeyView>, printer: Printer) {
         printer.line("there are no keys; switchboard keys create makes one");
         return;
     }
-    let heading = ["ID", "NAME", "KEY", "STATE", "AGENTS", "ADMIN", "CREATED", "EXPIRES"];
+    let heading = ["ID", "NAME", "KEY", "STATE", "AGENTS", "ROLE", "CREATED", "EXPIRES"];
     let rows = keys.into_iter().map(|key| {
         let scopes = key.scopes.as_ref();
         [
@@ -40,7 +40,7 @@ fn print(keys: Vec<KeyView>, printer: Printer) {
             format!("{}…", key.prefix),
             key.state,
             scopes.map_or_else(|| "unreadable".to_owned(), |scopes| scopes.agents.shown()),
-            if scopes.is_some_and(|scopes| scopes.admin) { "yes" } else { "no" }.to_owned(),
+            scopes.map_or_else(|| "-".to_owned(), |scopes| scopes.role.to_string()),
             key.created_at.to_string(),
             key.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string()),
         ]
