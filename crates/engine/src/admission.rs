@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use switchboard_a2a::Timestamp;
 use switchboard_admission::{Counter, CounterPermit, KeyedCounter, KeyedPermit};
 
 use crate::directory::Hosted;
@@ -45,6 +46,13 @@ pub(crate) struct Permit {
     pub(crate) busy: CounterPermit,
 }
 
+/// A turn that was taken out of the queue because there is a permit for it.
+pub(crate) struct StartableTurn {
+    pub(crate) live: Arc<LiveTask>,
+    pub(crate) permit: Permit,
+    pub(crate) queued_at: Timestamp,
+}
+
 /// How a message's turn goes on once the message is in the log.
 pub(crate) enum Admitted {
     Runs(Permit),
@@ -68,8 +76,8 @@ impl Admission {
         self.queue.lock().position(live)
     }
 
-    pub(crate) fn enqueue(&self, priority: QueuePriority, live: Arc<LiveTask>, slot: CounterPermit) {
-        self.queue.lock().push(priority, live, slot);
+    pub(crate) fn enqueue(&self, priority: QueuePriority, live: Arc<LiveTask>, since: Timestamp, slot: CounterPermit) {
+        self.queue.lock().push(priority, live, since, slot);
     }
 
     pub(crate) fn is_queued(&self, live: &LiveTask) -> bool {
@@ -133,9 +141,10 @@ impl EngineState {
             let asked = starting.load(Ordering::Acquire);
             // One lane's turns begin one after the other: some of them wait for each other, in this order.
             let mut lanes: HashMap<_, Vec<_>> = HashMap::new();
-            for (live, permit) in self.take_startable() {
-                let lane = (live.task.agent.clone(), live.task.owner.clone());
-                lanes.entry(lane).or_default().push((live, permit));
+            for turn in self.take_startable() {
+                let task = &turn.live.task;
+                let lane = (task.agent.clone(), task.owner.clone());
+                lanes.entry(lane).or_default().push(turn);
             }
             for turns in lanes.into_values() {
                 self.spawn_queued(turns);
@@ -146,7 +155,7 @@ impl EngineState {
         }
     }
 
-    fn take_startable(self: &Arc<Self>) -> Vec<(Arc<LiveTask>, Permit)> {
+    fn take_startable(self: &Arc<Self>) -> Vec<StartableTurn> {
         let settings = &self.settings;
         let running = &self.admission.running;
         let is_admitted = |caller: &CallerId, hosted: &Hosted| {
@@ -157,14 +166,22 @@ impl EngineState {
         let mut startable = Vec::new();
         let mut queue = self.admission.queue.lock();
         while running.held() < settings.running_tasks {
-            let Some((live, hosted)) = queue.first(is_admitted) else { break };
+            let Some((live, hosted, queued_at)) = queue.first(is_admitted) else { break };
             // If another turn took the permit first, giving it back looks here again.
             let Some(permit) = self.try_permit(hosted, &live.task.owner) else { break };
             let live = live.clone();
             queue.remove(&live);
-            startable.push((live, permit));
+            startable.push(StartableTurn { live, permit, queued_at });
         }
         startable
+    }
+}
+
+#[cfg(test)]
+impl Permit {
+    /// A permit of no kernel; the counter tells how many there are.
+    pub(crate) fn counted_by(permits: &Counter) -> Self {
+        Self { engine: Weak::new(), running: None, busy: permits.acquire() }
     }
 }
 

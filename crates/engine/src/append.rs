@@ -19,7 +19,7 @@ use crate::engine::EngineState;
 use crate::event::Event;
 use crate::fold::{Fold, task_line};
 use crate::ids::Seq;
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::store::{
     Append, AppendGuard, Appended, Holder, KnownVersion, Phase, RowPatch, RowState, SideWrites, StoreError,
 };
@@ -102,7 +102,8 @@ impl LiveTask {
         if core.is_done() {
             return Err(StoreError::Ended);
         }
-        if core.row.fence != core.turn_fence {
+        let may_write = core.key.is_none() || core.turn.owns(core.row.fence);
+        if !may_write {
             return Err(StoreError::Fenced);
         }
         let mut batch = std::mem::take(&mut core.output.batch);
@@ -132,7 +133,7 @@ impl LiveTask {
         if let Some(Event::StatusUpdate(update)) = events.last_mut() {
             update.status.state = switchboard_a2a::TaskState::Working;
         }
-        core.output.run.turn_over = true;
+        core.turn.set_progress(RunProgress::Over);
         core.output.state = switchboard_a2a::TaskState::Working;
         Batch::of(events)
     }
@@ -264,7 +265,9 @@ impl LiveTask {
         core.commit(appended, &sealed, next);
         self.follow_row(engine, &mut core, row, holder);
         core.last_append_at = engine.clock.now();
-        core.unstored = None;
+        if let Some(driven) = core.turn.driven_mut() {
+            driven.unstored = None;
+        }
         core.watched |= is_watched;
         engine.tell_of_append(appended.key, core.watched);
         engine.record_metrics(&self.task, &core, &sealed.events);

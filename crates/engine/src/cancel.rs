@@ -28,7 +28,7 @@ impl Engine {
         let task = live.clone();
         // Spawned: the caller may disconnect, the request to stop must still be stored.
         self.inner.work.spawn(async move { engine.request_cancel(&task).await }).await??;
-        let ended = live.wait_for(|core| match core.lost.as_ref().or(core.unstored.as_ref()) {
+        let ended = live.wait_for(|core| match core.turn.stuck() {
             _ if core.is_done() => Some(Ok(core.row.state)),
             Some(error) => Some(Err(unstored(error))),
             None => None,

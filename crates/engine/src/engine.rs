@@ -249,7 +249,7 @@ impl EngineState {
             return tracing::warn!(task = %live.task.id, %error, "a task that changed elsewhere could not be read");
         }
         let core = live.core.lock();
-        let was_queued_here = !core.driven && !core.row.phase.is_queued();
+        let was_queued_here = core.turn.driven().is_none() && !core.row.phase.is_queued();
         let watched = core.key.filter(|_| core.watched);
         drop(core);
         if was_queued_here {

@@ -12,7 +12,7 @@ use switchboard_a2a::{
 use crate::engine::EngineState;
 use crate::event::{Event, Usage};
 use crate::ids::{AgentName, CallerId};
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::output::{push, push_status};
 use crate::store::Phase;
 
@@ -139,11 +139,11 @@ impl TaskHandle {
                     return Some(Err(core.observe_stop()));
                 }
                 // An answer whose turn still waits for a permit is not delivered yet.
-                let has_permit = core.turn_fence == core.row.fence && core.row.phase == Phase::Running;
+                let has_permit = core.turn.owns(core.row.fence) && core.row.phase == Phase::Running;
                 let answered = has_permit && !core.row.state.is_interrupted();
                 let answer = core.fold.kernel.current.as_ref().filter(|current| current.seq > asked && answered);
                 let answer = answer.map(|current| current.received.message.clone())?;
-                core.output.run.asking = false;
+                core.turn.set_progress(RunProgress::Working);
                 Some(Ok(answer))
             })
             .await
@@ -192,7 +192,7 @@ impl TaskHandle {
                 if core.output.stop.is_some() {
                     return Some(Err(core.observe_stop()));
                 }
-                if core.output.run.turn_over {
+                if core.turn.progress() == RunProgress::Over {
                     // The turn is over but for its return; what is unread is the next one's.
                     return Some(Err(Stopped::Ended));
                 }
@@ -213,7 +213,7 @@ impl TaskHandle {
     /// Resolves when the task is to stop. Select over this and the work. The run cannot complete the task after that.
     pub async fn canceled(&self) {
         let stopped = |core: &mut Core| {
-            let must_stop = core.output.stop.is_some() || core.is_done() || core.lost.is_some();
+            let must_stop = core.output.stop.is_some() || core.is_done() || core.turn.lost().is_some();
             must_stop.then(|| self.observe_stop(core))
         };
         self.live.wait_for(stopped).await;
@@ -231,7 +231,7 @@ impl TaskHandle {
 
     pub(crate) fn observe_stop(&self, core: &mut Core) {
         // A run that is over observes nothing for the one that took over.
-        if core.run == self.run && core.output.stop.is_some() {
+        if core.turn.is_run(self.run) && core.output.stop.is_some() {
             core.observe_stop();
         }
     }
@@ -249,7 +249,7 @@ impl TaskHandle {
 
     /// Whether the run this handle belongs to is over, or its task has been taken away.
     fn is_lost(&self, core: &Core) -> bool {
-        core.lost.is_some() || core.run != self.run
+        !core.turn.is_run(self.run)
     }
 
     /// Backpressure: waits until the output buffer takes so many more bytes; a single larger event is taken alone.
@@ -285,12 +285,16 @@ impl TaskHandle {
             return Err(core.observe_stop());
         }
         let mark = push_status(&self.engine, &self.live, &mut core, state, message, metadata)?;
-        core.output.run.asking = state.is_interrupted();
+        if state.is_interrupted() {
+            core.turn.set_progress(RunProgress::Asking);
+        } else if core.turn.progress() == RunProgress::Asking {
+            core.turn.set_progress(RunProgress::Working);
+        }
         Ok(mark)
     }
 
     fn check_run(&self, core: &Core) -> Result<(), Stopped> {
-        if core.run == self.run {
+        if core.turn.is_run(self.run) {
             return Ok(());
         }
         self.engine.count_refused_write();
@@ -324,13 +328,15 @@ impl TaskHandle {
 impl Core {
     /// The run has observed that the task is to stop.
     pub(crate) fn observe_stop(&mut self) -> Stopped {
-        self.output.run.stop_observed = true;
+        if let Some(driven) = self.turn.driven_mut() {
+            driven.stop_observed = true;
+        }
         Stopped::Canceled
     }
 
     /// Whether the event that makes up this count is committed, or never will be; nothing while that is open.
     fn committed(&self, mark: u64) -> Option<Result<(), Stopped>> {
-        match &self.lost {
+        match self.turn.lost() {
             // The event of a mark is the one before it.
             _ if self.output.dropped.contains(&(mark - 1)) => Some(Err(Stopped::Lost)),
             _ if self.output.committed >= mark => Some(Ok(())),

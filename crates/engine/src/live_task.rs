@@ -1,7 +1,10 @@
 //! A task in memory: the fold of what is committed, and the output that is not yet.
 //!
 //! There is at most one per task in a process, and it exists only while a turn, a watcher or a request holds it.
-//! Everything here follows the log; nothing is ahead of it.
+//! Everything here follows the log; nothing is ahead of it. What this process does with the task's turn is a state
+//! machine of its own (`turn_state`).
+
+mod turn_state;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,7 +16,6 @@ use parking_lot::Mutex;
 use switchboard_a2a::{ArtifactId, Message, Metadata, Task, TaskState, TaskStatus, TaskStatusUpdate, Timestamp};
 use tokio::sync::Notify;
 
-use crate::admission::Permit;
 use crate::batch::Batch;
 use crate::blocking_task::BlockingTask;
 use crate::directory::Hosted;
@@ -21,12 +23,12 @@ use crate::engine::EngineState;
 use crate::event::{Event, LoggedEvent, Usage};
 use crate::final_message::ProducedArtifacts;
 use crate::fold::Fold;
-use crate::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
+use crate::ids::{Cursor, Epoch, Seq, TaskKey};
 use crate::manifest::Park;
-use crate::permit_release::PermitState;
 use crate::reason::Reason;
-use crate::store::{Holder, Phase, RowState, StoreError, TaskIdentity};
-use crate::turn::TurnInput;
+use crate::store::{Holder, Phase, RowState, TaskIdentity};
+
+pub(crate) use turn_state::{Claimed, DrivenTurn, RunProgress, TurnState};
 
 /// Committed lines kept in memory for watchers; older ones are read from the store.
 const TAIL_BYTES: usize = 256 << 10;
@@ -67,26 +69,10 @@ pub(crate) struct Core {
     tail: VecDeque<Arc<LoggedEvent>>,
     tail_bytes: usize,
     pub(crate) output: Output,
-    /// Why the task never came to be, or why its turn cannot go on.
-    pub(crate) lost: Option<StoreError>,
-    /// Why the last append of output failed. It is retried; blocked senders do not wait for that.
-    pub(crate) unstored: Option<StoreError>,
-    /// Rises with every run, and when one is left: a handle of another run is worthless.
-    pub(crate) run: u64,
-    /// Whether a turn of this process holds the agent's future, running or parked.
-    pub(crate) driven: bool,
-    /// A turn of this process is being claimed in the log and begins, or goes on, right after.
-    pub(crate) waking: bool,
-    /// The input of a recovered turn that waits for a permit.
-    pub(crate) recovered: Option<TurnInput>,
+    /// What this process does with the turn.
+    pub(crate) turn: TurnState,
     /// When the last append was committed.
     pub(crate) last_append_at: Timestamp,
-    /// When the task began to wait for a permit.
-    pub(crate) queued_at: Option<Timestamp>,
-    /// The new permit of a parked turn whose question was answered.
-    pub(crate) resume: Option<Permit>,
-    /// The fence of the turn that this process runs.
-    pub(crate) turn_fence: Fence,
 }
 
 /// Where a task's turn runs.
@@ -128,20 +114,12 @@ pub(crate) struct Output {
 /// What belongs to one run of the agent, and begins anew with the next.
 #[derive(Default)]
 pub(crate) struct RunOutput {
-    /// The run has asked a question and not been given the answer.
-    pub(crate) asking: bool,
-    /// Whether the run has its permit, or has released it.
-    pub(crate) permit_state: PermitState,
-    /// `complete` was called while messages were unread: the turn is over, the task is not.
-    pub(crate) turn_over: bool,
     /// The artifact that `text` writes to, once begun.
     pub(crate) text_artifact: Option<ArtifactId>,
     /// The artifacts that the final message names.
     pub(crate) produced: ProducedArtifacts,
     /// The task that the run waits for, while its permit is released.
     pub(crate) blocker: Option<BlockingTask>,
-    /// The run knows that it has to stop, and cannot complete its task any more.
-    pub(crate) stop_observed: bool,
 }
 
 impl LiveTask {
@@ -191,6 +169,9 @@ impl LiveTask {
         }
         core.row = row;
         core.holder = holder;
+        if holder == Holder::Other {
+            core.turn.follow_claim();
+        }
     }
 
     /// Whether its agent can be put away while it waits for an answer.
@@ -230,7 +211,6 @@ impl Core {
     pub(crate) fn new(key: Option<TaskKey>, fold: Fold, row: RowState, last_seq: Seq, bytes: u64) -> Self {
         let has_artifact = !fold.task.artifacts.is_empty();
         let output = Output { state: row.state, status_at: row.status_at, has_artifact, ..Output::default() };
-        let turn_fence = row.fence;
         Self {
             key,
             fold,
@@ -246,16 +226,8 @@ impl Core {
             tail: VecDeque::new(),
             tail_bytes: 0,
             output,
-            lost: None,
-            unstored: None,
-            run: 0,
-            driven: false,
-            waking: false,
-            recovered: None,
+            turn: TurnState::default(),
             last_append_at: Timestamp(0),
-            queued_at: None,
-            resume: None,
-            turn_fence,
         }
     }
 
@@ -263,7 +235,7 @@ impl Core {
     /// in memory here.
     pub(crate) fn location(&self) -> TurnLocation {
         match self.row.phase {
-            Phase::Running | Phase::Interrupted if self.driven || self.waking => TurnLocation::Here,
+            Phase::Running | Phase::Interrupted if self.turn.is_here() => TurnLocation::Here,
             Phase::Running if self.holder == Holder::Other => TurnLocation::Elsewhere,
             _ => TurnLocation::Nowhere,
         }
@@ -271,7 +243,7 @@ impl Core {
 
     /// Whether another node has claimed the turn that a driver of this process still holds.
     pub(crate) fn is_taken_over(&self) -> bool {
-        self.turn_fence != self.row.fence && self.holder == Holder::Other
+        self.turn.driven().is_some_and(|driven| driven.fence != self.row.fence) && self.holder == Holder::Other
     }
 
     /// Drops the output of a turn that goes on elsewhere, or that the log no longer has.
@@ -288,14 +260,7 @@ impl Core {
             stop: self.fold.kernel.cancel_requested.then_some(Reason::CanceledByCaller),
             ..Output::default()
         };
-        self.leave();
-    }
-
-    /// No driver holds the task any more.
-    pub(crate) fn leave(&mut self) {
-        self.run += 1;
-        self.driven = false;
-        self.resume = None;
+        self.turn.leave();
     }
 
     /// The time of the next status: now, but after the one before.

@@ -37,9 +37,10 @@ pub(crate) fn with_usage(core: &Core, metadata: Option<Metadata>) -> Option<Meta
 
 /// Adds an event to the turn's output; says which count of committed events will include it.
 pub(crate) fn push(engine: &EngineState, live: &LiveTask, core: &mut Core, event: Event) -> Result<u64, Stopped> {
-    if core.lost.is_some() || core.is_done() || core.output.state.is_terminal() {
+    let is_lost = core.turn.lost().is_some();
+    if is_lost || core.is_done() || core.output.state.is_terminal() {
         engine.count_refused_write();
-        return Err(if core.lost.is_some() { Stopped::Lost } else { Stopped::Ended });
+        return Err(if is_lost { Stopped::Lost } else { Stopped::Ended });
     }
     let ends = event.kind().is_terminal();
     if core.output.state.is_interrupted() && live.may_park() && !ends {

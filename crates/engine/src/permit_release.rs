@@ -7,22 +7,8 @@ use crate::admission::Permit;
 use crate::directory::Hosted;
 use crate::engine::EngineState;
 use crate::handle::{Stopped, TaskHandle};
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{DrivenTurn, LiveTask};
 use crate::queue::QueuePriority;
-
-/// Whether a turn has its permit to run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum PermitState {
-    /// It has one, or its driver sees to that.
-    #[default]
-    Held,
-    /// It wants to release it; its driver has not looked yet.
-    Releasing,
-    /// It has none and wants none.
-    Released,
-    /// It waits in the queue for another one.
-    Requeued,
-}
 
 impl TaskHandle {
     /// Waits for something that other turns have to do first, and lets another turn have its permit meanwhile. An error
@@ -32,7 +18,8 @@ impl TaskHandle {
         // Counted as waiting without a limit: if it kept its permit, the turn it waits for might never get one. Instead
         // its agent takes no further work while too many of its turns wait (`has_too_many_released`).
         let counted = (hosted.released.acquire(), self.engine.admission.queued.acquire());
-        self.live.core.lock().output.run.permit_state = PermitState::Releasing;
+        let unused = self.live.core.lock().turn.driven_by(self.run).and_then(DrivenTurn::release_permit);
+        drop(unused);
         self.live.output.notify_one();
         let found = tokio::select! {
             found = wait => found,
@@ -47,16 +34,17 @@ impl TaskHandle {
     async fn reacquire_permit(&self, hosted: &Hosted) -> Result<(), Stopped> {
         {
             let mut core = self.live.core.lock();
-            if core.output.run.permit_state == PermitState::Releasing {
-                // The driver has not released it yet.
-                core.output.run.permit_state = PermitState::Held;
-            }
-            if core.output.run.permit_state != PermitState::Released {
+            if !core.turn.driven_by(self.run).is_some_and(DrivenTurn::needs_permit) {
                 return Ok(());
             }
         }
         if let Some(permit) = self.engine.try_permit(hosted, &self.live.task.owner) {
-            self.live.core.lock().give_permit(permit);
+            // It comes back only if the turn was left meanwhile.
+            let unused = match self.live.core.lock().turn.driven_by(self.run) {
+                Some(driven) => driven.grant(permit).err(),
+                None => Some(permit),
+            };
+            drop(unused);
             self.live.wake();
             return Ok(());
         }
@@ -67,16 +55,9 @@ impl TaskHandle {
                     self.observe_stop(core);
                     return Some(Err(Stopped::Canceled));
                 }
-                (core.output.run.permit_state == PermitState::Held).then_some(Ok(()))
+                core.turn.driven().is_some_and(|driven| !driven.is_without_permit()).then_some(Ok(()))
             })
             .await
-    }
-}
-
-impl Core {
-    fn give_permit(&mut self, permit: Permit) {
-        self.output.run.permit_state = PermitState::Held;
-        self.resume = Some(permit);
     }
 }
 
@@ -89,10 +70,12 @@ struct Requeued {
 impl Requeued {
     fn new(handle: &TaskHandle) -> Self {
         let (engine, live) = (handle.engine.clone(), handle.live.clone());
-        live.core.lock().output.run.permit_state = PermitState::Requeued;
+        if let Some(driven) = live.core.lock().turn.driven_by(handle.run) {
+            driven.wait_for_permit();
+        }
         // It was admitted before, so the queue's limit does not count.
         let slot = engine.admission.queued.acquire();
-        engine.admission.enqueue(QueuePriority::Started, live.clone(), slot);
+        engine.admission.enqueue(QueuePriority::Started, live.clone(), engine.clock.now(), slot);
         // A permit may have become free between the refusal and now.
         engine.start_queued();
         Self { engine, live }
@@ -115,12 +98,13 @@ impl EngineState {
     /// stopped meanwhile: it would keep it for ever.
     pub(crate) fn resume_released(&self, live: &LiveTask, permit: Permit) -> Option<Permit> {
         let mut core = live.core.lock();
-        if core.output.run.permit_state != PermitState::Requeued || !core.driven || core.is_done() {
+        if !core.turn.waits_for_permit() || core.is_done() {
             return Some(permit);
         }
-        core.give_permit(permit);
+        let Some(driven) = core.turn.driven_mut() else { return Some(permit) };
+        let unused = driven.grant(permit).err();
         drop(core);
         live.wake();
-        None
+        unused
     }
 }

@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use switchboard_a2a::Timestamp;
 use switchboard_admission::CounterPermit;
 
 use crate::directory::Hosted;
@@ -45,12 +46,14 @@ struct Lane {
 struct Waiting {
     number: u64,
     live: Arc<LiveTask>,
+    /// When it began to wait.
+    since: Timestamp,
     _slot: CounterPermit,
 }
 
 impl Queue {
     /// Puts a task at the end of its priority, unless it waits already or its agent is gone.
-    pub(crate) fn push(&mut self, priority: QueuePriority, live: Arc<LiveTask>, slot: CounterPermit) {
+    pub(crate) fn push(&mut self, priority: QueuePriority, live: Arc<LiveTask>, since: Timestamp, slot: CounterPermit) {
         let Some(hosted) = live.hosted.clone() else { return };
         if live.queue_number.load(Ordering::Acquire) != 0 {
             return;
@@ -63,7 +66,7 @@ impl Queue {
         let new = || Lane { hosted, waiting: VecDeque::new() };
         let lane = self.lanes.entry(key).or_insert_with(new);
         let index = lane.waiting.partition_point(|waiting| waiting.number < number);
-        lane.waiting.insert(index, Waiting { number, live, _slot: slot });
+        lane.waiting.insert(index, Waiting { number, live, since, _slot: slot });
     }
 
     /// Takes a task out wherever it stands.
@@ -85,13 +88,13 @@ impl Queue {
         (number != 0).then(|| self.lanes.values().map(before).sum::<usize>() + 1)
     }
 
-    /// The first in order among the lanes that may run a turn.
+    /// The first in order among the lanes that may run a turn, and since when it waits.
     pub(crate) fn first(
         &self,
         is_admitted: impl Fn(&CallerId, &Hosted) -> bool,
-    ) -> Option<(&Arc<LiveTask>, &Arc<Hosted>)> {
+    ) -> Option<(&Arc<LiveTask>, &Arc<Hosted>, Timestamp)> {
         let open = self.lanes.iter().filter(|((_, caller), lane)| is_admitted(caller, &lane.hosted));
         let heads = open.filter_map(|(_, lane)| lane.waiting.front().map(|head| (head, &lane.hosted)));
-        heads.min_by_key(|(head, _)| head.number).map(|(head, hosted)| (&head.live, hosted))
+        heads.min_by_key(|(head, _)| head.number).map(|(head, hosted)| (&head.live, hosted, head.since))
     }
 }

@@ -14,7 +14,6 @@ use crate::fold::{LogFold, NumberedMessage, task_line};
 use crate::history_cache::TaskHistory;
 use crate::ids::{Cursor, Seq};
 use crate::live_task::{Core, LiveTask};
-use crate::permit_release::PermitState;
 use crate::store::{EventRow, LoadedTask, LoadedTaskWithin, Phase, StoreError, TaskIdentity};
 use crate::watch::events_after;
 
@@ -220,7 +219,7 @@ impl EngineState {
     pub(crate) fn add_queue_position(&self, live: &Arc<LiveTask>, task: &mut Task) {
         let waits = {
             let core = live.core.lock();
-            core.row.phase.is_queued() || core.output.run.permit_state == PermitState::Requeued
+            core.row.phase.is_queued() || core.turn.waits_for_permit()
         };
         if waits
             && let Some(position) = self.admission.position(live)
@@ -362,9 +361,9 @@ impl LiveTask {
         let fresh = engine.fold_loaded(loaded).map_err(|error| StoreError::Failed(error.to_string()))?;
         {
             let mut core = self.core.lock();
-            let run = core.run;
+            let turn = std::mem::take(&mut core.turn);
             *core = fresh;
-            core.run = run;
+            core.turn = turn;
             core.abandon_turn();
         }
         self.wake();

@@ -184,11 +184,11 @@ impl EngineState {
 fn has_lost_turn(core: &Core) -> bool {
     let begun = match core.row.phase {
         Phase::Running | Phase::Interrupted => true,
-        Phase::Requeued => core.recovered.is_none(),
+        Phase::Requeued => !core.turn.is_requeued(),
         Phase::Queued | Phase::Parked | Phase::Done => false,
     };
     // A turn that waits in the queue may be held in memory by a parked agent.
-    begun && core.location() == TurnLocation::Nowhere && !core.driven && !core.waking
+    begun && core.location() == TurnLocation::Nowhere && (core.turn.is_idle() || core.turn.is_requeued())
 }
 
 fn view(live: &LiveTask) -> Option<TaskView> {

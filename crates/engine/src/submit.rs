@@ -226,7 +226,10 @@ impl EngineState {
             let mut core = live.core.lock();
             core.output.batch = batch;
             core.output.pushed += 1;
-            core.driven = !queued;
+            if !queued {
+                let fence = core.row.fence;
+                core.turn.start(fence).map_err(Error::retry_soon)?;
+            }
         }
         // The agent may wait before its first output; its message is appended meanwhile.
         live.output.notify_one();
@@ -254,7 +257,7 @@ impl EngineState {
             // A read of the task after this response must find its queue position.
             begun.await?;
         }
-        let committed = live.wait_for(|core| match &core.lost {
+        let committed = live.wait_for(|core| match core.turn.lost() {
             _ if core.last_seq >= Seq(1) => Some(Ok(core.last_epoch)),
             Some(error) => Some(Err(Error::from(error.clone()))),
             None => None,
@@ -319,9 +322,12 @@ impl EngineState {
         let event = Event::Received(received);
         let mut admitted = None;
         let mut wakes = false;
+        let mut claims = false;
         let mut initial = None;
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
-            core.waking = core.waking && !wakes;
+            if std::mem::take(&mut claims) {
+                core.turn.undo_claim();
+            }
             let hosted = takes_messages(&live, core)?;
             let mut events = vec![event.clone()];
             let mut row = core.row.clone();
@@ -341,7 +347,10 @@ impl EngineState {
                 row.phase = if queued { Phase::Queued } else { Phase::Running };
                 row.expires_at = self.deadline_of(core).filter(|_| queued);
                 row.fence = row.fence.next();
-                core.waking = !queued;
+                if !queued {
+                    core.turn.begin_claim().map_err(Error::retry_soon)?;
+                    claims = true;
+                }
             }
             initial = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event, row.status_at));
             let kind = if row.phase == Phase::Running && wakes { AppendKind::Claim } else { AppendKind::Inbox };
@@ -355,8 +364,8 @@ impl EngineState {
             Ok(PendingAppend { sides, refusable: true, ..append })
         };
         let appended = live.inbox(&self, decide).await;
-        if appended.is_err() {
-            live.core.lock().waking = false;
+        if appended.is_err() && claims {
+            live.core.lock().turn.undo_claim();
         }
         let seq = appended?;
         match admitted.filter(|_| wakes) {

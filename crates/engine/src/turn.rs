@@ -31,9 +31,8 @@ use crate::engine::EngineState;
 use crate::event::Event;
 use crate::fold::NumberedMessage;
 use crate::handle::TaskHandle;
-use crate::live_task::{Core, LiveTask, RunOutput};
+use crate::live_task::{Core, DrivenTurn, LiveTask, RunOutput, RunProgress};
 use crate::output::push;
-use crate::permit_release::PermitState;
 use crate::queue::QueuePriority;
 use crate::reason::Reason;
 use crate::store::{Phase, RowState, SideWrites, StoreError};
@@ -82,17 +81,19 @@ impl Driver {
     /// One run of the agent. Says what to run next; nothing if the task has been left.
     async fn run(&mut self, mut begin: TurnInput) -> Option<TurnInput> {
         let Some(hosted) = self.live.hosted.clone() else {
-            self.live.core.lock().leave();
+            self.live.core.lock().turn.leave();
             return None;
         };
         self.run_number = {
             let mut core = self.live.core.lock();
             if core.is_done() {
                 // Canceled between the claim of its turn and this line.
-                core.leave();
+                core.turn.leave();
                 return None;
             }
-            core.begin_run()
+            core.output.run = RunOutput::default();
+            // Refused if the turn was taken over or lost between its claim and this line.
+            core.turn.begin_run().ok()?
         };
         let handle = TaskHandle { engine: self.engine.clone(), live: self.live.clone(), run: self.run_number };
         let begun = begin.begun.take();
@@ -156,27 +157,30 @@ impl Driver {
 
     fn next_step(&mut self, running: bool, flushing: bool) -> NextStep {
         let live = self.live.clone();
-        let mut core = live.core.lock();
-        if core.lost.is_some() {
-            core.leave();
+        let mut guard = live.core.lock();
+        let core = &mut *guard;
+        if core.turn.lost().is_some() {
             return NextStep::Leave;
         }
         if core.is_taken_over() {
             // Another node runs the turn: this one's agent and its output are dropped at once.
             core.abandon_turn();
         }
-        if core.run != self.run_number {
-            drop(core);
+        let Some(driven) = core.turn.driven_by(self.run_number) else {
+            drop(guard);
             live.wake();
             return NextStep::Leave;
-        }
-        if let Some(permit) = core.resume.take() {
+        };
+        if let Some(permit) = driven.take_permit() {
             self.permit = Some(permit);
         }
-        if core.output.run.permit_state == PermitState::Releasing {
-            core.output.run.permit_state = PermitState::Released;
+        if driven.confirm_release() {
             self.permit = None;
         }
+        let asks = driven.progress == RunProgress::Asking && core.row.state.is_interrupted();
+        let is_without_permit = driven.is_without_permit();
+        // Answered, but without a permit yet: output waits for it as well.
+        let is_fenced = driven.fence != core.row.fence;
         let waits = core.row.phase == Phase::Parked || core.row.phase.is_queued();
         let done = core.is_done();
         let ends = core.output.state.is_terminal() && core.next_unread().is_none();
@@ -185,22 +189,18 @@ impl Driver {
             self.permit = None;
         }
         let has_output = !core.output.batch.is_empty() && !done;
-        // Answered, but without a permit yet: output waits for it as well.
-        let waits_for_permit = core.turn_fence != core.row.fence && !done;
-        let may_act = !flushing && !waits_for_permit && !self.timers.is_set(Alarm::Retry);
+        let may_act = !flushing && (!is_fenced || done) && !self.timers.is_set(Alarm::Retry);
         if may_act && has_output {
             return NextStep::Flush;
         }
-        if (may_act || done) && !flushing && !has_output && (!running || self.may_unload(&core)) {
-            return self.leave_or_go_on(&mut core);
+        if (may_act || done) && !flushing && !has_output && (!running || self.may_unload(core)) {
+            return self.leave_or_go_on(core);
         }
         let stopping = done || core.output.stop.is_some();
-        let asks = core.output.run.asking && core.row.state.is_interrupted();
-        let is_aside = matches!(core.output.run.permit_state, PermitState::Released | PermitState::Requeued);
-        drop(core);
+        drop(guard);
         self.set_timers(running, waits, stopping);
         // A shutdown does not wait for an answer (the next process asks again), nor for a turn that waits for another.
-        let rests = (asks || (is_aside && !has_output)) && !stopping;
+        let rests = (asks || (is_without_permit && !has_output)) && !stopping;
         let counts = [self.busy.as_mut(), self.permit.as_mut().map(|permit| &mut permit.busy)];
         counts.into_iter().flatten().for_each(|busy| busy.set_held(!rests));
         NextStep::Wait
@@ -208,7 +208,8 @@ impl Driver {
 
     /// Whether the agent waits for an answer and need not do so in memory any longer.
     fn may_unload(&self, core: &Core) -> bool {
-        self.unload && core.row.phase == Phase::Parked && core.resume.is_none() && core.output.stop.is_none()
+        let is_woken = core.turn.driven().is_some_and(DrivenTurn::has_granted_permit);
+        self.unload && core.row.phase == Phase::Parked && !is_woken && core.output.stop.is_none()
     }
 
     /// The agent is gone, or can go, and everything it said is committed.
@@ -219,10 +220,13 @@ impl Driver {
             // It was stopped after it had asked and returned. The terminal event is output like any other.
             end_stopped(&self.engine, &self.live, core, reason);
             return if core.output.batch.is_empty() { NextStep::Wait } else { NextStep::Flush };
-        } else if core.row.phase == Phase::Running && core.output.run.asking && self.permit.is_some() {
+        } else if core.row.phase == Phase::Running
+            && core.turn.progress() == RunProgress::Asking
+            && self.permit.is_some()
+        {
             // It returned after asking, and the answer was handed to it: that is a run of its own.
             TurnInput::current(core)
-        } else if core.output.run.turn_over
+        } else if core.turn.progress() == RunProgress::Over
             && let Some(next) = core.next_unread().cloned()
         {
             let hosted = self.live.hosted.as_ref();
@@ -239,7 +243,7 @@ impl Driver {
         match next {
             Some(begin) => NextStep::Next(begin),
             None => {
-                core.leave();
+                core.turn.leave();
                 NextStep::Leave
             }
         }
@@ -263,7 +267,7 @@ impl Driver {
         };
         match self.live.inbox_if(&engine, decide).await {
             Ok(true) => {
-                self.live.core.lock().leave();
+                self.live.core.lock().turn.leave();
                 engine.enqueue_again(QueuePriority::New, self.live.clone());
                 return true;
             }
@@ -343,7 +347,9 @@ impl Driver {
             self.live.give_up(error);
             return;
         }
-        core.unstored = Some(error.clone());
+        if let Some(driven) = core.turn.driven_mut() {
+            driven.unstored = Some(error.clone());
+        }
         drop(core);
         self.live.wake();
         tracing::warn!(task = %self.live.task.id, %error, "output could not be stored, trying again");
@@ -403,25 +409,12 @@ async fn poll_some<F: Future + Unpin>(slot: &mut Option<F>) -> F::Output {
 impl LiveTask {
     /// The task never came to be, or its turn cannot go on here.
     pub(crate) fn give_up(&self, error: StoreError) {
-        self.core.lock().lost = Some(error);
+        self.core.lock().turn.give_up(error);
         self.wake();
     }
 }
 
 impl Core {
-    /// Whether the task gets no further at present, because its turn is lost or its output cannot be stored.
-    pub(crate) fn is_stuck(&self) -> bool {
-        self.lost.is_some() || self.unstored.is_some()
-    }
-
-    /// A new run begins: handles of earlier ones are worthless from now on.
-    fn begin_run(&mut self) -> u64 {
-        self.run += 1;
-        self.driven = true;
-        self.output.run = RunOutput::default();
-        self.run
-    }
-
     /// The oldest message that no turn has taken.
     fn next_unread(&self) -> Option<&NumberedMessage> {
         self.fold.kernel.unread.iter().find(|unread| unread.seq > self.output.taken)

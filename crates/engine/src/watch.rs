@@ -60,7 +60,7 @@ impl Submitted {
     pub async fn answer(&self) -> SendResult {
         let seq = self.seq;
         let stopped = self.live.wait_for(|core| {
-            let over = core.fold.kernel.last_stop > seq.0 || core.is_done() || core.is_stuck();
+            let over = core.fold.kernel.last_stop > seq.0 || core.is_done() || core.turn.stuck().is_some();
             over.then(|| core.fold.kernel.reply.clone())
         });
         let limit = async {
@@ -89,7 +89,7 @@ impl Submitted {
     /// The task at once, without waiting for its end. An agent that has not yet said whether it answers with a task
     /// or a message is waited for.
     pub async fn now(&self) -> SendResult {
-        let reply = self.reply_or_task(Core::is_stuck).await;
+        let reply = self.reply_or_task(|core| core.turn.stuck().is_some()).await;
         self.answer_with(reply)
     }
 
@@ -108,7 +108,7 @@ impl Submitted {
     /// The stream of this message: a direct reply, or the task as of the message and everything after it.
     pub async fn stream(self, until: StreamEnd, after: Option<Cursor>) -> SendStream {
         // A stream has keep-alives, so its reader can wait until the reply is stored.
-        if let Some(message) = self.reply_or_task(|core| core.lost.is_some()).await {
+        if let Some(message) = self.reply_or_task(|core| core.turn.lost().is_some()).await {
             return SendStream::Message(message);
         }
         let first = match self.first {
@@ -268,7 +268,7 @@ impl LogStream {
                 if core.last_seq > after {
                     return Some(Some(core.tail_after(after)));
                 }
-                (core.is_done() || core.lost.is_some()).then_some(None)
+                (core.is_done() || core.turn.lost().is_some()).then_some(None)
             });
             tokio::select! {
                 biased;

@@ -121,9 +121,7 @@ impl TaskHandle {
     /// promised that the task stops, and would get `NotCancelable`.
     fn completing(&self) -> Result<MutexGuard<'_, Core>, Stopped> {
         let core = self.live.core.lock();
-        match core.run == self.run && core.output.run.stop_observed {
-            true => Err(Stopped::Canceled),
-            false => Ok(core),
-        }
+        let stop_observed = core.turn.driven().is_some_and(|driven| driven.stop_observed);
+        if core.turn.is_run(self.run) && stop_observed { Err(Stopped::Canceled) } else { Ok(core) }
     }
 }

@@ -214,8 +214,10 @@ impl EngineState {
             if !has_lost_turn(&core) || self.closing.is_cancelled() {
                 return;
             }
-            core.turn_fence = core.row.fence;
-            core.driven = begin.is_some();
+            let fence = core.row.fence;
+            if begin.is_none() || core.turn.start(fence).is_err() {
+                return;
+            }
         }
         if let Some(begin) = begin {
             // The next turn must find locked what this one locks.
@@ -231,7 +233,10 @@ impl EngineState {
         }
         match self.mark_requeued(&decided.live).await {
             Ok(true) => {
-                decided.live.core.lock().recovered = decided.begin;
+                if let Some(begin) = decided.begin {
+                    let requeued = decided.live.core.lock().turn.requeue(begin);
+                    debug_assert!(requeued.is_ok(), "{requeued:?}");
+                }
                 let priority = if decided.waits { QueuePriority::Recovered } else { QueuePriority::Started };
                 self.enqueue_again(priority, decided.live);
             }

@@ -7,7 +7,7 @@ use switchboard_a2a::{Message, Role, TaskState};
 use crate::agent::AgentError;
 use crate::engine::EngineState;
 use crate::handle::Stopped;
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::output::push_status;
 use crate::reason::Reason;
 
@@ -21,7 +21,7 @@ pub(super) type Outcome = Result<Result<(), AgentError>, Box<dyn Any + Send>>;
 pub(super) fn conclude(engine: &EngineState, live: &LiveTask, result: Outcome) {
     let mut core = live.core.lock();
     let output = &core.output;
-    if output.state.is_terminal() || core.is_done() || core.lost.is_some() {
+    if output.state.is_terminal() || core.is_done() || core.turn.lost().is_some() {
         return;
     }
     if let Some(reason) = output.stop {
@@ -29,9 +29,10 @@ pub(super) fn conclude(engine: &EngineState, live: &LiveTask, result: Outcome) {
         return;
     }
     // An agent that has asked may return; the answer, which may be here already, is a new run's.
-    let parked = output.run.asking && live.may_park();
+    let progress = core.turn.progress();
+    let parked = progress == RunProgress::Asking && live.may_park();
     let (reason, text) = match result {
-        Ok(Ok(())) if parked || output.run.turn_over => return,
+        Ok(Ok(())) if parked || progress == RunProgress::Over => return,
         Ok(Ok(())) => (Reason::NoResult, "the agent ended without a result".to_owned()),
         Ok(Err(AgentError::Stopped(Stopped::TooLarge(problem)))) => (Reason::TooLarge, problem),
         Ok(Err(error)) => (Reason::AgentError, error.to_string()),

@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 use switchboard_admission::CounterPermit;
 use tokio::sync::oneshot;
 
-use crate::admission::Permit;
+use crate::admission::{Permit, StartableTurn};
 use crate::append::PendingAppend;
 use crate::engine::EngineState;
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{Claimed, Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::queue::QueuePriority;
 use crate::store::{Phase, RowState, SideWrites, StoreError};
@@ -22,17 +22,21 @@ impl EngineState {
         let begin = {
             let mut core = live.core.lock();
             if core.is_done() {
+                core.turn.undo_claim();
                 return None;
             }
-            core.turn_fence = core.row.fence;
-            core.waking = false;
-            if core.driven {
-                core.resume = Some(permit);
-                None
-            } else {
-                core.driven = true;
-                let begin = core.recovered.take().or_else(|| TurnInput::current(&core));
-                begin.map(|begin| (permit, begin))
+            let fence = core.row.fence;
+            match core.turn.claimed(fence, permit) {
+                Ok(Claimed::Resumes) => None,
+                Ok(Claimed::Begins(permit, recovered)) => {
+                    let begin = recovered.map(|input| *input).or_else(|| TurnInput::current(&core));
+                    if begin.is_none() {
+                        core.turn.leave();
+                    }
+                    begin.map(|begin| (permit, begin))
+                }
+                // The server stops: the claim is in the log, and the next process recovers the turn.
+                Err(_) => None,
             }
         };
         live.wake();
@@ -58,8 +62,7 @@ impl EngineState {
     }
 
     pub(crate) fn enqueue(self: &Arc<Self>, rank: QueuePriority, live: Arc<LiveTask>, slot: CounterPermit) {
-        live.core.lock().queued_at = Some(self.clock.now());
-        self.admission.enqueue(rank, live.clone(), slot);
+        self.admission.enqueue(rank, live.clone(), self.clock.now(), slot);
         if live.core.lock().is_done() {
             // Canceled between the log and the queue.
             self.admission.withdraw(&live);
@@ -69,18 +72,18 @@ impl EngineState {
     }
 
     /// Queued turns with permits: they are claimed in the log together, then run in their order.
-    pub(crate) fn spawn_queued(self: &Arc<Self>, turns: Vec<(Arc<LiveTask>, Permit)>) {
+    pub(crate) fn spawn_queued(self: &Arc<Self>, turns: Vec<StartableTurn>) {
         let engine = self.clone();
         self.work.spawn(async move {
-            let claims = turns.into_iter().filter_map(|(live, permit)| {
+            let claims = turns.into_iter().filter_map(|StartableTurn { live, permit, queued_at }| {
                 // A turn that had released its permit goes on; there is nothing to claim.
                 let permit = engine.resume_released(&live, permit)?;
                 let engine = engine.clone();
-                Some(async move { (engine.claim_queued(&live).await, live, permit) })
+                Some(async move { (engine.claim_queued(&live).await, StartableTurn { live, permit, queued_at }) })
             });
-            for (claimed, live, permit) in join_all(claims).await {
+            for (claimed, turn) in join_all(claims).await {
                 // One after the other: the next turn must find locked what this one locks.
-                if let Some(has_begun) = engine.start_claimed(claimed, live, permit) {
+                if let Some(has_begun) = engine.start_claimed(claimed, turn) {
                     let _ = has_begun.await;
                 }
             }
@@ -90,14 +93,16 @@ impl EngineState {
     async fn claim_queued(&self, live: &LiveTask) -> Result<bool, StoreError> {
         let mut claims = false;
         let decide = |core: &mut Core| {
-            core.waking = core.waking && !claims;
+            if std::mem::take(&mut claims) {
+                core.turn.undo_claim();
+            }
             if !core.row.phase.is_queued() {
                 return None;
             }
+            core.turn.begin_claim().ok()?;
             claims = true;
             let fence = core.row.fence.next();
             let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
-            core.waking = true;
             Some(PendingAppend::claim(Vec::new(), row))
         };
         live.inbox_if(self, decide).await
@@ -106,13 +111,11 @@ impl EngineState {
     fn start_claimed(
         self: &Arc<Self>,
         claimed: Result<bool, StoreError>,
-        live: Arc<LiveTask>,
-        permit: Permit,
+        StartableTurn { live, permit, queued_at }: StartableTurn,
     ) -> Option<oneshot::Receiver<()>> {
         match claimed {
             Ok(true) => {
-                let queued_at = live.core.lock().queued_at;
-                let waited_ms = queued_at.map_or(0, |since| self.clock.now().0 - since.0);
+                let waited_ms = self.clock.now().0 - queued_at.0;
                 metrics::histogram!(metric::QUEUE_WAIT).record(waited_ms as f64 / 1_000.0);
                 self.wake_turn(live, permit)
             }
@@ -120,8 +123,8 @@ impl EngineState {
             Err(error) => {
                 let rank = {
                     let mut core = live.core.lock();
-                    core.waking = false;
-                    if core.recovered.is_some() { QueuePriority::Started } else { QueuePriority::Recovered }
+                    core.turn.undo_claim();
+                    if core.turn.is_requeued() { QueuePriority::Started } else { QueuePriority::Recovered }
                 };
                 tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
                 drop(permit);

@@ -1,0 +1,516 @@
+//! What this process does with a task's turn, as a state machine. The task's row says what the log knows of the turn
+//! (queued, running, parked); this says who works on it here.
+//!
+//! | from | to | transition | made by |
+//! |---|---|---|---|
+//! | Idle, Requeued | Claiming | `begin_claim` | an answer that has a permit; the queue |
+//! | Claiming | Idle, Requeued | `undo_claim` | the same writer: the claim was refused, or is decided again |
+//! | Idle, Requeued, Claiming | Driven | `start`, `claimed` | a new task's first message; recovery; a committed claim |
+//! | Driven | Driven, permit granted | `claimed` | a committed claim whose agent still waits in memory |
+//! | Driven | Driven, next run | `begin_run` | the driver, before each run of the agent |
+//! | Driven | Idle, or Claiming if a claim is under way | `leave` | the driver; a takeover; a log that was rewound |
+//! | Idle | Requeued | `requeue` | recovery that found no permit |
+//! | Requeued | Idle | `follow_claim` | another node's claim, read from the log |
+//! | any | Lost | `give_up` | a failed creation; a task that is gone; the end of a shutdown |
+//!
+//! Nothing leaves Lost. What is not in the table is refused with [`IllegalTransition`] and changes nothing.
+
+use crate::admission::Permit;
+use crate::ids::Fence;
+use crate::store::StoreError;
+use crate::turn::TurnInput;
+
+/// A task's turn in this process.
+#[derive(Default)]
+pub(crate) struct TurnState {
+    stage: Stage,
+    /// Rises with every run, and when one is left: a handle of another run is worthless.
+    run: u64,
+}
+
+#[derive(Default)]
+enum Stage {
+    /// No turn is here: none is due, it waits in the queue without anything to remember, or another node has it.
+    #[default]
+    Idle,
+    /// A recovered turn waits in the queue with what it begins with.
+    Requeued(Box<TurnInput>),
+    /// A turn is being claimed in the log and begins right after.
+    Claiming(Option<Box<TurnInput>>),
+    /// A driver holds the agent's future, running or parked.
+    Driven(DrivenTurn),
+    /// The task never came to be, or its turn cannot go on here.
+    Lost(StoreError),
+}
+
+/// A turn that a driver of this process holds.
+pub(crate) struct DrivenTurn {
+    /// The fence that it writes under.
+    pub(crate) fence: Fence,
+    /// A claim of its next turn is under way; if the driver leaves meanwhile, that turn begins without it.
+    is_being_claimed: bool,
+    pub(crate) permit: PermitState,
+    pub(crate) progress: RunProgress,
+    /// The run knows that it has to stop, and cannot complete its task any more.
+    pub(crate) stop_observed: bool,
+    /// Why the last append of output failed. It is retried; blocked senders do not wait for that.
+    pub(crate) unstored: Option<StoreError>,
+}
+
+/// How far a run of the agent has got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RunProgress {
+    #[default]
+    Working,
+    /// It has asked a question and not been given the answer.
+    Asking,
+    /// `complete` was called while messages were unread: the turn is over, the task is not.
+    Over,
+}
+
+/// Whether a driven turn has its permit to run.
+#[derive(Default)]
+pub(crate) enum PermitState {
+    /// The driver has it, or sees to that.
+    #[default]
+    Held,
+    /// The agent wants to release it; the driver has not looked yet.
+    Releasing,
+    /// It has none and wants none.
+    Released,
+    /// It waits in the queue for another one.
+    Requeued,
+    /// Another one is here; the driver has not taken it yet.
+    Granted(Permit),
+}
+
+/// How a claimed turn goes on.
+pub(crate) enum Claimed {
+    /// In the agent that still waits in memory.
+    Resumes,
+    /// In a new run: with this permit, and the input it was recovered with if it was.
+    Begins(Permit, Option<Box<TurnInput>>),
+}
+
+/// A transition that the table does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a turn that is {from} takes no {transition}")]
+pub(crate) struct IllegalTransition {
+    from: &'static str,
+    transition: &'static str,
+}
+
+impl TurnState {
+    fn illegal<T>(&self, transition: &'static str) -> Result<T, IllegalTransition> {
+        Err(IllegalTransition { from: self.name(), transition })
+    }
+
+    fn name(&self) -> &'static str {
+        match self.stage {
+            Stage::Idle => "idle",
+            Stage::Requeued(_) => "requeued",
+            Stage::Claiming(_) => "being claimed",
+            Stage::Driven(_) => "driven",
+            Stage::Lost(_) => "lost",
+        }
+    }
+
+    /// Whether a handle that was given to this run may still write.
+    pub(crate) fn is_run(&self, run: u64) -> bool {
+        self.run == run && self.lost().is_none()
+    }
+
+    /// Why the turn cannot go on here, if it cannot.
+    pub(crate) fn lost(&self) -> Option<&StoreError> {
+        match &self.stage {
+            Stage::Lost(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Why the task gets no further at present: its turn is lost, or its output cannot be stored.
+    pub(crate) fn stuck(&self) -> Option<&StoreError> {
+        self.lost().or_else(|| self.driven()?.unstored.as_ref())
+    }
+
+    /// Whether nothing of the turn is in this process.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Idle)
+    }
+
+    /// Whether a recovered turn waits in the queue of this process.
+    pub(crate) fn is_requeued(&self) -> bool {
+        matches!(self.stage, Stage::Requeued(_))
+    }
+
+    /// Whether a driver of this process has the turn, or is about to.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self.stage, Stage::Claiming(_) | Stage::Driven(_))
+    }
+
+    pub(crate) fn driven(&self) -> Option<&DrivenTurn> {
+        match &self.stage {
+            Stage::Driven(driven) => Some(driven),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn driven_mut(&mut self) -> Option<&mut DrivenTurn> {
+        match &mut self.stage {
+            Stage::Driven(driven) => Some(driven),
+            _ => None,
+        }
+    }
+
+    /// The turn, for the run of this number; nothing if another run has taken its place.
+    pub(crate) fn driven_by(&mut self, run: u64) -> Option<&mut DrivenTurn> {
+        let is_current = self.run == run;
+        self.driven_mut().filter(|_| is_current)
+    }
+
+    /// Whether a driver has the turn and may write while the task's row has this fence.
+    pub(crate) fn owns(&self, fence: Fence) -> bool {
+        self.driven().is_some_and(|driven| driven.fence == fence)
+    }
+
+    /// What the present run has got to; nothing was said by a turn that is not here.
+    pub(crate) fn progress(&self) -> RunProgress {
+        self.driven().map_or(RunProgress::Working, |driven| driven.progress)
+    }
+
+    /// The present run has got so far.
+    pub(crate) fn set_progress(&mut self, progress: RunProgress) {
+        if let Some(driven) = self.driven_mut() {
+            driven.progress = progress;
+        }
+    }
+
+    /// Whether the turn has begun, and waits in the queue for a permit to go on.
+    pub(crate) fn waits_for_permit(&self) -> bool {
+        self.driven().is_some_and(|driven| matches!(driven.permit, PermitState::Requeued))
+    }
+
+    /// A turn that has a permit is about to be claimed in the log.
+    pub(crate) fn begin_claim(&mut self) -> Result<(), IllegalTransition> {
+        self.stage = match std::mem::take(&mut self.stage) {
+            Stage::Idle => Stage::Claiming(None),
+            Stage::Requeued(input) => Stage::Claiming(Some(input)),
+            Stage::Driven(driven) => Stage::Driven(DrivenTurn { is_being_claimed: true, ..driven }),
+            other => {
+                self.stage = other;
+                return self.illegal("claim");
+            }
+        };
+        Ok(())
+    }
+
+    /// The claim was not made. Only for the writer that began it.
+    pub(crate) fn undo_claim(&mut self) {
+        self.stage = match std::mem::take(&mut self.stage) {
+            Stage::Claiming(None) => Stage::Idle,
+            Stage::Claiming(Some(input)) => Stage::Requeued(input),
+            Stage::Driven(driven) => Stage::Driven(DrivenTurn { is_being_claimed: false, ..driven }),
+            // Lost meanwhile, or reloaded.
+            other => other,
+        };
+    }
+
+    /// The turn was claimed under this fence and goes on with this permit.
+    pub(crate) fn claimed(&mut self, fence: Fence, permit: Permit) -> Result<Claimed, IllegalTransition> {
+        if let Some(driven) = self.driven_mut() {
+            driven.fence = fence;
+            driven.is_being_claimed = false;
+            driven.permit = PermitState::Granted(permit);
+            return Ok(Claimed::Resumes);
+        }
+        let input = self.start(fence)?;
+        Ok(Claimed::Begins(permit, input))
+    }
+
+    /// A driver is about to take the turn and write under this fence. Gives what a recovered turn begins with.
+    pub(crate) fn start(&mut self, fence: Fence) -> Result<Option<Box<TurnInput>>, IllegalTransition> {
+        let input = match std::mem::take(&mut self.stage) {
+            Stage::Idle => None,
+            Stage::Requeued(input) => Some(input),
+            Stage::Claiming(input) => input,
+            other => {
+                self.stage = other;
+                return self.illegal("start");
+            }
+        };
+        self.stage = Stage::Driven(DrivenTurn {
+            fence,
+            is_being_claimed: false,
+            permit: PermitState::Held,
+            progress: RunProgress::Working,
+            stop_observed: false,
+            unstored: None,
+        });
+        Ok(input)
+    }
+
+    /// The driver calls the agent: handles of earlier runs are worthless from now on. Gives the run's number.
+    pub(crate) fn begin_run(&mut self) -> Result<u64, IllegalTransition> {
+        let Some(driven) = self.driven_mut() else { return self.illegal("run") };
+        driven.progress = RunProgress::Working;
+        driven.stop_observed = false;
+        driven.permit = match std::mem::take(&mut driven.permit) {
+            granted @ PermitState::Granted(_) => granted,
+            _ => PermitState::Held,
+        };
+        self.run += 1;
+        Ok(self.run)
+    }
+
+    /// No driver holds the turn any more. Without effect on one that has none.
+    pub(crate) fn leave(&mut self) {
+        let Some(driven) = self.driven() else { return };
+        self.stage = if driven.is_being_claimed { Stage::Claiming(None) } else { Stage::Idle };
+        self.run += 1;
+    }
+
+    /// A recovered turn waits in the queue.
+    pub(crate) fn requeue(&mut self, input: TurnInput) -> Result<(), IllegalTransition> {
+        if !self.is_idle() {
+            return self.illegal("place in the queue");
+        }
+        self.stage = Stage::Requeued(Box::new(input));
+        Ok(())
+    }
+
+    /// Another node has claimed the turn, so it does not wait here any longer.
+    pub(crate) fn follow_claim(&mut self) {
+        if self.is_requeued() {
+            self.stage = Stage::Idle;
+        }
+    }
+
+    /// The task never came to be, or its turn cannot go on here.
+    pub(crate) fn give_up(&mut self, error: StoreError) {
+        self.stage = Stage::Lost(error);
+    }
+}
+
+impl DrivenTurn {
+    /// The agent waits for other turns and needs no permit meanwhile. Gives back one that the driver has not taken.
+    pub(crate) fn release_permit(&mut self) -> Option<Permit> {
+        let (next, unused) = match std::mem::take(&mut self.permit) {
+            PermitState::Held | PermitState::Releasing => (PermitState::Releasing, None),
+            PermitState::Released | PermitState::Requeued => (PermitState::Released, None),
+            PermitState::Granted(permit) => (PermitState::Released, Some(permit)),
+        };
+        self.permit = next;
+        unused
+    }
+
+    /// The driver drops its permit if the agent has released it.
+    pub(crate) fn confirm_release(&mut self) -> bool {
+        let is_releasing = matches!(self.permit, PermitState::Releasing);
+        if is_releasing {
+            self.permit = PermitState::Released;
+        }
+        is_releasing
+    }
+
+    /// The agent goes on; whether it needs another permit for that. One that the driver has not dropped yet is kept.
+    pub(crate) fn needs_permit(&mut self) -> bool {
+        if matches!(self.permit, PermitState::Releasing) {
+            self.permit = PermitState::Held;
+        }
+        matches!(self.permit, PermitState::Released)
+    }
+
+    /// It waits in the queue for a permit.
+    pub(crate) fn wait_for_permit(&mut self) {
+        if matches!(self.permit, PermitState::Released) {
+            self.permit = PermitState::Requeued;
+        }
+    }
+
+    /// Gives a permit to a turn that has none; back if it has one or wants none.
+    pub(crate) fn grant(&mut self, permit: Permit) -> Result<(), Permit> {
+        if !self.is_without_permit() {
+            return Err(permit);
+        }
+        self.permit = PermitState::Granted(permit);
+        Ok(())
+    }
+
+    /// The permit that was granted, for the driver.
+    pub(crate) fn take_permit(&mut self) -> Option<Permit> {
+        match std::mem::take(&mut self.permit) {
+            PermitState::Granted(permit) => Some(permit),
+            other => {
+                self.permit = other;
+                None
+            }
+        }
+    }
+
+    pub(crate) fn has_granted_permit(&self) -> bool {
+        matches!(self.permit, PermitState::Granted(_))
+    }
+
+    /// Whether it has released its permit and not got another.
+    pub(crate) fn is_without_permit(&self) -> bool {
+        matches!(self.permit, PermitState::Released | PermitState::Requeued)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use switchboard_a2a::{Message, Role, Timestamp};
+    use switchboard_admission::Counter;
+
+    use super::*;
+    use crate::agent::Cause;
+    use crate::event::Received;
+    use crate::fold::NumberedMessage;
+
+    /// The state as the table has it, and what must not get lost in it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Model {
+        Idle,
+        Requeued,
+        Claiming { has_input: bool },
+        Driven { is_being_claimed: bool },
+        Lost,
+    }
+
+    const TRANSITIONS: u64 = 10;
+
+    fn input() -> TurnInput {
+        let message = Message::text(Role::User, "recovered");
+        let received = Received { message, at: Timestamp(0), accepted_output_modes: Vec::new(), metadata: None };
+        TurnInput::new(NumberedMessage { seq: 1, received: Arc::new(received) }, Cause::Recovered, None)
+    }
+
+    fn make(turn: &mut TurnState, model: Model, transition: u64, permits: &Counter) -> Model {
+        use Model::*;
+        let fence = Fence(7);
+        let before = (turn.name(), turn.run);
+        match (transition, model) {
+            (0, Idle | Requeued) => {
+                turn.begin_claim().unwrap();
+                Claiming { has_input: model == Requeued }
+            }
+            (0, Driven { .. }) => {
+                turn.begin_claim().unwrap();
+                Driven { is_being_claimed: true }
+            }
+            (1, _) => {
+                turn.undo_claim();
+                match model {
+                    Claiming { has_input: true } => Requeued,
+                    Claiming { has_input: false } => Idle,
+                    Driven { .. } => Driven { is_being_claimed: false },
+                    other => other,
+                }
+            }
+            (2, Idle | Requeued | Claiming { .. }) => {
+                let has_input = matches!(model, Requeued | Claiming { has_input: true });
+                assert_eq!(turn.start(fence).unwrap().is_some(), has_input);
+                assert!(turn.owns(fence) && !turn.owns(fence.next()));
+                Driven { is_being_claimed: false }
+            }
+            (3, Idle | Requeued | Claiming { .. }) => {
+                let has_input = matches!(model, Requeued | Claiming { has_input: true });
+                let claimed = turn.claimed(fence, Permit::counted_by(permits)).unwrap();
+                assert!(matches!(claimed, Claimed::Begins(_, input) if input.is_some() == has_input));
+                Driven { is_being_claimed: false }
+            }
+            (3, Driven { .. }) => {
+                let claimed = turn.claimed(fence.next(), Permit::counted_by(permits)).unwrap();
+                assert!(matches!(claimed, Claimed::Resumes) && turn.owns(fence.next()));
+                assert_eq!(permits.held(), 1, "the driver gets the permit");
+                Driven { is_being_claimed: false }
+            }
+            (4, Driven { .. }) => {
+                assert_eq!(turn.begin_run().unwrap(), before.1 + 1);
+                assert!(turn.is_run(turn.run) && !turn.is_run(before.1));
+                assert_eq!(turn.progress(), RunProgress::Working);
+                model
+            }
+            (5, Driven { is_being_claimed }) => {
+                turn.leave();
+                assert!(!turn.is_run(before.1), "a handle outlives its run");
+                assert_eq!(permits.held(), 0, "a permit is kept by a turn that was left");
+                if is_being_claimed { Claiming { has_input: false } } else { Idle }
+            }
+            (6, Idle) => {
+                turn.requeue(input()).unwrap();
+                Requeued
+            }
+            (7, _) => {
+                turn.follow_claim();
+                if model == Requeued { Idle } else { model }
+            }
+            (8, _) => {
+                if let Some(driven) = turn.driven_mut() {
+                    change_permit(driven, permits);
+                }
+                model
+            }
+            (9, _) => {
+                turn.give_up(StoreError::Closed);
+                assert_eq!(permits.held(), 0);
+                Lost
+            }
+            (transition, _) => {
+                let refused = match transition {
+                    0 => turn.begin_claim().err(),
+                    2 => turn.start(fence).err(),
+                    3 => turn.claimed(fence, Permit::counted_by(permits)).err(),
+                    4 => turn.begin_run().err(),
+                    6 => turn.requeue(input()).err(),
+                    _ => {
+                        turn.leave();
+                        Some(IllegalTransition { from: turn.name(), transition: "leave" })
+                    }
+                };
+                assert!(refused.is_some(), "{model:?} takes transition {transition}");
+                assert_eq!(before, (turn.name(), turn.run), "what is refused changes nothing");
+                model
+            }
+        }
+    }
+
+    /// One permit goes its whole way: released, queued for, granted, taken.
+    fn change_permit(driven: &mut DrivenTurn, permits: &Counter) {
+        drop(driven.release_permit());
+        driven.confirm_release();
+        assert!(driven.is_without_permit() && driven.needs_permit());
+        driven.wait_for_permit();
+        assert!(!driven.needs_permit(), "it waits in the queue once");
+        assert!(driven.grant(Permit::counted_by(permits)).is_ok());
+        assert!(driven.grant(Permit::counted_by(permits)).is_err(), "one permit is enough");
+        assert!(driven.take_permit().is_some() && driven.take_permit().is_none());
+        assert_eq!(permits.held(), 0);
+    }
+
+    #[test]
+    fn random_transitions_go_as_the_table_says_and_lose_no_permit_and_no_input() {
+        for seed in 1..=500u64 {
+            let permits = Counter::default();
+            let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let (mut turn, mut model) = (TurnState::default(), Model::Idle);
+            for step in 0..60 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                // Nothing leaves Lost, so it comes last.
+                let transition =
+                    if step < 50 { (random >> 33) % (TRANSITIONS - 1) } else { (random >> 33) % TRANSITIONS };
+                model = make(&mut turn, model, transition, &permits);
+                let expected = match model {
+                    Model::Idle => "idle",
+                    Model::Requeued => "requeued",
+                    Model::Claiming { .. } => "being claimed",
+                    Model::Driven { .. } => "driven",
+                    Model::Lost => "lost",
+                };
+                assert_eq!(turn.name(), expected, "seed {seed}, step {step}, transition {transition}");
+            }
+        }
+    }
+}
