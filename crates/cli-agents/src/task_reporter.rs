@@ -278,7 +278,7 @@ impl TaskReporter {
         loop {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
             let begun = !self.begun.insert(id.to_owned());
-            self.task.chunk(chunk(id, piece), begun, false).await?;
+            self.task.chunk(chunk(id, piece), begun, false, None).await?;
             if after.is_empty() {
                 return Ok(());
             }
@@ -343,7 +343,7 @@ impl TaskReporter {
     pub(super) async fn end_texts(&mut self) -> Result<(), Stopped> {
         for id in [REASONING_ARTIFACT, RESPONSE_ARTIFACT] {
             if self.begun.contains(id) {
-                self.task.chunk(chunk(id, ""), true, true).await?;
+                self.task.chunk(chunk(id, ""), true, true, None).await?;
             }
         }
         Ok(())

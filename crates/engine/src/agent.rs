@@ -87,6 +87,11 @@ pub enum Cause {
         /// The question.
         question: Option<Message>,
     },
+    /// This question of the turn on the message was settled elsewhere ([`crate::Engine::settled`]); there is no answer.
+    Settled {
+        /// The question.
+        question: Option<Message>,
+    },
     /// It waited while the turn before was running.
     Next,
     /// The turn lost its process and [`Agent::recover`] said to go on.

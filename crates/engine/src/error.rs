@@ -3,6 +3,7 @@
 use switchboard_a2a::{TaskId, TaskState};
 
 use crate::engine::state_label;
+use crate::ids::Seq;
 use crate::store::StoreError;
 
 /// Why a request was refused. Nothing was changed.
@@ -26,6 +27,14 @@ pub enum Error {
         id: TaskId,
         /// How it ended.
         state: TaskState,
+    },
+    /// The question was answered or settled, or its task has ended, or it never asked it.
+    #[error("task {task} does not wait for the answer to question {question} any more")]
+    QuestionClosed {
+        /// The task.
+        task: TaskId,
+        /// The number of the status that asked.
+        question: Seq,
     },
     /// The task is not in a state for it.
     #[error("{0}")]

@@ -36,6 +36,8 @@ pub enum Event {
     Used(Usage),
     /// A cancellation was requested.
     CancelRequested,
+    /// A question was settled elsewhere; the status that goes on is the next event.
+    Settled,
     /// The server stopped in order while the turn was running.
     Interrupted,
     /// A new owner took over a turn that had lost its own.

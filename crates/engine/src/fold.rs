@@ -57,6 +57,14 @@ pub struct KernelState {
     pub cancel_requested: bool,
     /// The number of the last status that ended a wait: terminal or interrupted.
     pub last_stop: u64,
+    /// The number of the last question that was settled elsewhere; 0 if none was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub settled: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A received message and its number.
@@ -129,6 +137,7 @@ impl Fold {
                 }
             }
             Event::CancelRequested => self.kernel.cancel_requested = true,
+            Event::Settled => self.kernel.settled = self.kernel.last_stop,
             // In the task's row, for others to find.
             Event::Noted(_) | Event::Interrupted | Event::Recovered => {}
         }
@@ -149,6 +158,12 @@ impl Fold {
             after.task.status.timestamp = Some(next_status_at);
         }
         after.task
+    }
+
+    /// The question that the current turn goes on from without an answer, because it was settled elsewhere.
+    pub(crate) fn settled_question(&self) -> Option<&Message> {
+        let is_settled = self.kernel.settled != 0 && self.kernel.settled == self.kernel.last_stop;
+        self.kernel.question.as_ref().filter(|_| is_settled)
     }
 
     /// Whether the message of that number is the answer to a question.

@@ -1,6 +1,7 @@
 //! What an agent works with while it runs: status, artifacts, questions, saved state. Terminal events are in `terminal`.
 
 mod conversation;
+mod say;
 mod terminal;
 
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use switchboard_a2a::{
     Artifact, ArtifactId, ContextId, Json, Message, Metadata, Part, Role, Task, TaskArtifactUpdate, TaskId, TaskState,
 };
 
-use crate::engine::EngineState;
+use crate::engine::{EngineState, state_label};
 use crate::event::{Event, Usage};
 use crate::ids::{AgentName, CallerId};
 use crate::live_task::{Core, LiveTask, RunProgress};
@@ -35,6 +36,12 @@ pub enum Stopped {
     /// The task has already ended, or waits for an answer.
     #[error("the task has already ended or is waiting for an answer")]
     Ended,
+    /// The question was settled elsewhere: there is no answer, and the turn goes on.
+    #[error("the question was settled elsewhere")]
+    Settled,
+    /// A task never enters this state again.
+    #[error("a task that has begun cannot become {}", state_label(*.0))]
+    IllegalState(TaskState),
     /// The task grew beyond a limit; says which.
     #[error("{0}")]
     TooLarge(String),
@@ -92,24 +99,31 @@ impl TaskHandle {
         let begun = core.output.run.text_artifact.clone();
         let artifact_id = begun.clone().unwrap_or_else(ArtifactId::generate);
         let artifact = Artifact { artifact_id: artifact_id.clone(), ..Artifact::text(delta).named("answer") };
-        self.push_artifact(&mut core, artifact, begun.is_some(), false)?;
+        self.push_artifact(&mut core, artifact, (begun.is_some(), false), None)?;
         core.output.run.text_artifact = Some(artifact_id);
         Ok(())
     }
 
     /// Produces a whole artifact.
     pub async fn artifact(&self, artifact: Artifact) -> Result<(), Stopped> {
-        self.chunk(artifact, false, true).await
+        self.chunk(artifact, false, true, None).await
     }
 
-    /// Produces a chunk of an artifact: the first with `append` false, the last with `last` true.
-    pub async fn chunk(&self, artifact: Artifact, append: bool, last: bool) -> Result<(), Stopped> {
+    /// Produces a chunk of an artifact: the first with `append` false, the last with `last` true. The metadata is the
+    /// event's; the artifact has its own.
+    pub async fn chunk(
+        &self,
+        artifact: Artifact,
+        append: bool,
+        last: bool,
+        metadata: Option<Metadata>,
+    ) -> Result<(), Stopped> {
         self.wait_for_buffer(text_bytes(&artifact.parts)).await?;
-        self.push_artifact(&mut self.live.core.lock(), artifact, append, last)
+        self.push_artifact(&mut self.live.core.lock(), artifact, (append, last), metadata)
     }
 
     /// Asks the caller and waits for the answer. After a restart, or after a long wait, the answer comes to a new
-    /// `run` instead, with [`crate::Cause::Answer`].
+    /// `run` instead, with [`crate::Cause::Answer`]. [`Stopped::Settled`] if there will be none.
     pub async fn ask(&self, question: impl Into<String>) -> Result<Message, Stopped> {
         self.ask_with(TaskState::InputRequired, Message::text(Role::Agent, question)).await
     }
@@ -141,6 +155,9 @@ impl TaskHandle {
                 // An answer whose turn still waits for a permit is not delivered yet.
                 let has_permit = core.turn.owns(core.row.fence) && core.row.phase == Phase::Running;
                 let answered = has_permit && !core.row.state.is_interrupted();
+                if answered && core.fold.kernel.last_stop == asked && core.fold.settled_question().is_some() {
+                    return Some(Err(Stopped::Settled));
+                }
                 let answer = core.fold.kernel.current.as_ref().filter(|current| current.seq > asked && answered);
                 let answer = answer.map(|current| current.received.message.clone())?;
                 core.turn.set_progress(RunProgress::Working);
@@ -284,7 +301,17 @@ impl TaskHandle {
         if core.output.stop.is_some() && !state.is_terminal() {
             return Err(core.observe_stop());
         }
-        let mark = push_status(&self.engine, &self.live, &mut core, state, message, metadata)?;
+        self.push_status_of_run(&mut core, state, message, metadata)
+    }
+
+    fn push_status_of_run(
+        &self,
+        core: &mut Core,
+        state: TaskState,
+        message: Option<Message>,
+        metadata: Option<Metadata>,
+    ) -> Result<u64, Stopped> {
+        let mark = push_status(&self.engine, &self.live, core, state, message, metadata)?;
         if state.is_interrupted() {
             core.turn.set_progress(RunProgress::Asking);
         } else if core.turn.progress() == RunProgress::Asking {
@@ -301,14 +328,20 @@ impl TaskHandle {
         Err(if core.is_done() { Stopped::Ended } else { Stopped::Lost })
     }
 
-    fn push_artifact(&self, core: &mut Core, artifact: Artifact, append: bool, last: bool) -> Result<(), Stopped> {
+    fn push_artifact(
+        &self,
+        core: &mut Core,
+        artifact: Artifact,
+        (append, last_chunk): (bool, bool),
+        metadata: Option<Metadata>,
+    ) -> Result<(), Stopped> {
         let event = Event::ArtifactUpdate(TaskArtifactUpdate {
             task_id: self.id().clone(),
             context_id: self.context_id().clone(),
             artifact,
             append,
-            last_chunk: last,
-            metadata: None,
+            last_chunk,
+            metadata,
         });
         self.push(core, event)?;
         core.output.has_artifact = true;

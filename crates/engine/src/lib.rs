@@ -39,6 +39,7 @@ pub mod reason;
 mod recover;
 mod routing_hints;
 mod settings;
+mod settled;
 mod sha256;
 mod shutdown;
 pub mod store;

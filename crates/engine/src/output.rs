@@ -7,9 +7,9 @@ use crate::event::Event;
 use crate::fold::USAGE_KEY;
 use crate::handle::Stopped;
 use crate::live_task::{Core, LiveTask};
+use crate::transition;
 
-/// Adds a status to the turn's output. WORKING may follow itself (progress), and so may a question another question;
-/// nothing follows a terminal state, which [`push`] sees to.
+/// Adds a status to the turn's output, if the state may follow the one before.
 pub(crate) fn push_status(
     engine: &EngineState,
     live: &LiveTask,
@@ -18,6 +18,9 @@ pub(crate) fn push_status(
     message: Option<Message>,
     metadata: Option<Metadata>,
 ) -> Result<u64, Stopped> {
+    if !core.output.state.is_terminal() && !transition::is_legal(core.output.state, state) {
+        return Err(Stopped::IllegalState(state));
+    }
     let metadata = if state.is_terminal() { with_usage(core, metadata) } else { metadata };
     let at = core.next_status_at(engine.clock.now());
     let mark = push(engine, live, core, live.status_event(state, at, message, metadata))?;

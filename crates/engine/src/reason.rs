@@ -30,6 +30,8 @@ pub enum Reason {
     Idle,
     /// The caller stopped it.
     CanceledByCaller,
+    /// The agent stopped it without having been asked to.
+    CanceledByAgent,
     /// The agent would not do it.
     Rejected,
     /// It grew beyond the limit for one task.
@@ -38,7 +40,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, for documentation and its tests.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::NoResult,
         Self::AgentError,
         Self::Panic,
@@ -48,6 +50,7 @@ impl Reason {
         Self::TimedOut,
         Self::Idle,
         Self::CanceledByCaller,
+        Self::CanceledByAgent,
         Self::Rejected,
         Self::TooLarge,
     ];
@@ -64,6 +67,7 @@ impl Reason {
             Self::TimedOut => "timed_out",
             Self::Idle => "idle",
             Self::CanceledByCaller => "canceled_by_caller",
+            Self::CanceledByAgent => "canceled_by_agent",
             Self::Rejected => "rejected",
             Self::TooLarge => "too_large",
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, TaskId, TaskState};
 
 use crate::admission::Admitted;
-use crate::append::{AppendKind, PendingAppend};
+use crate::append::PendingAppend;
 use crate::batch::Batch;
 use crate::caller::Caller;
 use crate::clock::later;
@@ -26,8 +26,9 @@ use crate::routing_hints::RoutingHints;
 use crate::store::lineage::Lineage;
 use crate::store::webhooks::NewWebhook;
 use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope, Phase, RowState, SideWrites, TaskIdentity};
-use crate::turn::{self, TurnInput};
-use validate::{check_context, takes_messages};
+use crate::turn::{self, TurnInput, Wakeup};
+use validate::check_context;
+pub(crate) use validate::takes_messages;
 
 /// How many of a conversation's newest tasks are looked through for an open question.
 const CONTEXT_TASKS: usize = 100;
@@ -320,41 +321,17 @@ impl EngineState {
         streaming: bool,
     ) -> Result<(Seq, Option<Task>), Error> {
         let event = Event::Received(received);
-        let mut admitted = None;
-        let mut wakes = false;
-        let mut claims = false;
+        let mut wakeup = Wakeup::default();
         let mut initial = None;
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
-            if std::mem::take(&mut claims) {
-                core.turn.undo_claim();
-            }
+            wakeup.undo(core);
             let hosted = takes_messages(&live, core)?;
-            let mut events = vec![event.clone()];
-            let mut row = core.row.clone();
-            if core.row.state.is_interrupted() {
-                let at = core.next_status_at(self.clock.now());
-                events.push(live.status_event(TaskState::Working, at, None, None));
-                row.state = TaskState::Working;
-                row.status_at = at;
-                row.expires_at = None;
-            }
-            wakes = core.row.phase == Phase::Parked;
-            if wakes {
-                if admitted.is_none() {
-                    admitted = Some(self.admit(hosted, &live.task.owner)?);
-                }
-                let queued = matches!(admitted, Some(Admitted::Queued(_)));
-                row.phase = if queued { Phase::Queued } else { Phase::Running };
-                row.expires_at = self.deadline_of(core).filter(|_| queued);
-                row.fence = row.fence.next();
-                if !queued {
-                    core.turn.begin_claim().map_err(Error::retry_soon)?;
-                    claims = true;
-                }
-            }
-            initial = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event, row.status_at));
-            let kind = if row.phase == Phase::Running && wakes { AppendKind::Claim } else { AppendKind::Inbox };
-            let append = PendingAppend { kind, ..PendingAppend::inbox(events, row) };
+            let events = vec![event.clone()];
+            let append = match core.row.state.is_interrupted() {
+                true => wakeup.append(&self, &live, hosted, core, events)?,
+                false => PendingAppend::inbox(events, core.row.clone()),
+            };
+            initial = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event, append.row.status_at));
             self.check_size(append.batch.bytes())?;
             self.check_task_size(core, append.batch.bytes())?;
             let mut sides = sides.clone();
@@ -364,15 +341,11 @@ impl EngineState {
             Ok(PendingAppend { sides, refusable: true, ..append })
         };
         let appended = live.inbox(&self, decide).await;
-        if appended.is_err() && claims {
-            live.core.lock().turn.undo_claim();
+        if appended.is_err() {
+            wakeup.undo(&mut live.core.lock());
         }
         let seq = appended?;
-        match admitted.filter(|_| wakes) {
-            Some(Admitted::Runs(permit)) => drop(self.wake_turn(live, permit)),
-            Some(Admitted::Queued(slot)) => self.enqueue(QueuePriority::New, live, slot),
-            None => {}
-        }
+        wakeup.committed(&self, live);
         Ok((seq, initial))
     }
 }

@@ -6,7 +6,7 @@ use crate::event::{Event, EventKind};
 
 /// Whether a task in one state may enter another. WORKING may follow itself (progress), and so may a question another
 /// question; nothing follows a terminal state, and no task is SUBMITTED twice.
-fn is_legal(from: TaskState, to: TaskState) -> bool {
+pub(crate) fn is_legal(from: TaskState, to: TaskState) -> bool {
     !from.is_terminal() && !matches!(to, TaskState::Submitted | TaskState::Unspecified)
 }
 

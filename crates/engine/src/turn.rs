@@ -10,6 +10,7 @@ mod conclude;
 mod input;
 mod start;
 mod timers;
+mod wakeup;
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -41,6 +42,7 @@ pub(crate) use conclude::panic_text;
 use conclude::{Outcome, conclude, end_stopped, force_end};
 pub(crate) use input::TurnInput;
 use timers::{Alarm, Timers};
+pub(crate) use wakeup::Wakeup;
 
 /// How long a turn waits before it offers its output to a failing store again.
 const RETRY: Duration = Duration::from_millis(500);

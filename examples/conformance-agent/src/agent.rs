@@ -102,7 +102,7 @@ async fn chunks(task: &TaskHandle) -> Result<(), AgentError> {
     let artifact_id = ArtifactId::generate();
     let piece = |text: &str| Artifact { artifact_id: artifact_id.clone(), ..Artifact::text(text) };
     task.working().await?;
-    task.chunk(piece("chunk-1 "), false, false).await?;
-    task.chunk(piece("chunk-2"), true, true).await?;
+    task.chunk(piece("chunk-1 "), false, false, None).await?;
+    task.chunk(piece("chunk-2"), true, true, None).await?;
     Ok(task.complete().await?)
 }

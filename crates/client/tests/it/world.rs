@@ -91,7 +91,7 @@ async fn count(task: &TaskHandle, most: usize) -> Result<(), AgentError> {
     let artifact = Artifact::text("").named("numbers");
     for number in 1..=most {
         let chunk = Artifact { artifact_id: artifact.artifact_id.clone(), ..Artifact::text(chunk(number)) };
-        task.chunk(chunk, number > 1, number == most).await?;
+        task.chunk(chunk, number > 1, number == most, None).await?;
         if number % CHUNKS_PER_STATUS == 0 {
             task.status(format!("at {number}")).await?;
             // What takes no time at all is over before a connection can be lost.

@@ -29,7 +29,7 @@ impl TaskHandle {
             let mut core = self.completing()?;
             if !core.output.has_artifact || answer.len() > ANSWER_BYTES {
                 let artifact = Artifact::text(answer.clone()).named("answer");
-                self.push_artifact(&mut core, artifact, false, true)?;
+                self.push_artifact(&mut core, artifact, (false, true), None)?;
             }
         }
         let message = (answer.len() <= ANSWER_BYTES).then(|| Message::text(Role::Agent, answer));
@@ -49,7 +49,7 @@ impl TaskHandle {
             if let Some(artifact_id) = core.output.run.text_artifact.take() {
                 // Marks the end of the streamed answer without saying any of it again.
                 let end = Artifact { artifact_id, ..Artifact::text("").named("answer") };
-                self.push_artifact(&mut core, end, true, true)?;
+                self.push_artifact(&mut core, end, (true, true), None)?;
             }
             let produced = std::mem::take(&mut core.output.run.produced);
             message.or_else(|| produced.into_text().map(|words| Message::text(Role::Agent, words)))

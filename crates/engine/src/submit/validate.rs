@@ -63,7 +63,7 @@ pub(super) fn check_context(context: Option<&ContextId>) -> Result<(), Error> {
 }
 
 /// The agent that gets a task's messages, if the task takes any at all.
-pub(super) fn takes_messages<'a>(live: &'a LiveTask, core: &Core) -> Result<&'a Arc<Hosted>, Error> {
+pub(crate) fn takes_messages<'a>(live: &'a LiveTask, core: &Core) -> Result<&'a Arc<Hosted>, Error> {
     let id = &live.task.id;
     if core.is_done() {
         let state = state_label(core.row.state);

@@ -32,6 +32,8 @@ pub(super) fn conclude(engine: &EngineState, live: &LiveTask, result: Outcome) {
     let progress = core.turn.progress();
     let parked = progress == RunProgress::Asking && live.may_park();
     let (reason, text) = match result {
+        // It did not expect that the question is settled: a new run does, with its cause.
+        Ok(Err(AgentError::Stopped(Stopped::Settled))) if progress == RunProgress::Asking => return,
         Ok(Ok(())) if parked || progress == RunProgress::Over => return,
         Ok(Ok(())) => (Reason::NoResult, "the agent ended without a result".to_owned()),
         Ok(Err(AgentError::Stopped(Stopped::TooLarge(problem)))) => (Reason::TooLarge, problem),

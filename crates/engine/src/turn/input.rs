@@ -28,12 +28,15 @@ impl TurnInput {
         Self { received: message.received, seq: Seq(message.seq), cause, saved, was_stopped: false, begun: None }
     }
 
-    /// The turn a task is due: its current message, which is its first, the answer to its last question, or one that
-    /// came while an earlier turn ran.
+    /// The turn a task is due: its current message, which is its first, the answer to its last question, one that came
+    /// while an earlier turn ran, or the one whose question was settled elsewhere.
     pub(crate) fn current(core: &Core) -> Option<Self> {
         let inner = &core.fold.kernel;
         let current = inner.current.as_ref()?;
         let cause = match &inner.question {
+            Some(question) if core.fold.settled_question().is_some() => {
+                Cause::Settled { question: Some(question.clone()) }
+            }
             _ if current.seq == inner.first => Cause::Begin,
             Some(question) => Cause::Answer { question: Some(question.clone()) },
             None => Cause::Next,

@@ -197,7 +197,7 @@ fn final_message(produced: Vec<(Artifact, bool)>) -> String {
         let produced = produced.clone();
         async move {
             for (artifact, append) in produced {
-                task.chunk(artifact, append, false).await?;
+                task.chunk(artifact, append, false, None).await?;
             }
             Ok(task.complete().await?)
         }

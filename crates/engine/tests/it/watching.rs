@@ -14,7 +14,7 @@ fn streamer(chunks: usize) -> Script {
         task.working().await?;
         for number in 0..chunks {
             let artifact = Artifact { artifact_id: artifact_id.clone(), ..Artifact::text(format!("{number} ")) };
-            task.chunk(artifact, number > 0, number + 1 == chunks).await?;
+            task.chunk(artifact, number > 0, number + 1 == chunks, None).await?;
             if number % 7 == 0 {
                 tokio::task::yield_now().await;
             }

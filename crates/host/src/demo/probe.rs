@@ -221,7 +221,7 @@ async fn chunks(task: &TaskHandle, count: u64, yielding: bool) -> Result<(), Age
     task.working().await?;
     for number in 1..=count {
         let artifact = Artifact { artifact_id: artifact_id.clone(), ..Artifact::text(format!("chunk {number}\n")) };
-        task.chunk(artifact, number > 1, number == count).await?;
+        task.chunk(artifact, number > 1, number == count, None).await?;
         if yielding {
             tokio::task::yield_now().await;
         }

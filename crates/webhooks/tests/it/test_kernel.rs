@@ -32,9 +32,9 @@ impl Agent for Steps {
             match verb {
                 "say" => task.status(object).await?,
                 "chunk" => task.text(object).await?,
-                "put" => task.chunk(artifact(object), false, false).await?,
-                "add" => task.chunk(artifact(object), true, false).await?,
-                "end" => task.chunk(artifact(object).named("whole"), true, true).await?,
+                "put" => task.chunk(artifact(object), false, false, None).await?,
+                "add" => task.chunk(artifact(object), true, false, None).await?,
+                "end" => task.chunk(artifact(object).named("whole"), true, true, None).await?,
                 "wait" => self.gate.acquire().await.map_err(|error| AgentError::new(error.to_string()))?.forget(),
                 "ask" => drop(task.ask(object).await?),
                 "reply" => return Ok(task.reply(vec![Part::text(object)]).await?),

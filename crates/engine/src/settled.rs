@@ -1,0 +1,56 @@
+//! A question that was settled elsewhere: the task goes on without an answer from its caller.
+//!
+//! An agent that has asked on behalf of another server learns there that it need not wait any longer. Settling is an
+//! inbox append that is checked like an answer, so of an answer and a settlement exactly one ends the wait. An answer
+//! that comes after it is an ordinary message.
+
+use std::sync::Arc;
+
+use switchboard_a2a::TaskId;
+
+use crate::append::PendingAppend;
+use crate::engine::{Engine, EngineState};
+use crate::error::Error;
+use crate::event::Event;
+use crate::ids::Seq;
+use crate::live_task::{Core, LiveTask};
+use crate::submit::takes_messages;
+use crate::turn::Wakeup;
+
+impl Engine {
+    /// Ends a task's wait for the answer to a question, which is the number of the status that asked it. The turn goes on
+    /// with [`crate::Cause::Settled`]. [`Error::QuestionClosed`] if something else has ended the wait before.
+    pub async fn settled(&self, id: &TaskId, question: Seq) -> Result<(), Error> {
+        let live = self.inner.find_task(id).await?.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
+        let engine = self.inner.clone();
+        // Spawned: memory has to follow the append, whatever becomes of the caller.
+        self.inner.work.spawn(async move { engine.settle(live, question).await }).await?
+    }
+}
+
+impl EngineState {
+    async fn settle(self: Arc<Self>, live: Arc<LiveTask>, question: Seq) -> Result<(), Error> {
+        let mut wakeup = Wakeup::default();
+        let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
+            wakeup.undo(core);
+            core.check_open(&live, question)?;
+            let hosted = takes_messages(&live, core)?;
+            wakeup.append(&self, &live, hosted, core, vec![Event::Settled])
+        };
+        let appended = live.inbox(&self, decide).await;
+        if let Err(error) = appended {
+            wakeup.undo(&mut live.core.lock());
+            return Err(error);
+        }
+        wakeup.committed(&self, live);
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Whether the task waits for the answer to this question and no other.
+    pub(crate) fn check_open(&self, live: &LiveTask, question: Seq) -> Result<(), Error> {
+        let is_open = self.row.state.is_interrupted() && self.fold.kernel.last_stop == question.0;
+        if is_open { Ok(()) } else { Err(Error::QuestionClosed { task: live.task.id.clone(), question }) }
+    }
+}
