@@ -10,6 +10,7 @@ use switchboard_a2a::{Json, Message, Metadata, Task};
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::{CallerId, Seq};
 use crate::manifest::Manifest;
+use crate::review::Decision;
 use crate::routing_hints::RoutingHints;
 
 /// Something that does tasks.
@@ -75,6 +76,8 @@ pub struct Turn {
     pub metadata: Option<Metadata>,
     /// The caller's routing hints.
     pub hints: RoutingHints,
+    /// What a reviewer decided, where the message answers a question that way.
+    pub decision: Option<Decision>,
 }
 
 /// Why a message is being worked on now.

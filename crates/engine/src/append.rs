@@ -20,6 +20,7 @@ use crate::event::Event;
 use crate::fold::{Fold, task_line};
 use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask, RunProgress};
+use crate::review::Review;
 use crate::store::{
     Append, AppendGuard, Appended, Holder, KnownVersion, Phase, RowPatch, RowState, SideWrites, StoreError,
 };
@@ -153,7 +154,7 @@ impl LiveTask {
                     if state.is_terminal() {
                         row.phase = Phase::Done;
                     } else if state.is_interrupted() {
-                        row.expires_at = engine.expiry_of(core);
+                        row.expires_at = engine.expiry_of(core, Review::of_event(event).as_ref());
                         row.phase = if self.may_park() { Phase::Parked } else { row.phase };
                     }
                 }
@@ -271,6 +272,7 @@ impl LiveTask {
         core.watched |= is_watched;
         engine.tell_of_append(appended.key, core.watched);
         engine.record_metrics(&self.task, &core, &sealed.events);
+        engine.see_question(&core, &sealed.events);
         if is_new
             && engine.bus.is_some()
             && let Some(live) = engine.live.get(&self.task.id)

@@ -1,7 +1,7 @@
 //! The clock is passed in, so that tests turn a simulated one instead of sleeping.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -13,6 +13,8 @@ use tokio::sync::oneshot;
 pub trait Clock: Send + Sync + 'static {
     /// Now.
     fn now(&self) -> Timestamp;
+    /// Time that has passed since some moment in the past, which no step of the clock changes.
+    fn monotonic(&self) -> Duration;
     /// Resolves when the time has come; at once if it has passed.
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
 
@@ -44,6 +46,11 @@ impl Clock for SystemClock {
         Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
     }
 
+    fn monotonic(&self) -> Duration {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
+    }
+
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         let milliseconds = u64::try_from(at.0.saturating_sub(self.now().0)).unwrap_or(0);
         tokio::time::sleep(Duration::from_millis(milliseconds)).boxed()
@@ -59,6 +66,7 @@ pub struct SimulatedClock {
 #[derive(Debug, Default)]
 struct Simulated {
     now: i64,
+    passed: Duration,
     sleepers: Vec<(i64, oneshot::Sender<()>)>,
 }
 
@@ -72,10 +80,11 @@ impl SimulatedClock {
 
     /// Turns the clock on and wakes the sleepers whose time has come.
     pub fn advance(&self, duration: Duration) {
+        self.state.lock().passed += duration;
         self.turn_to(later(self.now(), duration));
     }
 
-    /// Sets the clock, back too, and wakes the sleepers whose time has come.
+    /// Sets the clock, back too, without any time passing, and wakes the sleepers whose time has come.
     pub fn turn_to(&self, now: Timestamp) {
         let mut state = self.state.lock();
         state.now = now.0;
@@ -102,6 +111,10 @@ impl SimulatedClock {
 impl Clock for SimulatedClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.state.lock().now)
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.state.lock().passed
     }
 
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {

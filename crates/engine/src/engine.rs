@@ -12,10 +12,11 @@ use tokio_util::task::TaskTracker;
 use crate::admission::Admission;
 use crate::bus::{Announcement, Bus};
 use crate::caller::Caller;
-use crate::clock::{Clock, later};
+use crate::clock::Clock;
 use crate::directory::{Address, Directory};
 use crate::error::Error;
 use crate::event::{Event, EventKind};
+use crate::expiry::QuestionSightings;
 use crate::fold::{LogFold, task_line};
 use crate::history_cache::HistoryCache;
 use crate::idempotency::KeyReservations;
@@ -49,6 +50,7 @@ pub(crate) struct EngineState {
     pub(crate) key_reservations: KeyReservations,
     pub(crate) history_cache: HistoryCache,
     pub(crate) terminal_tasks: TerminalTaskCache,
+    pub(crate) sightings: QuestionSightings,
     /// Set when a shutdown begins: no new work.
     pub(crate) closing: CancellationToken,
     /// Set when a shutdown has waited for running turns: watchers end.
@@ -81,6 +83,7 @@ impl Engine {
             key_reservations: KeyReservations::default(),
             history_cache: HistoryCache::default(),
             terminal_tasks: TerminalTaskCache::default(),
+            sightings: QuestionSightings::default(),
             closing: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),
@@ -126,12 +129,6 @@ pub(crate) fn shutting_down() -> Error {
 }
 
 impl EngineState {
-    /// When a task that asks now expires: its question timeout or its deadline, whichever is first.
-    pub(crate) fn expiry_of(&self, core: &Core) -> Option<Timestamp> {
-        let unanswered = later(self.clock.now(), self.settings.parked_expiry);
-        Some(self.deadline_of(core).map_or(unanswered, |deadline| deadline.min(unanswered)))
-    }
-
     /// A task that the caller may see at this address, in memory while it is held.
     pub(crate) async fn open(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Arc<LiveTask>, Error> {
         let live = match self.live.get(id) {

@@ -1,9 +1,9 @@
 //! The errors of the kernel; the server turns them into each dialect's errors.
 
-use switchboard_a2a::{TaskId, TaskState};
+use switchboard_a2a::{TaskId, TaskState, Timestamp};
 
 use crate::engine::state_label;
-use crate::ids::Seq;
+use crate::ids::{CallerId, Seq};
 use crate::store::StoreError;
 
 /// Why a request was refused. Nothing was changed.
@@ -29,10 +29,22 @@ pub enum Error {
         state: TaskState,
     },
     /// The question was answered or settled, or its task has ended, or it never asked it.
-    #[error("task {task} does not wait for the answer to question {question} any more")]
+    #[error("task {task} does not wait for the answer to question {question}{}", decided_by(by.as_ref()))]
     QuestionClosed {
         /// The task.
         task: TaskId,
+        /// The number of the status that asked.
+        question: Seq,
+        /// Who has answered it, if that is known.
+        by: Option<CallerId>,
+        /// When.
+        at: Option<Timestamp>,
+    },
+    /// The question is for others to answer.
+    #[error("only an operator of agent {agent} may answer question {question}")]
+    NotReviewer {
+        /// The task's agent.
+        agent: String,
         /// The number of the status that asked.
         question: Seq,
     },
@@ -114,6 +126,10 @@ impl From<tokio::task::JoinError> for Error {
     fn from(error: tokio::task::JoinError) -> Self {
         Self::retry_soon(error)
     }
+}
+
+fn decided_by(by: Option<&CallerId>) -> String {
+    by.map_or_else(String::new, |by| format!(": {by} has answered it"))
 }
 
 /// A request to the root names no agent, so the text asks for a name.

@@ -12,7 +12,8 @@ use switchboard_a2a::{
     Dialect, Json, Message, Metadata, TaskArtifactUpdate, TaskState, TaskStatusUpdate, Timestamp, encode,
 };
 
-use crate::ids::{Cursor, Epoch, Seq};
+use crate::ids::{CallerId, Cursor, Epoch, Seq};
+use crate::review::Decision;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +59,19 @@ pub struct Received {
     /// The request's metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
+    /// Who sent it, where that is not the task's owner: the reviewer of a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<CallerId>,
+    /// What it decides, where it is a reviewer's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+}
+
+impl Received {
+    /// A message with nothing beside it.
+    pub(crate) fn new(message: Message, at: Timestamp) -> Self {
+        Self { message, at, accepted_output_modes: Vec::new(), metadata: None, by: None, decision: None }
+    }
 }
 
 /// The cost of the work.

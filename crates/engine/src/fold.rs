@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::event::{Event, Received};
 use crate::ids::{Epoch, Seq, TaskKey};
 use crate::progress::PROGRESS_KEY;
+use crate::review::QUESTION_KEY;
 use crate::store::{EventRow, TaskIdentity};
 
 /// How much of a log is read from the store at a time.
@@ -112,6 +113,7 @@ impl Fold {
                     self.forget(PROGRESS_KEY);
                 }
                 self.forget(BLOCKED_BY_KEY);
+                self.forget(QUESTION_KEY);
                 self.task.status = update.status.clone();
                 if let Some(metadata) = &update.metadata {
                     self.task.metadata.get_or_insert_default().merge(metadata);
@@ -187,7 +189,9 @@ impl Fold {
             self.kernel.first_at = Some(received.at);
             self.task.status.timestamp = Some(received.at);
         }
-        if self.task.status.state.is_interrupted() {
+        let answers = received.decision.is_some() || !self.is_for_operator();
+        if self.task.status.state.is_interrupted() && answers {
+            self.forget(QUESTION_KEY);
             self.kernel.current = Some(numbered);
             // The question goes into the history before its answer; the status that follows would put it behind.
             self.task.history.extend(self.task.status.message.take());

@@ -11,10 +11,11 @@ use switchboard_a2a::{
 };
 
 use crate::engine::{EngineState, state_label};
-use crate::event::{Event, Usage};
+use crate::event::{Event, Received, Usage};
 use crate::ids::{AgentName, CallerId};
 use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::output::{push, push_status};
+use crate::review::{Review, Reviewer};
 use crate::store::Phase;
 
 /// A running turn's hold on its task. Clones share it.
@@ -125,21 +126,37 @@ impl TaskHandle {
     /// Asks the caller and waits for the answer. After a restart, or after a long wait, the answer comes to a new
     /// `run` instead, with [`crate::Cause::Answer`]. [`Stopped::Settled`] if there will be none.
     pub async fn ask(&self, question: impl Into<String>) -> Result<Message, Stopped> {
-        self.ask_with(TaskState::InputRequired, Message::text(Role::Agent, question)).await
+        self.ask_message(Message::text(Role::Agent, question)).await
     }
 
     /// Asks with a message of any parts.
     pub async fn ask_message(&self, question: Message) -> Result<Message, Stopped> {
-        self.ask_with(TaskState::InputRequired, question).await
+        self.ask_in(TaskState::InputRequired, question, None).await.map(|answer| answer.message.clone())
     }
 
     /// Asks for credentials and waits for the message that says they are there.
     pub async fn authorize(&self, explanation: impl Into<String>) -> Result<Message, Stopped> {
-        self.ask_with(TaskState::AuthRequired, Message::text(Role::Agent, explanation)).await
+        let question = Message::text(Role::Agent, explanation);
+        self.ask_in(TaskState::AuthRequired, question, None).await.map(|answer| answer.message.clone())
     }
 
-    async fn ask_with(&self, state: TaskState, question: Message) -> Result<Message, Stopped> {
-        let mark = self.push_status(state, Some(question), None)?;
+    /// Asks with a message of any parts, and says who may answer and until when: INPUT_REQUIRED of the caller, and of an
+    /// operator AUTH_REQUIRED, which keeps the caller's stream open. The answer comes with its decision.
+    pub async fn ask_with(&self, question: Message, review: &Review) -> Result<Arc<Received>, Stopped> {
+        let state = match review.reviewer {
+            Reviewer::Caller => TaskState::InputRequired,
+            Reviewer::Operator => TaskState::AuthRequired,
+        };
+        self.ask_in(state, question, review.metadata()).await
+    }
+
+    async fn ask_in(
+        &self,
+        state: TaskState,
+        question: Message,
+        metadata: Option<Metadata>,
+    ) -> Result<Arc<Received>, Stopped> {
+        let mark = self.push_status(state, Some(question), metadata)?;
         self.committed(mark).await?;
         let asked = self.live.core.lock().fold.kernel.last_stop;
         let hosted = self.live.hosted.as_ref().filter(|_| !self.live.may_park());
@@ -159,7 +176,7 @@ impl TaskHandle {
                     return Some(Err(Stopped::Settled));
                 }
                 let answer = core.fold.kernel.current.as_ref().filter(|current| current.seq > asked && answered);
-                let answer = answer.map(|current| current.received.message.clone())?;
+                let answer = answer.map(|current| current.received.clone())?;
                 core.turn.set_progress(RunProgress::Working);
                 Some(Ok(answer))
             })

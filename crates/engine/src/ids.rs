@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// The store's integer name of a task; never leaves the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskKey(pub i64);
 
 /// The number of an event within its task: 1, 2, 3 … without gaps. Zero stands before the first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Seq(pub u64);
 
 impl Seq {
@@ -67,6 +69,19 @@ switchboard_a2a::shared_text!(
     /// Who owns a task: the caller that sent its first message.
     CallerId
 );
+
+impl Serialize for CallerId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for CallerId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
 switchboard_a2a::shared_text!(
     /// An agent's name, as in its address.
     AgentName

@@ -50,7 +50,13 @@ impl EngineState {
 impl Core {
     /// Whether the task waits for the answer to this question and no other.
     pub(crate) fn check_open(&self, live: &LiveTask, question: Seq) -> Result<(), Error> {
-        let is_open = self.row.state.is_interrupted() && self.fold.kernel.last_stop == question.0;
-        if is_open { Ok(()) } else { Err(Error::QuestionClosed { task: live.task.id.clone(), question }) }
+        let is_last = self.fold.kernel.last_stop == question.0;
+        if is_last && self.row.state.is_interrupted() {
+            return Ok(());
+        }
+        let answer = self.fold.kernel.current.as_ref().filter(|current| is_last && current.seq > question.0);
+        let answer = answer.map(|answer| &answer.received);
+        let by = answer.map(|answer| answer.by.clone().unwrap_or_else(|| live.task.owner.clone()));
+        Err(Error::QuestionClosed { task: live.task.id.clone(), question, by, at: answer.map(|answer| answer.at) })
     }
 }

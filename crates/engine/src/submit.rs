@@ -277,10 +277,9 @@ impl EngineState {
         message.context_id = Some(task.context.clone());
         message.role = Role::User;
         Received {
-            message,
-            at: self.clock.now(),
             accepted_output_modes: send.accepted_output_modes,
             metadata: send.metadata,
+            ..Received::new(message, self.clock.now())
         }
     }
 
@@ -327,7 +326,8 @@ impl EngineState {
             wakeup.undo(core);
             let hosted = takes_messages(&live, core)?;
             let events = vec![event.clone()];
-            let append = match core.row.state.is_interrupted() {
+            let answers = core.row.state.is_interrupted() && !core.fold.is_for_operator();
+            let append = match answers {
                 true => wakeup.append(&self, &live, hosted, core, events)?,
                 false => PendingAppend::inbox(events, core.row.clone()),
             };

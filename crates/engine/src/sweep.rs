@@ -8,6 +8,7 @@ use switchboard_a2a::TaskState;
 use crate::clock::earlier;
 use crate::engine::{Engine, EngineState, state_label};
 use crate::error::Error;
+use crate::expiry::Expired;
 use crate::live_task::Core;
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
@@ -50,6 +51,7 @@ impl EngineState {
                     }
                     engine.evict().await;
                     engine.live.all();
+                    engine.sightings.prune(engine.clock.monotonic(), engine.settings.parked_expiry);
                 }
             }
         });
@@ -83,10 +85,12 @@ impl EngineState {
         let engine = self.clone();
         let ended = self.work.spawn(async move {
             let now = engine.clock.now();
-            let too_late = engine.deadline_of(&live.core.lock()).is_some_and(|deadline| deadline <= now);
-            let (reason, text) = match too_late {
-                true => (Reason::TimedOut, "the task took too long"),
-                false => (Reason::InputExpired, "no answer came in time"),
+            let expired = engine.expired(&live.core.lock(), now);
+            let (reason, text) = match expired {
+                Expired::Decided(verdict, question) => return engine.decide_by_time(live, verdict, question).await,
+                Expired::Waits(until) => return engine.postpone_expiry(&live, now, until).await,
+                Expired::Fails(reason @ Reason::TimedOut) => (reason, "the task took too long"),
+                Expired::Fails(reason) => (reason, "no answer came in time"),
             };
             // The answer may have come since the row was read.
             let due = |core: &Core| {

@@ -383,7 +383,7 @@ mod tests {
 
     fn input() -> TurnInput {
         let message = Message::text(Role::User, "recovered");
-        let received = Received { message, at: Timestamp(0), accepted_output_modes: Vec::new(), metadata: None };
+        let received = Received::new(message, Timestamp(0));
         TurnInput::new(NumberedMessage { seq: 1, received: Arc::new(received) }, Cause::Recovered, None)
     }
 

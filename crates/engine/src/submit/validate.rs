@@ -16,7 +16,7 @@ const CONTEXT_ID_BYTES: usize = 256;
 const REFERENCES: usize = 100;
 
 impl EngineState {
-    pub(super) fn check_size(&self, bytes: usize) -> Result<(), Error> {
+    pub(crate) fn check_size(&self, bytes: usize) -> Result<(), Error> {
         let limit = self.settings.event_bytes;
         if bytes <= limit {
             return Ok(());
@@ -26,7 +26,7 @@ impl EngineState {
     }
 
     /// Messages count like everything else in a task's log.
-    pub(super) fn check_task_size(&self, core: &Core, bytes: usize) -> Result<(), Error> {
+    pub(crate) fn check_task_size(&self, core: &Core, bytes: usize) -> Result<(), Error> {
         let limit = self.settings.task_bytes;
         if core.bytes + bytes as u64 <= limit {
             return Ok(());

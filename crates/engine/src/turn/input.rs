@@ -65,6 +65,7 @@ impl TurnInput {
             accepted_output_modes: self.received.accepted_output_modes.clone(),
             metadata: self.received.metadata.clone(),
             hints: RoutingHints::seen_by(&live.task.agent, &self.received),
+            decision: self.received.decision.clone(),
         }
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn from_engine(refusal: Refusal) -> Error {
         Refusal::AgentNotFound { known, .. } => {
             Error::with_message(ErrorKind::AgentNotFound, message).detail("agents", known.join(","))
         }
+        Refusal::NotReviewer { .. } => Error::with_message(ErrorKind::PermissionDenied, message),
         Refusal::Forbidden(agent) => Error::with_message(ErrorKind::PermissionDenied, message).detail("agent", agent),
         Refusal::KeyReused => Error::with_message(ErrorKind::IdempotencyKeyReused, message),
         Refusal::Unavailable { problem, retry_after_ms } => Error::overloaded(problem, retry_after_ms),

@@ -1,0 +1,138 @@
+//! What the sweep does with a task whose time is over: it fails, or its question is decided as it says itself.
+//!
+//! A question that approves itself needs the time that it gave its reviewers as time of this process, from when it first
+//! saw the question: no reviewer can object to a server that is down, and no step of the wall clock approves anything.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use switchboard_a2a::{Message, Role, Timestamp};
+
+use crate::append::PendingAppend;
+use crate::clock::later;
+use crate::decide::ReviewAnswer;
+use crate::engine::EngineState;
+use crate::error::Error;
+use crate::event::Event;
+use crate::ids::{Seq, TaskKey};
+use crate::live_task::{Core, LiveTask};
+use crate::reason::Reason;
+use crate::review::{ExpiryAction, Review, Verdict};
+use crate::store::RowState;
+
+/// What the time has brought about.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Expired {
+    /// The task fails.
+    Fails(Reason),
+    /// Its question is decided.
+    Decided(Verdict, Seq),
+    /// It waits on, until a later time.
+    Waits(Timestamp),
+}
+
+/// When this process first saw the open questions that approve themselves, by its own time.
+#[derive(Default)]
+pub(crate) struct QuestionSightings(Mutex<HashMap<(TaskKey, Seq), Duration>>);
+
+impl QuestionSightings {
+    /// How long ago the question was first seen; now if it was not.
+    fn seen_for(&self, key: TaskKey, question: Seq, now: Duration) -> Duration {
+        now.saturating_sub(*self.0.lock().entry((key, question)).or_insert(now))
+    }
+
+    fn forget(&self, key: TaskKey, question: Seq) {
+        self.0.lock().remove(&(key, question));
+    }
+
+    /// Forgets what was seen so long ago that it has expired some other way, on another node perhaps.
+    pub(crate) fn prune(&self, now: Duration, kept: Duration) {
+        self.0.lock().retain(|_, seen| now.saturating_sub(*seen) <= kept);
+    }
+}
+
+impl EngineState {
+    /// Notes a question that approves itself, as soon as it is committed here.
+    pub(crate) fn see_question(&self, core: &Core, events: &[Event]) {
+        let approves = |review: Review| review.then == ExpiryAction::Approve;
+        if events.iter().any(|event| Review::of_event(event).is_some_and(approves))
+            && let Some(key) = core.key
+        {
+            self.sightings.seen_for(key, Seq(core.fold.kernel.last_stop), self.clock.monotonic());
+        }
+    }
+
+    /// When a task that asks now expires: by its question, the question timeout or its deadline, whichever is first.
+    pub(crate) fn expiry_of(&self, core: &Core, review: Option<&Review>) -> Option<Timestamp> {
+        let unanswered = later(self.clock.now(), self.settings.parked_expiry);
+        let own = review.and_then(|review| review.expires_at);
+        [Some(unanswered), self.deadline_of(core), own].into_iter().flatten().min()
+    }
+
+    /// What has become of a task that waits and whose row says that its time is over.
+    pub(crate) fn expired(&self, core: &Core, now: Timestamp) -> Expired {
+        let deadline = self.deadline_of(core);
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            return Expired::Fails(Reason::TimedOut);
+        }
+        let timeout = later(core.row.status_at, self.settings.parked_expiry);
+        let Some(review) = core.fold.review().filter(|_| now < timeout) else {
+            return Expired::Fails(Reason::InputExpired);
+        };
+        let question = Seq(core.fold.kernel.last_stop);
+        let latest = deadline.map_or(timeout, |deadline| deadline.min(timeout));
+        match (review.then, review.expires_at) {
+            (_, Some(at)) if at > now => Expired::Waits(at.min(latest)),
+            (ExpiryAction::Fail, _) | (_, None) => Expired::Fails(Reason::InputExpired),
+            (ExpiryAction::Reject, _) => Expired::Decided(Verdict::Reject, question),
+            (ExpiryAction::Escalate, _) => Expired::Waits(latest),
+            (ExpiryAction::Approve, Some(at)) => {
+                let needed = Duration::from_millis(u64::try_from(at.0 - core.row.status_at.0).unwrap_or(0));
+                let Some(key) = core.key else { return Expired::Waits(latest) };
+                match needed.saturating_sub(self.sightings.seen_for(key, question, self.clock.monotonic())) {
+                    Duration::ZERO => Expired::Decided(Verdict::Approve, question),
+                    missing => Expired::Waits(later(now, missing).min(latest)),
+                }
+            }
+        }
+    }
+
+    /// Decides a question whose time is over.
+    pub(crate) async fn decide_by_time(
+        self: &Arc<Self>,
+        live: Arc<LiveTask>,
+        verdict: Verdict,
+        question: Seq,
+    ) -> Result<(), Error> {
+        let key = live.core.lock().key;
+        let text = match verdict {
+            Verdict::Approve => "approved: no reviewer objected in time",
+            _ => "rejected: no reviewer answered in time",
+        };
+        let answer = ReviewAnswer { verdict, message: Message::text(Role::User, text) };
+        let decided = self.clone().decide_question(live, question, None, answer).await;
+        match decided {
+            // Another writer was first.
+            Ok(()) | Err(Error::QuestionClosed { .. }) => {
+                if let Some(key) = key {
+                    self.sightings.forget(key, question);
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lets a task wait on until a later time.
+    pub(crate) async fn postpone_expiry(&self, live: &LiveTask, now: Timestamp, until: Timestamp) -> Result<(), Error> {
+        let decide = |core: &mut Core| {
+            let is_due = core.row.state.is_interrupted() && core.row.expires_at.is_some_and(|at| at <= now);
+            let row = RowState { expires_at: Some(until), ..core.row.clone() };
+            is_due.then(|| PendingAppend::inbox(Vec::new(), row))
+        };
+        live.inbox_if(self, decide).await?;
+        Ok(())
+    }
+}
