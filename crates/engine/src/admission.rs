@@ -20,12 +20,17 @@ use crate::engine::EngineState;
 use crate::error::Error;
 use crate::ids::CallerId;
 use crate::live_task::LiveTask;
+use crate::manifest::Execution;
 use crate::queue::{Queue, QueuePriority};
 use crate::settings::Settings;
 
 /// Counts and queue of a process.
 pub(crate) struct Admission {
     pub(crate) running: KeyedCounter<CallerId>,
+    /// Turns that only follow a task on another server.
+    pub(crate) remote: KeyedCounter<CallerId>,
+    /// Turns that have begun and wait for others without a permit.
+    pub(crate) released: Counter,
     /// Turns that run or still have output to commit, and do not only wait; a shutdown waits for these.
     pub(crate) busy: Counter,
     /// Queue slots, those included whose task is still on its way into the log.
@@ -63,11 +68,21 @@ impl Admission {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             running: KeyedCounter::new(settings.running_tasks, settings.running_per_caller),
+            remote: KeyedCounter::new(settings.remote_tasks, settings.running_per_caller),
+            released: Counter::default(),
             busy: Counter::default(),
             queued: Counter::default(),
             parked: KeyedCounter::new(settings.parked_tasks, settings.parked_per_caller),
             queue: Mutex::default(),
             starting: AtomicUsize::default(),
+        }
+    }
+
+    /// What the turns of an agent count against, besides the limit of the agent.
+    fn turns_of(&self, hosted: &Hosted) -> &KeyedCounter<CallerId> {
+        match hosted.manifest.execution {
+            Execution::Local => &self.running,
+            Execution::Remote => &self.remote,
         }
     }
 
@@ -119,7 +134,7 @@ impl EngineState {
     /// A permit for a turn, if no limit is reached.
     pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Hosted, owner: &CallerId) -> Option<Permit> {
         let running = (
-            self.admission.running.try_acquire(owner).ok()?,
+            self.admission.turns_of(hosted).try_acquire(owner).ok()?,
             hosted.running.try_acquire(hosted.max_running(self.settings.running_per_agent))?,
         );
         Some(Permit { engine: Arc::downgrade(self), running: Some(running), busy: self.admission.busy.acquire() })
@@ -157,16 +172,17 @@ impl EngineState {
 
     fn take_startable(self: &Arc<Self>) -> Vec<StartableTurn> {
         let settings = &self.settings;
-        let running = &self.admission.running;
+        // The common case, found out once instead of for every lane.
+        let is_full = self.admission.running.held() >= settings.running_tasks;
         let is_admitted = |caller: &CallerId, hosted: &Hosted| {
-            hosted.recovering.held() == 0
+            (!is_full || hosted.manifest.execution == Execution::Remote)
+                && hosted.recovering.held() == 0
                 && hosted.running.held() < hosted.max_running(settings.running_per_agent)
-                && running.check(caller).is_ok()
+                && self.admission.turns_of(hosted).check(caller).is_ok()
         };
         let mut startable = Vec::new();
         let mut queue = self.admission.queue.lock();
-        while running.held() < settings.running_tasks {
-            let Some((live, hosted, queued_at)) = queue.first(is_admitted) else { break };
+        while let Some((live, hosted, queued_at)) = queue.first(is_admitted) {
             // If another turn took the permit first, giving it back looks here again.
             let Some(permit) = self.try_permit(hosted, &live.task.owner) else { break };
             let live = live.clone();

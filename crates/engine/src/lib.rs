@@ -68,7 +68,7 @@ pub use handle::{Stopped, TaskHandle};
 pub use ids::{AgentName, CallerId, Cursor, Seq};
 pub use list::{TaskPage, TaskPageEntry};
 pub use log_reader::LogReader;
-pub use manifest::{Manifest, Park, Replies, Skill, Start, Tool};
+pub use manifest::{Execution, Manifest, Park, Replies, Skill, Start, Tool};
 pub use operator_tasks::LiveTaskSummary;
 pub use progress::{PROGRESS_KEY, Progress};
 pub use read::{QUEUE_POSITION_KEY, QUEUE_REASON_KEY, ReadWithin, TaskReading};

@@ -27,6 +27,8 @@ pub struct Manifest {
     pub replies: Replies,
     /// Whether it can be put away while it waits for an answer.
     pub park: Park,
+    /// Where its work is done.
+    pub execution: Execution,
     /// Extensions it supports.
     pub extensions: Vec<AgentExtension>,
 }
@@ -45,6 +47,7 @@ impl Manifest {
             start: Start::AfterCommit,
             replies: Replies::Task,
             park: Park::Allowed,
+            execution: Execution::Local,
             extensions: Vec::new(),
         }
     }
@@ -69,6 +72,17 @@ impl Manifest {
         self.extensions.push(tool_call_extension());
         self
     }
+}
+
+/// Where an agent's work is done, which decides what its turns count against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Execution {
+    /// Here: its turns count as running tasks, and a shutdown waits for them.
+    #[default]
+    Local,
+    /// On another server, which its turns only follow: they have a limit of their own ([`crate::Settings::remote_tasks`]),
+    /// and a shutdown does not wait for them, because the next process follows on.
+    Remote,
 }
 
 /// One thing an agent can do.

@@ -4,6 +4,8 @@ pub(crate) const TASKS: &str = "a2a_tasks";
 pub(crate) const TASK_DURATION: &str = "a2a_task_duration_seconds";
 pub(crate) const QUEUE_WAIT: &str = "a2a_queue_wait_seconds";
 pub(crate) const RUNNING_TURNS: &str = "a2a_running_turns";
+pub(crate) const REMOTE_TURNS: &str = "a2a_remote_turns";
+pub(crate) const WAITING_TURNS: &str = "a2a_waiting_turns";
 pub(crate) const QUEUED_TURNS: &str = "a2a_queued_turns";
 pub(crate) const TASKS_IN_MEMORY: &str = "a2a_tasks_in_memory";
 pub(crate) const REFUSED_WRITES: &str = "a2a_refused_writes_total";
@@ -16,6 +18,8 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (TASK_DURATION, "Seconds from a task's first message to its end"),
     (QUEUE_WAIT, "Seconds a turn waited for a place to run"),
     (RUNNING_TURNS, "Turns that run"),
+    (REMOTE_TURNS, "Turns that follow a task on another server"),
+    (WAITING_TURNS, "Turns that have begun and wait for others without a place to run"),
     (QUEUED_TURNS, "Turns that wait for a place to run"),
     (TASKS_IN_MEMORY, "Tasks held in memory"),
     (REFUSED_WRITES, "Writes refused because the task had ended or another turn owned it"),

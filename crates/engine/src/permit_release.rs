@@ -16,8 +16,9 @@ impl TaskHandle {
     pub async fn release_permit_while<T>(&self, wait: impl Future<Output = T>) -> Result<T, Stopped> {
         let Some(hosted) = &self.live.hosted else { return Err(Stopped::Lost) };
         // Counted as waiting without a limit: if it kept its permit, the turn it waits for might never get one. Instead
-        // its agent takes no further work while too many of its turns wait (`has_too_many_released`).
-        let counted = (hosted.released.acquire(), self.engine.admission.queued.acquire());
+        // its agent takes no further work while too many of its turns wait (`has_too_many_released`). It takes no place
+        // in the queue either, which would be missing for the turns it waits for.
+        let counted = (hosted.released.acquire(), self.engine.admission.released.acquire());
         let unused = self.live.core.lock().turn.driven_by(self.run).and_then(DrivenTurn::release_permit);
         drop(unused);
         self.live.output.notify_one();

@@ -11,6 +11,8 @@ pub struct Settings {
     pub running_per_caller: usize,
     /// Of these, on one agent.
     pub running_per_agent: usize,
+    /// Turns that only follow a task on another server, which are none of these.
+    pub remote_tasks: usize,
     /// Turns that may wait in the queue.
     pub queued_turns: usize,
     /// Tasks that may wait for an answer.
@@ -60,6 +62,7 @@ impl Default for Settings {
             running_tasks: 1_000,
             running_per_caller: 200,
             running_per_agent: 1_000,
+            remote_tasks: 4_000,
             queued_turns: 10_000,
             parked_tasks: 100_000,
             parked_per_caller: 10_000,

@@ -133,6 +133,8 @@ impl Engine {
     pub async fn measure(&self) {
         let admission = &self.inner.admission;
         metrics::gauge!(metric::RUNNING_TURNS).set(admission.running.held() as f64);
+        metrics::gauge!(metric::REMOTE_TURNS).set(admission.remote.held() as f64);
+        metrics::gauge!(metric::WAITING_TURNS).set(admission.released.held() as f64);
         metrics::gauge!(metric::QUEUED_TURNS).set(admission.queued.held() as f64);
         metrics::gauge!(metric::TASKS_IN_MEMORY).set(self.tasks_in_memory() as f64);
         if let Ok(census) = self.inner.store.census().await {

@@ -33,6 +33,7 @@ use crate::event::Event;
 use crate::fold::NumberedMessage;
 use crate::handle::TaskHandle;
 use crate::live_task::{Core, DrivenTurn, LiveTask, RunOutput, RunProgress};
+use crate::manifest::Execution;
 use crate::output::push;
 use crate::queue::QueuePriority;
 use crate::reason::Reason;
@@ -201,8 +202,11 @@ impl Driver {
         let stopping = done || core.output.stop.is_some();
         drop(guard);
         self.set_timers(running, waits, stopping);
-        // A shutdown does not wait for an answer (the next process asks again), nor for a turn that waits for another.
-        let rests = (asks || (is_without_permit && !has_output)) && !stopping;
+        // A shutdown does not wait for an answer (the next process asks again), nor for a turn that waits for another or
+        // follows one on another server.
+        let hosted = self.live.hosted.as_ref();
+        let is_elsewhere = hosted.is_some_and(|hosted| hosted.manifest.execution == Execution::Remote);
+        let rests = (asks || ((is_without_permit || is_elsewhere) && !has_output)) && !stopping;
         let counts = [self.busy.as_mut(), self.permit.as_mut().map(|permit| &mut permit.busy)];
         counts.into_iter().flatten().for_each(|busy| busy.set_held(!rests));
         NextStep::Wait

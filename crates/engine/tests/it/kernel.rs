@@ -205,6 +205,18 @@ impl Kernel {
         Self::start_hosted(hosted, store, runtime, Settings::default())
     }
 
+    /// With several agents, each at its address.
+    pub(crate) fn serving_all(folder: &Path, agents: Vec<Hosted>, settings: Settings) -> Self {
+        let options = Options { durability: Durability::Process, ..Options::default() };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let store = Arc::new(SqliteStore::open(folder, options).unwrap());
+        let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
+        let started =
+            Engine::start(store, Arc::new(FixedDirectory::new(agents, None)), Arc::new(clock.clone()), settings);
+        let engine = runtime.block_on(started).unwrap();
+        Self { engine, clock, runtime }
+    }
+
     fn start(
         name: &'static str,
         store: Arc<dyn Store>,
@@ -241,6 +253,11 @@ impl Kernel {
 
     pub(crate) async fn try_send(&self, message: Message) -> Result<Submitted, Error> {
         self.engine.send(&Caller::local(), request(message)).await
+    }
+
+    pub(crate) async fn send_to(&self, agent: &str, text: &str) -> Result<Submitted, Error> {
+        let address = Address::Agent(agent.into());
+        self.engine.send(&Caller::local(), IncomingMessage { address, ..request(message(text)) }).await
     }
 
     pub(crate) async fn say(&self, id: &TaskId, text: &str) -> Result<Submitted, Error> {

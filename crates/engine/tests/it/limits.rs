@@ -1,8 +1,9 @@
 //! Limits: each is hit here, refuses clearly, and changes nothing else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_a2a::TaskState;
+use switchboard_a2a::{Task, TaskState};
 use switchboard_engine::*;
 
 use crate::faults::Faults;
@@ -285,5 +286,84 @@ fn a_context_id_has_a_longest_length() {
                 assert!(matches!(refused, Error::Invalid { field: "message.contextId", .. }), "{refused}");
             }
         }
+    });
+}
+
+#[test]
+fn turns_that_wait_for_others_take_no_place_in_the_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    let bell = Arc::new(tokio::sync::Notify::new());
+    let rings = bell.clone();
+    let parent = Script::new(move |_, task: TaskHandle| {
+        let bell = rings.clone();
+        async move {
+            task.working().await?;
+            task.release_permit_while(bell.notified()).await?;
+            Ok(task.complete_with("went on").await?)
+        }
+    });
+    let child = Script::new(|_, task: TaskHandle| async move {
+        task.working().await?;
+        task.canceled().await;
+        Err(Stopped::Canceled.into())
+    });
+    let settings = Settings { running_tasks: 1, queued_turns: 3, ..Settings::default() };
+    let agents = vec![Hosted::new("parent", parent), Hosted::new("child", child)];
+    let kernel = Kernel::serving_all(folder.path(), agents, settings);
+    kernel.run(async {
+        let mut parents = Vec::new();
+        for _ in 0..3 {
+            let sent = kernel.send_to("parent", "wait").await.unwrap();
+            kernel.reach(sent.id(), TaskState::Working).await;
+            parents.push(sent);
+        }
+        // As many as the queue holds wait for others, and the queue is still empty.
+        let running = kernel.send_to("child", "hold").await.unwrap();
+        let queued = [kernel.send_to("child", "hold").await, kernel.send_to("child", "hold").await];
+        let queued = queued.map(|sent| sent.unwrap().id().clone());
+        for id in [running.id(), &queued[0], &queued[1]] {
+            kernel.cancel(id).await.unwrap();
+        }
+        bell.notify_waiters();
+        for parent in parents {
+            assert_eq!(answer_task(&parent).await.status.state, TaskState::Completed);
+        }
+    });
+}
+
+#[test]
+fn turns_that_follow_a_task_elsewhere_have_their_own_limit_and_a_shutdown_does_not_wait_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let follow = |_, task: TaskHandle| async move {
+        task.working().await?;
+        task.canceled().await;
+        Err(Stopped::Canceled.into())
+    };
+    let remote = Script::new(follow).with(|manifest| manifest.execution = Execution::Remote);
+    let day = Duration::from_secs(86_400);
+    let settings = Settings { running_tasks: 1, remote_tasks: 2, drain: day, ..Settings::default() };
+    let agents = vec![Hosted::new("remote", remote), Hosted::new("local", Script::new(follow))];
+    let kernel = Kernel::serving_all(folder.path(), agents, settings);
+    kernel.run(async {
+        let mut followed = Vec::new();
+        for _ in 0..2 {
+            let sent = kernel.send_to("remote", "follow").await.unwrap();
+            kernel.reach(sent.id(), TaskState::Working).await;
+            followed.push(sent);
+        }
+        let third = kernel.send_to("remote", "follow").await.unwrap();
+        let waits = |task: &Task| task.metadata.as_ref().is_some_and(|all| all.get(QUEUE_POSITION_KEY).is_some());
+        assert!(waits(&kernel.get(third.id()).await.unwrap()), "limits.remoteTasks");
+        // They leave room for those that run here, and these for them.
+        let local = kernel.send_to("local", "hold").await.unwrap();
+        kernel.reach(local.id(), TaskState::Working).await;
+        let second = kernel.send_to("local", "hold").await.unwrap();
+        assert!(waits(&kernel.get(second.id()).await.unwrap()), "limits.runningTasks");
+        kernel.cancel(followed[0].id()).await.unwrap();
+        kernel.reach(third.id(), TaskState::Working).await;
+        assert!(waits(&kernel.get(second.id()).await.unwrap()));
+        kernel.cancel(second.id()).await.unwrap();
+        kernel.cancel(local.id()).await.unwrap();
+        kernel.stop_before(day).await;
     });
 }

@@ -20,6 +20,7 @@ mod races;
 mod recovery;
 mod recovery_order;
 mod relayed;
+mod reviewed;
 mod routing;
 mod settled;
 mod terminal_events;

@@ -111,7 +111,7 @@ fn a_turn_that_need_not_wait_keeps_its_permit_and_a_full_queue_releases_the_othe
     kernel.run(async {
         let aside = kernel.send("aside").await;
         kernel.reach(aside.id(), TaskState::Working).await;
-        assert!(kernel.try_send(message("quick")).await.is_err(), "the limit of the queue holds for it too");
+        assert!(kernel.try_send(message("quick")).await.is_err(), "too many turns of its agent wait");
         bell.notify_one();
         kernel.reach(aside.id(), TaskState::Completed).await;
     });

@@ -20,6 +20,10 @@ pub struct Limits {
     pub running_per_caller: Count,
     /// Tasks being worked on at a time by one agent.
     pub running_per_agent: Count,
+    /// Tasks followed at a time that are worked on by agents elsewhere.
+    ///
+    /// They do not count as being worked on here; further ones wait in the queue.
+    pub remote_tasks: Count,
     /// Messages waiting for their turn.
     pub queued_turns: Count,
     /// Tasks waiting for an answer.
@@ -81,6 +85,7 @@ section_keys!(Limits with check, {
     running_tasks: Count::new(1_000),
     running_per_caller: Count::new(200),
     running_per_agent: Count::new(1_000),
+    remote_tasks: Count::new(4_000),
     queued_turns: Count::new(10_000),
     parked_tasks: Count::new(100_000),
     parked_per_caller: Count::new(10_000),

@@ -25,6 +25,7 @@ pub(super) fn engine(config: &Config) -> Settings {
         running_tasks: limits.running_tasks.get(),
         running_per_caller: limits.running_per_caller.get(),
         running_per_agent: limits.running_per_agent.get(),
+        remote_tasks: limits.remote_tasks.get(),
         queued_turns: limits.queued_turns.get(),
         parked_tasks: limits.parked_tasks.get(),
         parked_per_caller: limits.parked_per_caller.get(),

@@ -1,0 +1,277 @@
+//! Questions with a reviewer: who may answer them, what their own time does, and that each is decided once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
+use switchboard_a2a::{Message, Role, TaskId, TaskState, Timestamp};
+use switchboard_engine::clock::{Clock, later};
+use switchboard_engine::store::Store;
+use switchboard_engine::*;
+
+use crate::faults::{Faults, FaultyStore};
+use crate::kernel::*;
+use crate::races::Dice;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Asks as the first message says: `REVIEWER ACTION`. Says what it went on with.
+fn gate(clock: &Arc<Mutex<Option<clock::SimulatedClock>>>) -> Script {
+    let clock = clock.clone();
+    Script::new(move |turn: Turn, task: TaskHandle| {
+        let now = clock.lock().as_ref().map_or(Timestamp(0), |clock| clock.now());
+        async move {
+            let text = turn.text();
+            let told = match &turn.cause {
+                Cause::Begin => {
+                    let (reviewer, action) = text.split_once(' ').unwrap();
+                    let reviewer = if reviewer == "operator" { Reviewer::Operator } else { Reviewer::Caller };
+                    let then = match action {
+                        "approve" => ExpiryAction::Approve,
+                        "reject" => ExpiryAction::Reject,
+                        "escalate" => ExpiryAction::Escalate,
+                        _ => ExpiryAction::Fail,
+                    };
+                    let expires_at = Some(later(now, MINUTE));
+                    let skill = Some("deploy".to_owned());
+                    let review = Review { skill, expires_at, then, ..Review::by(reviewer, turn.seq) };
+                    let answer = task.ask_with(Message::text(Role::Agent, "may I?"), &review).await?;
+                    told(answer.decision.as_ref(), &answer.message.joined_text())
+                }
+                Cause::Answer { .. } => told(turn.decision.as_ref(), &text),
+                Cause::Settled { .. } => "settled".to_owned(),
+                _ => format!("then {text}"),
+            };
+            Ok(task.complete_with(told).await?)
+        }
+    })
+}
+
+fn told(decision: Option<&Decision>, text: &str) -> String {
+    match decision {
+        Some(decision) => {
+            assert_eq!((decision.turn, decision.skill.as_deref()), (Some(Seq(1)), Some("deploy")));
+            format!("{:?}: {text}", decision.verdict)
+        }
+        None => format!("told: {text}"),
+    }
+}
+
+fn caller(id: &str, admin: bool, agents: AgentScope) -> Caller {
+    Caller { id: CallerId::from(id), scopes: Scopes { agents, admin } }
+}
+
+fn operator() -> Caller {
+    caller("olga", true, AgentScope::All)
+}
+
+fn says(verdict: Verdict, text: &str) -> ReviewAnswer {
+    ReviewAnswer { verdict, message: Message::text(Role::User, text) }
+}
+
+struct Gates {
+    kernel: Kernel,
+    store: Arc<dyn Store>,
+}
+
+impl Gates {
+    fn open(folder: &std::path::Path, settings: Settings, faults: Option<Faults>) -> Self {
+        let clock = Arc::default();
+        let mut below: Option<Arc<dyn Store>> = None;
+        let kernel = Kernel::with(folder, gate(&clock), settings, |store| {
+            let store = Arc::new(store);
+            below = Some(store.clone());
+            match faults {
+                Some(faults) => Arc::new(FaultyStore { store, faults }),
+                None => store,
+            }
+        });
+        *clock.lock() = Some(kernel.clock.clone());
+        Self { kernel, store: below.unwrap() }
+    }
+
+    /// A task that asks, and the number of its question.
+    async fn asked(&self, text: &str) -> (TaskId, Seq) {
+        let sent = self.kernel.send(text).await;
+        let waits = if text.starts_with("operator") { TaskState::AuthRequired } else { TaskState::InputRequired };
+        let task = self.kernel.reach(sent.id(), waits).await;
+        assert!(task.metadata.unwrap().get(QUESTION_KEY).is_some());
+        (sent.id().clone(), self.store.row(sent.id()).await.unwrap().unwrap().last_seq)
+    }
+
+    async fn answer(&self, by: &Caller, (id, question): &(TaskId, Seq), answer: ReviewAnswer) -> Result<(), Error> {
+        self.kernel.engine.answer(by, id, *question, answer).await
+    }
+}
+
+#[test]
+fn an_operators_question_is_answered_by_operators_of_its_agent_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let gates = Gates::open(folder.path(), Settings::default(), None);
+    gates.kernel.run(async {
+        let asked = gates.asked("operator fail").await;
+        // The owner's messages neither answer nor wake; they are read after the decision.
+        gates.kernel.say(&asked.0, "please").await.unwrap();
+        let task = gates.kernel.get(&asked.0).await.unwrap();
+        assert_eq!(task.status.state, TaskState::AuthRequired);
+        let owner = caller("local", false, AgentScope::All);
+        let refused = gates.answer(&owner, &asked, says(Verdict::Approve, "yes")).await;
+        assert!(matches!(refused, Err(Error::NotReviewer { .. })), "{refused:?}");
+        let elsewhere = caller("olga", true, AgentScope::Only(vec![AgentName::from("another")]));
+        for stranger in [&elsewhere, &caller("eve", false, AgentScope::All)] {
+            let refused = gates.answer(stranger, &asked, says(Verdict::Approve, "yes")).await;
+            assert!(matches!(refused, Err(Error::TaskNotFound(_))), "{refused:?}");
+            assert!(matches!(gates.kernel.engine.stop(stranger, &asked.0).await, Err(Error::TaskNotFound(_))));
+        }
+        gates.answer(&operator(), &asked, says(Verdict::Modify, "only on Monday")).await.unwrap();
+        gates.answer(&operator(), &asked, says(Verdict::Modify, "only on Monday")).await.unwrap();
+        let late = gates.answer(&operator(), &asked, says(Verdict::Reject, "no")).await;
+        let by_olga = |by: &Option<CallerId>| by.as_ref().is_some_and(|by| by.to_string() == "olga");
+        assert!(
+            matches!(&late, Err(Error::QuestionClosed { by, .. }) if by.is_none() || by_olga(by)),
+            "{late:?}"
+        );
+        let task = gates.kernel.ended(&asked.0).await;
+        assert_eq!(status_text(&task), "then please");
+        assert!(task.history.iter().any(|message| message.joined_text() == "Modify: only on Monday"));
+        assert!(task.metadata.is_none_or(|all| all.get(QUESTION_KEY).is_none()), "the question is closed");
+
+        let asked = gates.asked("caller fail").await;
+        gates.answer(&owner, &asked, says(Verdict::Answer, "blue")).await.unwrap();
+        assert_eq!(status_text(&gates.kernel.ended(&asked.0).await), "Answer: blue");
+        let asked = gates.asked("caller fail").await;
+        gates.kernel.say(&asked.0, "green").await.unwrap();
+        assert_eq!(status_text(&gates.kernel.ended(&asked.0).await), "told: green");
+        let asked = gates.asked("operator fail").await;
+        let stopped = gates.kernel.engine.stop(&operator(), &asked.0).await.unwrap().into_task().unwrap();
+        assert_eq!(stopped.status.state, TaskState::Canceled);
+    });
+}
+
+#[test]
+fn a_questions_own_time_decides_what_it_says_and_no_clock_step_approves() {
+    let folder = tempfile::tempdir().unwrap();
+    let hour = 60 * MINUTE;
+    let settings = Settings { parked_expiry: hour, park: Duration::ZERO, ..Settings::default() };
+    let gates = Gates::open(folder.path(), settings.clone(), None);
+    let left = gates.kernel.run(async {
+        let fails = gates.asked("operator fail").await;
+        let approves = gates.asked("operator approve").await;
+        let rejects = gates.asked("operator reject").await;
+        let escalates = gates.asked("operator escalate").await;
+        gates.kernel.clock.advance(MINUTE - Duration::from_secs(1));
+        gates.kernel.engine.sweep().await;
+        for asked in [&fails, &approves, &rejects, &escalates] {
+            assert_eq!(gates.kernel.get(&asked.0).await.unwrap().status.state, TaskState::AuthRequired);
+        }
+        gates.kernel.clock.advance(Duration::from_secs(1));
+        gates.kernel.engine.sweep().await;
+        assert_eq!(reason(&gates.kernel.ended(&fails.0).await), "input_expired");
+        let text = status_text(&gates.kernel.ended(&approves.0).await);
+        assert!(text.starts_with("Approve: "), "{text}");
+        let text = status_text(&gates.kernel.ended(&rejects.0).await);
+        assert!(text.starts_with("Reject: "), "{text}");
+        assert_eq!(gates.kernel.get(&escalates.0).await.unwrap().status.state, TaskState::AuthRequired);
+        gates.kernel.clock.advance(hour);
+        gates.kernel.engine.sweep().await;
+        assert_eq!(reason(&gates.kernel.ended(&escalates.0).await), "input_expired");
+
+        // The clock is set forward: the minute has not passed, so it is waited for.
+        let stepped = gates.asked("operator approve").await;
+        gates.kernel.clock.turn_to(later(gates.kernel.clock.now(), 2 * MINUTE));
+        gates.kernel.engine.sweep().await;
+        assert_eq!(gates.kernel.get(&stepped.0).await.unwrap().status.state, TaskState::AuthRequired);
+        gates.kernel.clock.advance(MINUTE);
+        gates.kernel.engine.sweep().await;
+        assert!(status_text(&gates.kernel.ended(&stepped.0).await).starts_with("Approve: "));
+        gates.asked("operator approve").await
+    });
+    let now = gates.kernel.clock.now();
+    let Gates { kernel, store } = gates;
+    drop(store);
+    kernel.stop();
+    // The server was down when the time came: reviewers get theirs after it is back.
+    let gates = Gates::open(folder.path(), settings, None);
+    gates.kernel.run(async {
+        gates.kernel.clock.turn_to(later(now, 2 * MINUTE));
+        gates.kernel.engine.sweep().await;
+        assert_eq!(gates.kernel.get(&left.0).await.unwrap().status.state, TaskState::AuthRequired);
+        gates.kernel.clock.advance(MINUTE);
+        gates.kernel.engine.sweep().await;
+        assert!(status_text(&gates.kernel.ended(&left.0).await).starts_with("Approve: "));
+    });
+}
+
+/// How many questions are decided by a hundred at once.
+const ROUNDS: u64 = 40;
+
+#[test]
+fn of_a_hundred_deciders_the_owner_a_settlement_and_the_time_one_decides() {
+    let seed = std::env::var("RACE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1u64);
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { park: Duration::ZERO, ..Settings::default() };
+    let gates = Gates::open(folder.path(), settings, Some(Faults::dawdle(seed)));
+    let kinds = Mutex::new([0u32; 3]);
+    gates.kernel.run(async {
+        let rounds = stream::iter(0..ROUNDS).map(|round| decide_all(&gates, seed + round, &kinds));
+        rounds.buffer_unordered(4).collect::<Vec<()>>().await;
+    });
+    let kinds = kinds.into_inner();
+    assert!(kinds.iter().all(|wins| *wins > 0), "no race: {kinds:?}");
+}
+
+async fn decide_all(gates: &Gates, seed: u64, kinds: &Mutex<[u32; 3]>) {
+    let dice = Dice::seeded(seed);
+    let asked = gates.asked(["operator approve", "operator reject", "caller reject"][dice.roll(3) as usize]).await;
+    let deciders = join_all((0..100u64).map(|number| {
+        let asked = &asked;
+        async move {
+            let by = caller(&format!("decider {number}"), true, AgentScope::All);
+            for _ in 0..4 {
+                Dice::seeded(seed ^ (number << 8)).dawdle().await;
+            }
+            let verdict = if number % 2 == 0 { Verdict::Approve } else { Verdict::Reject };
+            match gates.answer(&by, asked, says(verdict, &format!("decider {number}"))).await {
+                Ok(()) => Some(number),
+                Err(Error::QuestionClosed { .. } | Error::Unsupported(_)) => None,
+                Err(error) => panic!("RACE_SEED={seed}: {error}"),
+            }
+        }
+    }));
+    let settle = async {
+        for _ in 0..dice.roll(4) {
+            dice.dawdle().await;
+        }
+        gates.kernel.engine.settled(&asked.0, asked.1).await.is_ok()
+    };
+    let owner = async {
+        dice.dawdle().await;
+        gates.kernel.say(&asked.0, "the owner").await.is_ok()
+    };
+    let time = async {
+        dice.dawdle().await;
+        if dice.roll(2) == 0 {
+            gates.kernel.clock.advance(MINUTE);
+            gates.kernel.engine.sweep().await;
+        }
+    };
+    let (decided, settled, told, ()) = tokio::join!(deciders, settle, owner, time);
+    let task = gates.kernel.ended(&asked.0).await;
+    let winners: Vec<_> = decided.into_iter().flatten().collect();
+    assert!(winners.len() + usize::from(settled) <= 1, "RACE_SEED={seed}: {winners:?}, settled {settled}");
+    let texts = task.history.iter().chain(&task.status.message).map(Message::joined_text).collect::<Vec<_>>();
+    let made = |start: &str| texts.iter().filter(|text| text.starts_with(start)).count();
+    let decisions = made("Approve: ") + made("Reject: ");
+    let ways = decisions + made("settled") + made("told: ");
+    assert_eq!(ways, 1, "RACE_SEED={seed}: {texts:?}");
+    if let [winner] = winners[..] {
+        let verdict = if winner % 2 == 0 { "Approve" } else { "Reject" };
+        assert_eq!(made(&format!("{verdict}: decider {winner}")), 1, "RACE_SEED={seed}: {texts:?}");
+    }
+    assert_eq!(made("settled"), usize::from(settled), "RACE_SEED={seed}: {texts:?}");
+    assert_eq!(made("the owner"), usize::from(told), "RACE_SEED={seed}: {texts:?}");
+    let kind = if winners.len() == 1 { 0 } else { 1 + usize::from(!settled) };
+    kinds.lock()[kind] += 1;
+}
