@@ -85,11 +85,8 @@ impl EngineState {
                 role: Role::User,
                 ..answer.message.clone()
             };
-            let received = Received {
-                by: by.clone(),
-                decision: Some(decision),
-                ..Received::new(message, self.clock.now())
-            };
+            let received =
+                Received { by: by.clone(), decision: Some(decision), ..Received::new(message, self.clock.now()) };
             let append = wakeup.append(&self, &live, hosted, core, vec![Event::Received(Arc::new(received))])?;
             self.check_size(append.batch.bytes())?;
             self.check_task_size(core, append.batch.bytes())?;

@@ -241,9 +241,15 @@ impl Core {
         }
     }
 
-    /// Whether another node has claimed the turn that a driver of this process still holds.
+    /// Whether another node has claimed the turn that a driver of this process still holds, even if it has left it again
+    /// since: then an agent that waits here would take the answer to another question for its own.
     pub(crate) fn is_taken_over(&self) -> bool {
-        self.turn.driven().is_some_and(|driven| driven.fence != self.row.fence) && self.holder == Holder::Other
+        let Some(driven) = self.turn.driven() else { return false };
+        let fence = self.row.fence;
+        // Once without a claim: by an answer that waits for a permit, or by a shutdown.
+        let is_only_moved =
+            fence == driven.fence.next() && matches!(self.row.phase, Phase::Queued | Phase::Interrupted);
+        fence != driven.fence && self.holder != Holder::This && !is_only_moved && !self.is_done()
     }
 
     /// Drops the output of a turn that goes on elsewhere, or that the log no longer has.

@@ -347,6 +347,10 @@ impl LiveTask {
             core.follow(&missed, row.last_seq).map_err(|error| StoreError::Failed(error.to_string()))?;
             core.watched |= row.watched;
             self.follow_row(engine, &mut core, row.state, row.holder);
+            if core.is_taken_over() {
+                // The driver finds that its run is over, and drops the agent with what it has produced and started.
+                core.abandon_turn();
+            }
             if core.is_done() && core.ended_json.is_none() {
                 core.ended_json = Some(task_line(&core.fold.snapshot()));
             }

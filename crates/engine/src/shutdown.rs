@@ -64,6 +64,8 @@ impl EngineState {
     /// also where it might have become a direct reply.
     async fn interrupt(&self, live: &LiveTask) -> Result<bool, StoreError> {
         let decide = |core: &mut Core| {
+            // A task that is not in the log yet has nothing to mark.
+            core.key?;
             let mut row = RowState { hidden: false, ..core.row.clone() };
             match core.row.phase {
                 Phase::Running if core.location() == TurnLocation::Elsewhere => None,

@@ -63,8 +63,11 @@ pub(crate) async fn drive(
     while let Some(begin) = next.take() {
         next = driver.run(begin).await;
     }
-    if driver.live.core.lock().is_done() {
+    let is_done = driver.live.core.lock().is_done();
+    if is_done {
         driver.engine.live.forget(&driver.live.task.id);
+    } else {
+        driver.engine.recover_dropped(&driver.live).await;
     }
 }
 
@@ -121,7 +124,7 @@ impl Driver {
                 biased;
                 result = poll_some(&mut run), if run.is_some() => {
                     run = None;
-                    conclude(&self.engine, &self.live, result);
+                    conclude(&self.engine, &self.live, self.run_number, result);
                 }
                 result = poll_some(&mut flush), if flush.is_some() => {
                     flush = None;
@@ -133,7 +136,7 @@ impl Driver {
                     Alarm::Limits => self.check_limits(),
                     Alarm::Grace => {
                         run = None;
-                        force_end(&self.engine, &self.live);
+                        force_end(&self.engine, &self.live, self.run_number);
                     }
                     Alarm::Parked => self.unload = true,
                     Alarm::Retry => {}
@@ -142,7 +145,7 @@ impl Driver {
             }
             match self.next_step(run.is_some(), flush.is_some()) {
                 NextStep::Leave => return None,
-                NextStep::Next(begin) => return Some(begin),
+                NextStep::Next(begin) => return Some(*begin),
                 NextStep::Flush => {
                     let (engine, live) = (self.engine.clone(), self.live.clone());
                     let sides = std::mem::take(&mut self.sides);
@@ -164,10 +167,6 @@ impl Driver {
         let core = &mut *guard;
         if core.turn.lost().is_some() {
             return NextStep::Leave;
-        }
-        if core.is_taken_over() {
-            // Another node runs the turn: this one's agent and its output are dropped at once.
-            core.abandon_turn();
         }
         let Some(driven) = core.turn.driven_by(self.run_number) else {
             drop(guard);
@@ -247,7 +246,7 @@ impl Driver {
             None
         };
         match next {
-            Some(begin) => NextStep::Next(begin),
+            Some(begin) => NextStep::Next(Box::new(begin)),
             None => {
                 core.turn.leave();
                 NextStep::Leave
@@ -326,7 +325,11 @@ impl Driver {
     fn check_limits(&mut self) {
         match self.next_limit() {
             Some((at, reason)) if at <= self.engine.clock.now() => {
-                self.live.core.lock().output.stop.get_or_insert(reason);
+                let mut core = self.live.core.lock();
+                if core.turn.is_run(self.run_number) {
+                    core.output.stop.get_or_insert(reason);
+                }
+                drop(core);
                 self.live.wake();
             }
             _ => self.arm_limits(),
@@ -336,7 +339,8 @@ impl Driver {
     /// After a failed append: retry later, or mark the turn as lost.
     fn handle_append_failure(&mut self, error: StoreError) {
         let mut core = self.live.core.lock();
-        if matches!(error, StoreError::Fenced) && !core.is_done() {
+        let is_over = !core.turn.is_run(self.run_number);
+        if is_over || (matches!(error, StoreError::Fenced) && !core.is_done()) {
             // Claimed elsewhere, or answered and waiting for a permit: the next step tells which.
             return;
         }
@@ -368,7 +372,7 @@ enum NextStep {
     /// No driver holds the task from now on.
     Leave,
     /// This run is over; the next one begins.
-    Next(TurnInput),
+    Next(Box<TurnInput>),
     Flush,
     /// The next turn is this message's, and has to wait for a permit.
     Queue(u64),

@@ -18,9 +18,9 @@ use super::{PAGE, RecoveredTurn, has_lost_turn};
 use crate::engine::EngineState;
 use crate::error::Error;
 use crate::ids::{AgentName, TaskKey};
-use crate::live_task::Core;
+use crate::live_task::{Core, LiveTask};
 use crate::queue::QueuePriority;
-use crate::store::{Phase, StoreError, TaskRow};
+use crate::store::{Holder, Phase, StoreError, TaskRow};
 
 /// Keeps an agent from beginning new turns while its tasks are recovered.
 struct RecoveryGate {
@@ -120,6 +120,21 @@ impl EngineState {
                 engine.recover_agent(rows).await;
                 drop(gate);
             });
+        }
+    }
+
+    /// Recovers a turn of this node whose run was dropped because the log no longer had what it worked on.
+    pub(crate) async fn recover_dropped(self: &Arc<Self>, live: &LiveTask) {
+        let is_dropped = {
+            let core = live.core.lock();
+            core.holder == Holder::This && has_lost_turn(&core) && !self.closing.is_cancelled()
+        };
+        if !is_dropped {
+            return;
+        }
+        match self.store.row(&live.task.id).await {
+            Ok(row) => self.recover_all(row.into_iter().collect(), false),
+            Err(error) => tracing::error!(task = %live.task.id, %error, "a dropped turn could not be recovered"),
         }
     }
 

@@ -17,11 +17,12 @@ const REASON_BYTES: usize = 8 << 10;
 /// What became of a run.
 pub(super) type Outcome = Result<Result<(), AgentError>, Box<dyn Any + Send>>;
 
-/// The agent has returned: if the task has not ended, this says how it ends.
-pub(super) fn conclude(engine: &EngineState, live: &LiveTask, result: Outcome) {
+/// The agent has returned: if the task has not ended, this says how it ends. A run that is over says nothing: its task
+/// goes on elsewhere.
+pub(super) fn conclude(engine: &EngineState, live: &LiveTask, run: u64, result: Outcome) {
     let mut core = live.core.lock();
     let output = &core.output;
-    if output.state.is_terminal() || core.is_done() || core.turn.lost().is_some() {
+    if output.state.is_terminal() || core.is_done() || !core.turn.is_run(run) {
         return;
     }
     if let Some(reason) = output.stop {
@@ -48,9 +49,9 @@ pub(super) fn conclude(engine: &EngineState, live: &LiveTask, result: Outcome) {
 }
 
 /// An agent that did not stop in time was dropped; the task ends without it.
-pub(super) fn force_end(engine: &EngineState, live: &LiveTask) {
+pub(super) fn force_end(engine: &EngineState, live: &LiveTask, run: u64) {
     let mut core = live.core.lock();
-    if core.is_done() || core.output.state.is_terminal() {
+    if core.is_done() || core.output.state.is_terminal() || !core.turn.is_run(run) {
         return;
     }
     let reason = core.output.stop.unwrap_or(Reason::CanceledByCaller);

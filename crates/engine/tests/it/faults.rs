@@ -32,6 +32,8 @@ struct Ordered {
     failed: AtomicUsize,
     /// After so many more appends they fail; none at zero.
     fail_after: AtomicUsize,
+    /// The next row read has lost its last event, as after a power cut.
+    rewound: AtomicBool,
     loads: AtomicUsize,
     portions: AtomicUsize,
     listed_bytes: AtomicUsize,
@@ -77,6 +79,11 @@ impl Faults {
     /// How many appends have failed.
     pub(crate) fn failed(&self) -> usize {
         self.0.failed.load(Ordering::SeqCst)
+    }
+
+    /// The next row that is read says that the log is shorter than it was.
+    pub(crate) fn rewind(&self) {
+        self.0.rewound.store(true, Ordering::SeqCst);
     }
 
     /// How many tasks have been loaded.
@@ -188,7 +195,17 @@ impl Store for FaultyStore {
         self.around(self.store.append(append))
     }
     fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
-        self.around(self.store.row(id))
+        let (row, faults) = (self.around(self.store.row(id)), self.faults.clone());
+        async move {
+            let mut row = row.await?;
+            if let Some(row) = &mut row
+                && faults.0.rewound.swap(false, Ordering::SeqCst)
+            {
+                row.last_seq = Seq(row.last_seq.0 - 1);
+            }
+            Ok(row)
+        }
+        .boxed()
     }
     fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
         self.faults.0.loads.fetch_add(1, Ordering::SeqCst);

@@ -14,6 +14,7 @@ use switchboard_engine::*;
 use crate::faults::{Faults, FaultyStore};
 use crate::kernel::*;
 use crate::races::Dice;
+use crate::settled::question_of;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -59,8 +60,9 @@ fn told(decision: Option<&Decision>, text: &str) -> String {
     }
 }
 
-fn caller(id: &str, admin: bool, agents: AgentScope) -> Caller {
-    Caller { id: CallerId::from(id), scopes: Scopes { agents, admin } }
+fn caller(id: &str, is_operator: bool, agents: AgentScope) -> Caller {
+    let role = if is_operator { CallerRole::Operator } else { CallerRole::Viewer };
+    Caller { id: CallerId::from(id), scopes: Scopes { agents, role } }
 }
 
 fn operator() -> Caller {
@@ -95,10 +97,8 @@ impl Gates {
     /// A task that asks, and the number of its question.
     async fn asked(&self, text: &str) -> (TaskId, Seq) {
         let sent = self.kernel.send(text).await;
-        let waits = if text.starts_with("operator") { TaskState::AuthRequired } else { TaskState::InputRequired };
-        let task = self.kernel.reach(sent.id(), waits).await;
-        assert!(task.metadata.unwrap().get(QUESTION_KEY).is_some());
-        (sent.id().clone(), self.store.row(sent.id()).await.unwrap().unwrap().last_seq)
+        answer_task(&sent).await;
+        (sent.id().clone(), question_of(&*self.store, sent.id()).await)
     }
 
     async fn answer(&self, by: &Caller, (id, question): &(TaskId, Seq), answer: ReviewAnswer) -> Result<(), Error> {
@@ -116,6 +116,7 @@ fn an_operators_question_is_answered_by_operators_of_its_agent_alone() {
         gates.kernel.say(&asked.0, "please").await.unwrap();
         let task = gates.kernel.get(&asked.0).await.unwrap();
         assert_eq!(task.status.state, TaskState::AuthRequired);
+        assert!(task.metadata.unwrap().get(QUESTION_KEY).is_some());
         let owner = caller("local", false, AgentScope::All);
         let refused = gates.answer(&owner, &asked, says(Verdict::Approve, "yes")).await;
         assert!(matches!(refused, Err(Error::NotReviewer { .. })), "{refused:?}");
@@ -129,10 +130,7 @@ fn an_operators_question_is_answered_by_operators_of_its_agent_alone() {
         gates.answer(&operator(), &asked, says(Verdict::Modify, "only on Monday")).await.unwrap();
         let late = gates.answer(&operator(), &asked, says(Verdict::Reject, "no")).await;
         let by_olga = |by: &Option<CallerId>| by.as_ref().is_some_and(|by| by.to_string() == "olga");
-        assert!(
-            matches!(&late, Err(Error::QuestionClosed { by, .. }) if by.is_none() || by_olga(by)),
-            "{late:?}"
-        );
+        assert!(matches!(&late, Err(Error::QuestionClosed { by, .. }) if by.is_none() || by_olga(by)), "{late:?}");
         let task = gates.kernel.ended(&asked.0).await;
         assert_eq!(status_text(&task), "then please");
         assert!(task.history.iter().any(|message| message.joined_text() == "Modify: only on Monday"));

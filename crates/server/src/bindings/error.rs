@@ -17,7 +17,9 @@ pub(super) fn from_engine(refusal: Refusal) -> Error {
             let error = Error::with_message(ErrorKind::TaskNotCancelable, message);
             error.detail("taskId", id).detail("state", state_label(state))
         }
-        Refusal::QuestionClosed { .. } | Refusal::Unsupported(_) => Error::with_message(ErrorKind::UnsupportedOperation, message),
+        Refusal::QuestionClosed { .. } | Refusal::Unsupported(_) => {
+            Error::with_message(ErrorKind::UnsupportedOperation, message)
+        }
         Refusal::Invalid { field, problem } => Error::invalid_field(field, problem),
         Refusal::ContentType(_) => Error::with_message(ErrorKind::ContentTypeNotSupported, message),
         Refusal::AgentNotFound { known, .. } => {

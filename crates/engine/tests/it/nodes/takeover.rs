@@ -95,6 +95,68 @@ fn a_cancel_at_the_other_node_reaches_the_turn_where_it_runs() {
 }
 
 #[test]
+fn an_agent_that_waits_is_dropped_when_its_turn_went_on_elsewhere_and_came_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        let said = match &turn.cause {
+            Cause::Begin => format!("in memory: {}", task.ask("one?").await?.joined_text()),
+            Cause::Answer { question } if turn.text() == "first" => {
+                assert_eq!(question.as_ref().unwrap().joined_text(), "one?");
+                return Ok(task.say(TaskState::InputRequired, Some(message("two?")), None).await?);
+            }
+            Cause::Answer { question } => format!("{} {}", question.as_ref().unwrap().joined_text(), turn.text()),
+            other => panic!("{other:?}"),
+        };
+        Ok(task.complete_with(said).await?)
+    });
+    // The first node hears of nothing while its gate is closed.
+    let gates = [Faults::default(), Faults::default()];
+    let mut opened = gates.iter();
+    let [first, second] = Kernel::two_nodes(folder.path(), &script, &Settings::default(), |store| {
+        Arc::new(FaultyStore { store: Arc::new(store), faults: opened.next().unwrap().clone() })
+    });
+    let id = first.run(async {
+        let sent = first.send("go").await;
+        first.reach(sent.id(), TaskState::InputRequired).await;
+        sent.id().clone()
+    });
+    gates[0].close_gate();
+    second.run(async {
+        second.say(&id, "first").await.unwrap();
+        while status_text(&second.get(&id).await.unwrap()) != "two?" {
+            tokio::task::yield_now().await;
+        }
+    });
+    gates[0].open_gate();
+    let task = first.run(async {
+        first.say(&id, "second").await.unwrap();
+        first.ended(&id).await
+    });
+    assert_eq!(status_text(&task), "two? second");
+}
+
+#[test]
+fn a_run_whose_log_was_rewound_is_dropped_and_recovered() {
+    let folder = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let (script, runs) = script().counted();
+    let nodes = Kernel::two_nodes(folder.path(), &script, &Settings::default(), |store| {
+        Arc::new(FaultyStore { store: Arc::new(store), faults: faults.clone() })
+    });
+    let first = &nodes[0];
+    first.run(async {
+        let sent = first.send("go").await;
+        while first.get(sent.id()).await.unwrap().artifacts.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        faults.rewind();
+        first.get(sent.id()).await.unwrap();
+        assert_eq!(status_text(&first.ended(sent.id()).await), "taken over");
+        runs.until_none(|| {}).await;
+    });
+}
+
+#[test]
 fn one_key_at_two_nodes_is_one_message_and_one_run() {
     let folder = tempfile::tempdir().unwrap();
     let runs = Arc::new(AtomicUsize::new(0));
