@@ -24,7 +24,9 @@ pub(super) fn from_engine(refusal: Refusal) -> Error {
             Error::with_message(ErrorKind::AgentNotFound, message).detail("agents", known.join(","))
         }
         Refusal::Forbidden(agent) => Error::with_message(ErrorKind::PermissionDenied, message).detail("agent", agent),
-        Refusal::KeyReused => Error::with_message(ErrorKind::IdempotencyKeyReused, message),
+        Refusal::KeyReused | Refusal::MessageIdReused(_) => {
+            Error::with_message(ErrorKind::IdempotencyKeyReused, message)
+        }
         Refusal::Unavailable { problem, retry_after_ms } => Error::overloaded(problem, retry_after_ms),
     }
 }
