@@ -48,16 +48,19 @@ pub struct RoutingRequest<'a> {
     pub hints: &'a RoutingHints,
 }
 
+/// The agent that was picked.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The agent.
+    pub hosted: Arc<Hosted>,
+}
+
 /// Knows the agents.
 pub trait Directory: Send + Sync + 'static {
-    /// The agent that serves a request; what it asks is there to route by. Follow-ups do not come here: they go to
-    /// their task's agent.
-    fn resolve(
-        &self,
-        address: &Address,
-        caller: &Caller,
-        asked: Option<RoutingRequest<'_>>,
-    ) -> Result<Arc<Hosted>, Error>;
+    /// The agent that serves a request; what it asks is there to route by. Asked once per message, and not for
+    /// follow-ups, which go to their task's agent. It does no I/O.
+    fn resolve(&self, address: &Address, caller: &Caller, asked: Option<RoutingRequest<'_>>)
+    -> Result<Resolved, Error>;
     /// One agent by its name, for tasks that already have one.
     fn find(&self, name: &AgentName) -> Option<Arc<Hosted>>;
     /// All agents, in the order of their configuration.
@@ -250,10 +253,12 @@ impl Directory for FixedDirectory {
         address: &Address,
         caller: &Caller,
         asked: Option<RoutingRequest<'_>>,
-    ) -> Result<Arc<Hosted>, Error> {
+    ) -> Result<Resolved, Error> {
         let hints = asked.map(|asked| asked.hints).filter(|_| *address == Address::Root);
         let hosted = match (address, hints) {
-            (_, Some(hints)) if !hints.targets.is_empty() => return self.first_of(&hints.targets, caller),
+            (_, Some(hints)) if !hints.targets.is_empty() => {
+                return self.first_of(&hints.targets, caller).map(|hosted| Resolved { hosted });
+            }
             (Address::Agent(name), _) => self.find(name),
             (Address::Root, hints) => {
                 let skilled = hints.and_then(|hints| self.skilled(hints.skill.as_deref()?, caller));
@@ -262,7 +267,7 @@ impl Directory for FixedDirectory {
         };
         let hosted = hosted.ok_or_else(|| self.agent_not_found(address.as_str(), caller))?;
         if caller.scopes.agents.allows(&hosted.name) {
-            Ok(hosted)
+            Ok(Resolved { hosted })
         } else {
             Err(Error::Forbidden(hosted.name.to_string()))
         }

@@ -47,7 +47,7 @@ pub(crate) struct EngineState {
     pub(crate) admission: Admission,
     /// Tasks whose recovery is under way.
     pub(crate) recovering: Mutex<HashSet<TaskKey>>,
-    pub(crate) key_reservations: KeyReservations,
+    pub(crate) key_reservations: Arc<KeyReservations>,
     pub(crate) history_cache: HistoryCache,
     pub(crate) terminal_tasks: TerminalTaskCache,
     pub(crate) sightings: QuestionSightings,
@@ -80,7 +80,7 @@ impl Engine {
             live: LiveTasks::default(),
             admission,
             recovering: Mutex::default(),
-            key_reservations: KeyReservations::default(),
+            key_reservations: Arc::default(),
             history_cache: HistoryCache::default(),
             terminal_tasks: TerminalTaskCache::default(),
             sightings: QuestionSightings::default(),
@@ -131,15 +131,15 @@ pub(crate) fn shutting_down() -> Error {
 impl EngineState {
     /// A task that the caller may see at this address, in memory while it is held.
     pub(crate) async fn open(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Arc<LiveTask>, Error> {
-        let live = match self.live.get(id) {
-            Some(live) => {
+        let live = match self.live.find(id) {
+            Ok(live) => {
                 self.refresh(&live).await?;
                 live
             }
-            None => {
+            Err(insertions) => {
                 let loaded = self.store.load(id).await?;
                 let seen = loaded.filter(|loaded| visible(address, caller, &loaded.row.task, loaded.row.state.hidden));
-                self.adopt(seen.ok_or_else(|| Error::TaskNotFound(id.clone()))?).await?
+                self.adopt(seen.ok_or_else(|| Error::TaskNotFound(id.clone()))?, insertions).await?
             }
         };
         let hidden = live.core.lock().row.hidden;
@@ -148,12 +148,15 @@ impl EngineState {
 
     /// A task in memory; loaded from the store if it is not there yet.
     pub(crate) async fn find_task(&self, id: &TaskId) -> Result<Option<Arc<LiveTask>>, Error> {
-        if let Some(live) = self.live.get(id) {
-            self.refresh(&live).await?;
-            return Ok(Some(live));
-        }
+        let insertions = match self.live.find(id) {
+            Ok(live) => {
+                self.refresh(&live).await?;
+                return Ok(Some(live));
+            }
+            Err(insertions) => insertions,
+        };
         match self.store.load(id).await? {
-            Some(loaded) => self.adopt(loaded).await.map(Some),
+            Some(loaded) => self.adopt(loaded, insertions).await.map(Some),
             None => Ok(None),
         }
     }
@@ -166,7 +169,7 @@ impl EngineState {
     }
 
     /// Brings a loaded task into memory; the one already there wins. Ended tasks are not shared: they never change.
-    pub(crate) async fn adopt(&self, loaded: LoadedTask) -> Result<Arc<LiveTask>, Error> {
+    async fn adopt(&self, loaded: LoadedTask, before: Insertions) -> Result<Arc<LiveTask>, Error> {
         let done = loaded.row.state.phase == Phase::Done;
         let hosted = self.directory.find(&loaded.row.task.agent);
         let task = loaded.row.task.clone();
@@ -175,12 +178,12 @@ impl EngineState {
         if done {
             return Ok(live);
         }
-        let shared = self.live.insert_or_get(live.clone());
+        let (shared, may_be_behind) = self.live.insert_loaded(live.clone(), before);
         if let Some(key) = shared.core.lock().key.filter(|_| self.bus.is_some()) {
             self.live.index(key, &shared);
         }
-        if Arc::ptr_eq(&shared, &live) {
-            // Between the load and the insertion another request may have loaded, changed and dropped it.
+        if Arc::ptr_eq(&shared, &live) && (may_be_behind || self.bus.is_some()) {
+            // Between the load and the insertion another request or another node may have changed it.
             let _writing = shared.writing.lock().await;
             shared.catch_up(self).await?;
         }
@@ -302,13 +305,24 @@ pub fn state_label(state: TaskState) -> &'static str {
 }
 
 /// The tasks in memory, in shards so that tasks rarely share a lock.
-/// Entries are weak: the users of a task keep it alive, the map only finds it. A task that was loaded is compared with
-/// the store once more after its insertion (`adopt`).
+/// Entries are weak: the users of a task keep it alive, the map only finds it. If another task of its shard was inserted
+/// while a task was loaded, that may have been the same one, changed and dropped since: it is compared with the store
+/// once more (`adopt`).
 pub(crate) struct LiveTasks {
-    shards: Vec<Mutex<HashMap<TaskId, Weak<LiveTask>>>>,
+    shards: Vec<Mutex<Shard>>,
     /// By the store's key, where other nodes announce theirs.
     by_key: Mutex<HashMap<TaskKey, Weak<LiveTask>>>,
 }
+
+#[derive(Default)]
+struct Shard {
+    tasks: HashMap<TaskId, Weak<LiveTask>>,
+    insertions: Insertions,
+}
+
+/// How many tasks were ever inserted into a shard.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Insertions(u64);
 
 impl Default for LiveTasks {
     fn default() -> Self {
@@ -317,23 +331,37 @@ impl Default for LiveTasks {
 }
 
 impl LiveTasks {
-    fn shard(&self, id: &TaskId) -> &Mutex<HashMap<TaskId, Weak<LiveTask>>> {
+    fn shard(&self, id: &TaskId) -> &Mutex<Shard> {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
         &self.shards[(hasher.finish() % self.shards.len() as u64) as usize]
     }
 
     pub(crate) fn get(&self, id: &TaskId) -> Option<Arc<LiveTask>> {
-        self.shard(id).lock().get(id).and_then(Weak::upgrade)
+        self.find(id).ok()
+    }
+
+    /// A task in memory, or how many were inserted beside it until now, for [`Self::insert_loaded`].
+    fn find(&self, id: &TaskId) -> Result<Arc<LiveTask>, Insertions> {
+        let shard = self.shard(id).lock();
+        shard.tasks.get(id).and_then(Weak::upgrade).ok_or(shard.insertions)
     }
 
     pub(crate) fn insert_or_get(&self, live: Arc<LiveTask>) -> Arc<LiveTask> {
+        self.insert_loaded(live, Insertions::default()).0
+    }
+
+    /// Inserts a task that was loaded since `before`; the one already there wins. Says whether the task may have been in
+    /// memory meanwhile, so that what was loaded may be behind the log.
+    fn insert_loaded(&self, live: Arc<LiveTask>, before: Insertions) -> (Arc<LiveTask>, bool) {
         let mut shard = self.shard(&live.task.id).lock();
-        if let Some(known) = shard.get(&live.task.id).and_then(Weak::upgrade) {
-            return known;
+        let may_be_behind = shard.insertions != before;
+        if let Some(known) = shard.tasks.get(&live.task.id).and_then(Weak::upgrade) {
+            return (known, may_be_behind);
         }
-        shard.insert(live.task.id.clone(), Arc::downgrade(&live));
-        live
+        shard.insertions.0 += 1;
+        shard.tasks.insert(live.task.id.clone(), Arc::downgrade(&live));
+        (live, may_be_behind)
     }
 
     /// Lets a task be found by its key.
@@ -347,7 +375,7 @@ impl LiveTasks {
 
     /// Forgets a task that has ended or is no longer held.
     pub(crate) fn forget(&self, id: &TaskId) {
-        self.shard(id).lock().remove(id);
+        self.shard(id).lock().tasks.remove(id);
     }
 
     /// All tasks in memory; those no longer held are forgotten.
@@ -355,7 +383,7 @@ impl LiveTasks {
         self.by_key.lock().retain(|_, weak| weak.strong_count() > 0);
         let mut all = Vec::new();
         for shard in &self.shards {
-            shard.lock().retain(|_, weak| {
+            shard.lock().tasks.retain(|_, weak| {
                 let live = weak.upgrade();
                 let held = live.is_some();
                 all.extend(live);

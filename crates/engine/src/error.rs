@@ -1,6 +1,6 @@
 //! The errors of the kernel; the server turns them into each dialect's errors.
 
-use switchboard_a2a::{TaskId, TaskState, Timestamp};
+use switchboard_a2a::{MessageId, TaskId, TaskState, Timestamp};
 
 use crate::engine::state_label;
 use crate::ids::{CallerId, Seq};
@@ -76,6 +76,9 @@ pub enum Error {
     /// The idempotency key was used for another message.
     #[error("the idempotency key was already used for a different message")]
     KeyReused,
+    /// The agent deduplicates by message id, and this one was used for another message.
+    #[error("messageId {:?} was already used for a different message, give each its own", .0.as_str())]
+    MessageIdReused(MessageId),
     /// Overloaded, shutting down, or the disk fails. Worth a retry.
     #[error("{problem}")]
     Unavailable {

@@ -10,10 +10,6 @@ use parking_lot::Mutex;
 use switchboard_a2a::{Message, PushConfig};
 use tokio::sync::Notify;
 
-use crate::caller::Caller;
-use crate::directory::Address;
-use crate::engine::Engine;
-use crate::error::Error;
 use crate::sha256::sha256;
 use crate::store::IdempotencyScope;
 
@@ -25,7 +21,7 @@ pub(crate) struct KeyReservations {
 
 impl KeyReservations {
     /// Reserves a key; waits while another send holds it.
-    pub(crate) async fn reserve(self: &KeyReservations, scope: &IdempotencyScope) -> KeyReservation<'_> {
+    pub(crate) async fn reserve(self: &Arc<Self>, scope: &IdempotencyScope) -> KeyReservation {
         loop {
             let held = {
                 let mut keys = self.held.lock();
@@ -33,7 +29,7 @@ impl KeyReservations {
                     Some(notify) => notify.clone(),
                     None => {
                         keys.insert(scope.clone(), Arc::default());
-                        return KeyReservation { reservations: self, scope: scope.clone() };
+                        return KeyReservation { reservations: self.clone(), scope: scope.clone() };
                     }
                 }
             };
@@ -47,26 +43,16 @@ impl KeyReservations {
 }
 
 /// A reserved key; free again when dropped.
-pub(crate) struct KeyReservation<'a> {
-    reservations: &'a KeyReservations,
+pub(crate) struct KeyReservation {
+    reservations: Arc<KeyReservations>,
     scope: IdempotencyScope,
 }
 
-impl Drop for KeyReservation<'_> {
+impl Drop for KeyReservation {
     fn drop(&mut self) {
         if let Some(notify) = self.reservations.held.lock().remove(&self.scope) {
             notify.notify_waiters();
         }
-    }
-}
-
-impl Engine {
-    /// Whether something was sent under an idempotency key.
-    pub async fn was_sent(&self, caller: &Caller, address: &Address, key: &str) -> Result<bool, Error> {
-        let scope =
-            IdempotencyScope { owner: caller.id.clone(), address: address.as_str().to_owned(), key: key.to_owned() };
-        let known = self.inner.store.find_send(scope).await?;
-        Ok(known.is_some())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Accepting a message: a new task, an answer, or a follow-up for a running turn.
+//! Accepting a message that was routed: a new task, an answer, or a follow-up for a running turn.
 
 mod validate;
 
@@ -9,29 +9,25 @@ use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, Task
 use crate::admission::Admitted;
 use crate::append::PendingAppend;
 use crate::batch::Batch;
-use crate::caller::Caller;
 use crate::clock::later;
-use crate::directory::{Address, Hosted, RoutingRequest};
+use crate::directory::{Address, Hosted, Resolved};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
 use crate::event::{Event, Received};
 use crate::fold::NumberedMessage;
 use crate::idempotency::digest;
-use crate::ids::{Cursor, Epoch, Fence, Seq};
+use crate::ids::{CallerId, Cursor, Epoch, Fence, Seq};
 use crate::live_task::{Core, LiveTask};
 use crate::manifest::{Replies, Start};
 use crate::media_types;
 use crate::queue::QueuePriority;
-use crate::routing_hints::RoutingHints;
+use crate::route::{Destination, Routed, RoutedKey};
 use crate::store::lineage::Lineage;
 use crate::store::webhooks::NewWebhook;
-use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope, Phase, RowState, SideWrites, TaskIdentity};
+use crate::store::{IdempotencyRecord, Phase, RowState, SideWrites, TaskIdentity};
 use crate::turn::{self, TurnInput, Wakeup};
 use validate::check_context;
 pub(crate) use validate::takes_messages;
-
-/// How many of a conversation's newest tasks are looked through for an open question.
-const CONTEXT_TASKS: usize = 100;
 
 /// A message to take in.
 #[derive(Clone, Debug)]
@@ -87,45 +83,58 @@ impl Submitted {
 }
 
 impl Engine {
-    /// Accepts a message. When this returns, the message is committed and its turn runs or is queued, whatever becomes
-    /// of the caller's connection.
-    pub async fn send(&self, caller: &Caller, send: IncomingMessage) -> Result<Submitted, Error> {
-        let engine = self.inner.clone();
-        if engine.closing.is_cancelled() {
-            return Err(shutting_down());
-        }
-        let Some(key) = &send.idempotency_key else {
-            return engine.submit(caller, send, None).await;
-        };
-        let scope =
-            IdempotencyScope { owner: caller.id.clone(), address: send.address.as_str().to_owned(), key: key.clone() };
-        let digest = digest(&send.message, &send.accepted_output_modes, send.push_config.as_ref());
-        let _reservation = engine.key_reservations.reserve(&scope).await;
-        let known = engine.store.find_send(scope.clone()).await?;
-        match known {
-            Some(record) if record.digest != digest => Err(Error::KeyReused),
-            Some(record) => Box::pin(engine.repeat(record, send.streaming)).await,
-            None => {
-                let streaming = send.streaming;
-                let record = IdempotencyRecord { scope: scope.clone(), digest, task: None, seq: Seq(0) };
-                let submitted = Box::pin(engine.clone().submit(caller, send, Some(record))).await;
-                let Err(error) = submitted else { return submitted };
-                // The first sender may have disconnected during its append.
-                match engine.store.find_send(scope).await {
-                    Ok(Some(record)) if record.digest == digest => Box::pin(engine.repeat(record, streaming)).await,
-                    Ok(Some(_)) => Err(Error::KeyReused),
-                    _ => Err(error),
-                }
-            }
+    /// Accepts a routed message. When this returns, the message is committed and its turn runs or is queued, whatever
+    /// becomes of the caller's connection.
+    pub async fn send(&self, routed: Routed) -> Result<Submitted, Error> {
+        let Routed { incoming, owner, destination, key } = routed;
+        match key {
+            None => self.inner.clone().submit(owner, incoming, destination, None).await,
+            // Boxed, like every rare path here: the future of the common path is copied with every message.
+            Some(key) => Box::pin(self.inner.clone().send_once(owner, incoming, destination, key)).await,
         }
     }
 }
 
 impl EngineState {
+    /// A send under an idempotency key, which stays reserved until its message is committed.
+    async fn send_once(
+        self: Arc<Self>,
+        owner: CallerId,
+        incoming: IncomingMessage,
+        destination: Destination,
+        key: RoutedKey,
+    ) -> Result<Submitted, Error> {
+        let digest = digest(&incoming.message, &incoming.accepted_output_modes, incoming.push_config.as_ref());
+        let streaming = incoming.streaming;
+        let scope = key.scope.clone();
+        if let Destination::Repeated(live, record) = destination {
+            return if record.digest == digest {
+                self.repeat(live, record, streaming).await
+            } else {
+                Err(key.reused())
+            };
+        }
+        let record = IdempotencyRecord { scope: scope.clone(), digest, task: None, seq: Seq(0) };
+        let submitted = self.clone().submit(owner, incoming, destination, Some(record)).await;
+        let Err(error) = submitted else { return submitted };
+        // The first sender may have disconnected during its append.
+        match self.store.find_send(scope).await {
+            Ok(Some(record)) if record.digest == digest => {
+                let live = self.task_of_send(&record).await?;
+                self.repeat(live, record, streaming).await
+            }
+            Ok(Some(_)) => Err(key.reused()),
+            _ => Err(error),
+        }
+    }
+
     /// A send that was accepted before acts as the original.
-    async fn repeat(self: &Arc<Self>, record: IdempotencyRecord, streaming: bool) -> Result<Submitted, Error> {
-        let id = record.task.unwrap_or_else(|| TaskId::from(""));
-        let live = self.find_task(&id).await?.ok_or(Error::TaskNotFound(id))?;
+    async fn repeat(
+        self: &Arc<Self>,
+        live: Arc<LiveTask>,
+        record: IdempotencyRecord,
+        streaming: bool,
+    ) -> Result<Submitted, Error> {
         let first = match streaming {
             true => InitialTask::Existing(Box::new(self.task_as_of(&live, record.seq).await?)),
             false => InitialTask::NotRequested,
@@ -135,68 +144,36 @@ impl EngineState {
 
     async fn submit(
         self: Arc<Self>,
-        caller: &Caller,
-        send: IncomingMessage,
+        owner: CallerId,
+        incoming: IncomingMessage,
+        destination: Destination,
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
-        if send.message.role == Role::Agent {
-            let problem = "a message to an agent has the role ROLE_USER (v0.3: user)".to_owned();
-            return Err(Error::Invalid { field: "message.role", problem });
+        if self.closing.is_cancelled() {
+            return Err(shutting_down());
         }
-        let hints = RoutingHints::read(&send.address, &send.message, send.metadata.as_ref())?;
-        self.check_references(caller, &send.message).await?;
-        match &send.message.task_id {
-            Some(id) => {
-                let live = Box::pin(self.open(&send.address, caller, id)).await?;
-                // Boxed, like every rare path here: the future of the common path is copied with every message.
-                Box::pin(self.follow_up(live, send, record)).await
+        match destination {
+            Destination::New(resolved) => self.begin(owner, incoming, resolved, record).await,
+            Destination::Task(live) | Destination::Repeated(live, _) => {
+                Box::pin(self.follow_up(live, incoming, record)).await
             }
-            None => match Box::pin(self.asked_in_context(caller, &send, &hints)).await? {
-                Some(live) => Box::pin(self.follow_up(live, send, record)).await,
-                None => self.begin(caller, send, hints, record).await,
-            },
-        }
-    }
-
-    /// The task whose question is answered by a message that names only the conversation: the one that waits there. With
-    /// several waiting it is none.
-    async fn asked_in_context(
-        &self,
-        caller: &Caller,
-        send: &IncomingMessage,
-        hints: &RoutingHints,
-    ) -> Result<Option<Arc<LiveTask>>, Error> {
-        let Some(context) = &send.message.context_id else { return Ok(None) };
-        let asked = RoutingRequest { message: &send.message, hints };
-        let hosted = self.directory.resolve(&send.address, caller, Some(asked))?;
-        if !hosted.agent.is_answer(&send.message) {
-            return Ok(None);
-        }
-        let conversation =
-            Conversation { owner: caller.id.clone(), agent: hosted.name.clone(), context: context.clone() };
-        let rows = self.store.context(conversation, CONTEXT_TASKS).await?;
-        let mut waiting = rows.into_iter().filter(|row| row.state.state == TaskState::InputRequired);
-        match (waiting.next(), waiting.next()) {
-            (Some(row), None) => self.open(&send.address, caller, &row.task.id).await.map(Some),
-            _ => Ok(None),
         }
     }
 
     async fn begin(
         self: Arc<Self>,
-        caller: &Caller,
+        owner: CallerId,
         send: IncomingMessage,
-        hints: RoutingHints,
+        resolved: Resolved,
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
-        let asked = RoutingRequest { message: &send.message, hints: &hints };
-        let hosted = self.directory.resolve(&send.address, caller, Some(asked))?;
+        let Resolved { hosted } = resolved;
         media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
-        self.check_parked(&caller.id)?;
+        self.check_parked(&owner)?;
         let task = TaskIdentity {
             id: TaskId::generate(),
-            owner: caller.id.clone(),
+            owner: owner.clone(),
             agent: hosted.name.clone(),
             context: send.message.context_id.clone().unwrap_or_else(ContextId::generate),
             lineage: Lineage::default(),
@@ -206,7 +183,7 @@ impl EngineState {
         let received = Arc::new(self.receive(&task, send));
         let mut batch = Batch::default();
         self.check_size(batch.push(Event::Received(received.clone())))?;
-        let admitted = self.admit(&hosted, &caller.id)?;
+        let admitted = self.admit(&hosted, &owner)?;
         let queued = matches!(admitted, Admitted::Queued(_));
         let hidden = match hosted.manifest.replies {
             Replies::Task => false,

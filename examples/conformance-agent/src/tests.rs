@@ -47,7 +47,7 @@ impl Bench {
             return_immediately: false,
             streaming: false,
         };
-        self.engine.send(&Caller::local(), send).await.unwrap().answer().await
+        self.engine.send(self.engine.route(&Caller::local(), send).await.unwrap()).await.unwrap().answer().await
     }
 
     async fn task(&self, message_id: &str, task: Option<&TaskId>) -> Task {

@@ -142,7 +142,7 @@ impl Harness {
             return_immediately: false,
             streaming: true,
         };
-        self.engine.send(caller, send).await
+        self.engine.send(self.engine.route(caller, send).await?).await
     }
 
     /// Sends a message and does not wait for what comes of it.

@@ -36,7 +36,7 @@ impl EngineState {
     }
 
     /// Other tasks a message speaks of must be the caller's own.
-    pub(super) async fn check_references(&self, caller: &Caller, message: &Message) -> Result<(), Error> {
+    pub(crate) async fn check_references(&self, caller: &Caller, message: &Message) -> Result<(), Error> {
         let mut references: Vec<_> = message.reference_task_ids.iter().collect();
         references.sort();
         references.dedup();

@@ -263,7 +263,7 @@ fn the_first_frame_of_a_follow_up_has_the_time_of_the_status_that_follows() {
         let caller = Caller::local();
         // The second is a repetition: its first frame is read from the log.
         for _ in 0..2 {
-            let told = kernel.engine.send(&caller, answer()).await.unwrap();
+            let told = kernel.send_as(&caller, answer()).await.unwrap();
             let SendStream::Task(Subscription { first: Some((_, first)), mut stream }) =
                 told.stream(StreamEnd::Terminal, None).await
             else {

@@ -45,7 +45,7 @@ fn the_first_call_of_an_agent_decides_whether_it_is_a_task() {
         assert_eq!(status_text(&task), "here you are");
         let mut now = request(message("quick"));
         now.return_immediately = true;
-        let sent = kernel.engine.send(&Caller::local(), now).await.unwrap();
+        let sent = kernel.send_as(&Caller::local(), now).await.unwrap();
         let task = answer_task(&sent).await;
         assert_eq!(status_text(&task), "here you are", "asked not to wait, it gets a task");
     });

@@ -35,6 +35,12 @@ struct Ordered {
     /// The next row read has lost its last event, as after a power cut.
     rewound: AtomicBool,
     loads: AtomicUsize,
+    /// The next load keeps what it has read to itself until it is released.
+    hold_load: AtomicBool,
+    load_held: Notify,
+    load_released: Notify,
+    /// Rows, loads and parts of logs that were read of single tasks.
+    task_reads: AtomicUsize,
     portions: AtomicUsize,
     listed_bytes: AtomicUsize,
     most_listed_bytes: AtomicUsize,
@@ -89,6 +95,25 @@ impl Faults {
     /// How many tasks have been loaded.
     pub(crate) fn loads(&self) -> usize {
         self.0.loads.load(Ordering::SeqCst)
+    }
+
+    /// The next load has read its task and does not return it until [`Self::release_load`].
+    pub(crate) fn hold_next_load(&self) {
+        self.0.hold_load.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until a load is held.
+    pub(crate) async fn until_load_held(&self) {
+        self.0.load_held.notified().await;
+    }
+
+    pub(crate) fn release_load(&self) {
+        self.0.load_released.notify_one();
+    }
+
+    /// How many reads of single tasks there were, of whatever kind.
+    pub(crate) fn task_reads(&self) -> usize {
+        self.0.task_reads.load(Ordering::SeqCst)
     }
 
     /// How many times some of a page have been loaded.
@@ -195,6 +220,7 @@ impl Store for FaultyStore {
         self.around(self.store.append(append))
     }
     fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
+        self.faults.0.task_reads.fetch_add(1, Ordering::SeqCst);
         let (row, faults) = (self.around(self.store.row(id)), self.faults.clone());
         async move {
             let mut row = row.await?;
@@ -209,13 +235,27 @@ impl Store for FaultyStore {
     }
     fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
         self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
-        self.around(self.store.load(id))
+        self.faults.0.task_reads.fetch_add(1, Ordering::SeqCst);
+        let loading = self.around(self.store.load(id));
+        if !self.faults.0.hold_load.swap(false, Ordering::SeqCst) {
+            return loading;
+        }
+        let faults = self.faults.clone();
+        async move {
+            let loaded = loading.await;
+            faults.0.load_held.notify_one();
+            faults.0.load_released.notified().await;
+            loaded
+        }
+        .boxed()
     }
     fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>> {
         self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
+        self.faults.0.task_reads.fetch_add(1, Ordering::SeqCst);
         self.around(self.store.load_within(id, max_bytes))
     }
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
+        self.faults.0.task_reads.fetch_add(1, Ordering::SeqCst);
         self.around(Store::read(&*self.store, key, after, max_bytes))
     }
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {

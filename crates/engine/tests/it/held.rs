@@ -189,11 +189,11 @@ async fn answered(kernel: &Kernel) -> switchboard_a2a::TaskId {
     let metadata = |json: &str| Some(serde_json::from_str(json).unwrap());
     let first =
         IncomingMessage { metadata: metadata(r#"{"profile":"slow","hint":"own"}"#), ..request(same("build", None)) };
-    let sent = kernel.engine.send(&Caller::local(), first).await.unwrap();
+    let sent = kernel.send_as(&Caller::local(), first).await.unwrap();
     kernel.reach(sent.id(), TaskState::InputRequired).await;
     let answer = same("y", Some(sent.id().clone()));
     let answer = IncomingMessage { metadata: metadata(r#"{"profile":"fast","hint":"later"}"#), ..request(answer) };
-    kernel.engine.send(&Caller::local(), answer).await.unwrap();
+    kernel.send_as(&Caller::local(), answer).await.unwrap();
     while status_text(&kernel.get(sent.id()).await.unwrap()) != "on" {
         tokio::task::yield_now().await;
     }

@@ -36,7 +36,7 @@ fn a_repeated_send_acts_as_the_original_also_at_the_same_time_and_after_a_restar
     let kernel = Kernel::open(folder.path(), counting(runs.clone()));
     let caller = Caller::local();
     let first = kernel.run(async {
-        let sends = (0..8).map(|_| kernel.engine.send(&caller, keyed("hi", "k1")));
+        let sends = (0..8).map(|_| kernel.send_as(&caller, keyed("hi", "k1")));
         let mut ids = Vec::new();
         for sent in futures_util::future::join_all(sends).await {
             let sent = sent.unwrap();
@@ -50,7 +50,7 @@ fn a_repeated_send_acts_as_the_original_also_at_the_same_time_and_after_a_restar
     kernel.kill();
     let kernel = Kernel::open(folder.path(), counting(runs.clone()));
     kernel.run(async {
-        let again = kernel.engine.send(&caller, keyed("hi", "k1")).await.unwrap();
+        let again = kernel.send_as(&caller, keyed("hi", "k1")).await.unwrap();
         assert_eq!(*again.id(), first);
         assert_eq!(status_text(&answer_task(&again).await), "run 1");
         let SendStream::Task(Subscription { first: Some((_, task)), mut stream }) =
@@ -68,11 +68,11 @@ fn a_repeated_send_acts_as_the_original_also_at_the_same_time_and_after_a_restar
             events += batch.len();
         }
         assert_eq!(events, 2, "artifact and ending");
-        let other = kernel.engine.send(&caller, keyed("bye", "k1")).await.err().unwrap();
+        let other = kernel.send_as(&caller, keyed("bye", "k1")).await.err().unwrap();
         assert!(matches!(other, Error::KeyReused), "{other}");
         let mut elsewhere = keyed("hi", "k1");
         elsewhere.address = Address::Agent(AGENT.into());
-        let sent = kernel.engine.send(&caller, elsewhere).await.unwrap();
+        let sent = kernel.send_as(&caller, elsewhere).await.unwrap();
         assert_ne!(*sent.id(), first, "another address, another scope");
     });
     assert_eq!(runs.load(Ordering::SeqCst), 2);
@@ -84,7 +84,7 @@ fn a_direct_reply_is_kept_for_its_key() {
     let kernel = Kernel::open(folder.path(), counting(Arc::default()));
     kernel.run(async {
         for _ in 0..2 {
-            let sent = kernel.engine.send(&Caller::local(), keyed("direct", "k2")).await.unwrap();
+            let sent = kernel.send_as(&Caller::local(), keyed("direct", "k2")).await.unwrap();
             let SendResult::Message(reply) = sent.answer().await else { panic!("a task instead of a message") };
             assert_eq!(reply.joined_text(), "reply 1");
         }
@@ -98,7 +98,7 @@ fn a_repeated_stream_of_a_damaged_log_is_an_error_that_names_the_line() {
     let caller = Caller::local();
     let kernel = Kernel::open(folder.path(), counting(runs.clone()));
     let id = kernel.run(async {
-        let sent = kernel.engine.send(&caller, keyed("hi", "k1")).await.unwrap();
+        let sent = kernel.send_as(&caller, keyed("hi", "k1")).await.unwrap();
         answer_task(&sent).await;
         sent.id().clone()
     });
@@ -110,7 +110,7 @@ fn a_repeated_stream_of_a_damaged_log_is_an_error_that_names_the_line() {
     let kernel = Kernel::open(folder.path(), counting(runs));
     kernel.run(async {
         assert_eq!(kernel.get(&id).await.unwrap().id, id);
-        let repeated = kernel.engine.send(&caller, IncomingMessage { streaming: true, ..keyed("hi", "k1") }).await;
+        let repeated = kernel.send_as(&caller, IncomingMessage { streaming: true, ..keyed("hi", "k1") }).await;
         let Err(error) = repeated else { panic!("the damaged line was passed over") };
         let expected = format!("the stored log of task {id} is damaged at event 1, run `switchboard db check`");
         assert_eq!(error.to_string(), expected);

@@ -185,14 +185,14 @@ fn invariant_6_unknown_and_foreign_tasks_look_the_same() {
         assert_eq!(foreign, unknown.to_string().replace(unknown_id.as_str(), "ID"));
         assert_eq!(foreign, text(kernel.engine.cancel(&root, &stranger, &id).await.unwrap_err()));
         let follow_up = request(switchboard_a2a::Message { task_id: Some(id.clone()), ..message("mine?") });
-        assert_eq!(foreign, text(kernel.engine.send(&stranger, follow_up).await.err().unwrap()));
+        assert_eq!(foreign, text(kernel.send_as(&stranger, follow_up).await.err().unwrap()));
         let list = ListFilter { page_size: 10, ..ListFilter::default() };
         assert_eq!(kernel.engine.list(&root, &stranger, list.clone()).await.unwrap().total, 0);
         assert_eq!(kernel.engine.list(&root, &Caller::local(), list).await.unwrap().total, 1);
         // Another caller's context is simply a new context.
         let mut join = request(message("hi"));
         join.message.context_id = Some(own.context_id.clone());
-        let joined = kernel.engine.send(&stranger, join).await.unwrap();
+        let joined = kernel.send_as(&stranger, join).await.unwrap();
         assert_eq!(answer_task(&joined).await.history.len(), 1);
         // Another agent's address does not show it either.
         let elsewhere = Address::Agent("elsewhere".into());
@@ -255,14 +255,11 @@ fn media_types_an_agent_cannot_read_or_write_are_refused() {
         }
         let mut picky = request(message("go"));
         picky.accepted_output_modes = vec!["image/png".to_owned(), "image/*".to_owned()];
-        assert!(matches!(
-            kernel.engine.send(&Caller::local(), picky.clone()).await.err().unwrap(),
-            Error::ContentType(_)
-        ));
+        assert!(matches!(kernel.send_as(&Caller::local(), picky.clone()).await.err().unwrap(), Error::ContentType(_)));
         for pattern in ["text/*", "*/*", "*"] {
             let accepted_output_modes = vec!["image/png".to_owned(), pattern.to_owned()];
             let send = IncomingMessage { accepted_output_modes, ..picky.clone() };
-            kernel.engine.send(&Caller::local(), send).await.unwrap();
+            kernel.send_as(&Caller::local(), send).await.unwrap();
         }
     });
 }
@@ -277,7 +274,7 @@ fn referenced_tasks_must_be_the_callers_own() {
         refers.reference_task_ids = vec![own.clone()];
         kernel.try_send(refers.clone()).await.unwrap();
         let stranger = Caller { id: "stranger".into(), ..Caller::local() };
-        let refused = kernel.engine.send(&stranger, request(refers)).await.err().unwrap();
+        let refused = kernel.send_as(&stranger, request(refers)).await.err().unwrap();
         assert!(matches!(refused, Error::TaskNotFound(_)), "{refused}");
     });
 }

@@ -252,7 +252,11 @@ impl Kernel {
     }
 
     pub(crate) async fn try_send(&self, message: Message) -> Result<Submitted, Error> {
-        self.engine.send(&Caller::local(), request(message)).await
+        self.send_as(&Caller::local(), request(message)).await
+    }
+
+    pub(crate) async fn send_as(&self, caller: &Caller, incoming: IncomingMessage) -> Result<Submitted, Error> {
+        self.engine.send(self.engine.route(caller, incoming).await?).await
     }
 
     pub(crate) async fn send_to(&self, agent: &str, text: &str) -> Result<Submitted, Error> {

@@ -74,7 +74,7 @@ fn caps_per_caller_and_per_agent_do_not_hold_up_others() {
         let other = Caller { id: "other".into(), ..Caller::local() };
         let first = kernel.send("hold").await;
         let waiting = kernel.send("quick").await;
-        let theirs = kernel.engine.send(&other, request(message("quick"))).await.unwrap();
+        let theirs = kernel.send_as(&other, request(message("quick"))).await.unwrap();
         assert_eq!(answer_task(&theirs).await.status.state, TaskState::Completed);
         kernel.cancel(first.id()).await.unwrap();
         assert_eq!(answer_task(&waiting).await.status.state, TaskState::Completed);

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use switchboard_a2a::{Metadata, Timestamp};
+use switchboard_a2a::{Metadata, TaskState, Timestamp};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::*;
 use switchboard_store::{Durability, Options, SqliteStore};
 
+use crate::faults::Faults;
 use crate::kernel::*;
 
 /// An agent of these skills that answers with who it is and what it was told.
@@ -37,7 +38,7 @@ fn served_by(directory: &FixedDirectory, address: &Address, caller: &Caller, jso
     let hints = RoutingHints::read(address, &message, None).map_err(|error| error.to_string())?;
     let asked = RoutingRequest { message: &message, hints: &hints };
     let resolved = directory.resolve(address, caller, Some(asked));
-    resolved.map(|hosted| hosted.name.to_string()).map_err(|error| error.to_string())
+    resolved.map(|resolved| resolved.hosted.name.to_string()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -106,25 +107,86 @@ fn an_agent_learns_skill_and_profile_and_follow_ups_go_to_their_task() {
         let mut send = request(message("hi"));
         send.message.metadata = metadata(r#"{"skillHint":"sing"}"#);
         send.metadata = metadata(r#"{"skill":"cook","profile":"fast"}"#);
-        let task = answer_task(&kernel.engine.send(&caller, send).await.unwrap()).await;
+        let task = answer_task(&kernel.send_as(&caller, send).await.unwrap()).await;
         assert_eq!(status_text(&task), "ann sing fast", "the message comes before the request");
 
         let mut ask = request(message("ask"));
         ask.metadata = metadata(r#"{"targets":"zoe"}"#);
-        let asked = answer_task(&kernel.engine.send(&caller, ask).await.unwrap()).await;
+        let asked = answer_task(&kernel.send_as(&caller, ask).await.unwrap()).await;
         let mut answer = request(message("here"));
         answer.message.task_id = Some(asked.id.clone());
         answer.metadata = metadata(r#"{"targets":"ann","skill":"cook"}"#);
-        let task = answer_task(&kernel.engine.send(&caller, answer.clone()).await.unwrap()).await;
+        let task = answer_task(&kernel.send_as(&caller, answer.clone()).await.unwrap()).await;
         assert_eq!((&task.id, status_text(&task).split(' ').next()), (&asked.id, Some("zoe")));
 
         answer.metadata = metadata(r#"{"profile":["fast"]}"#);
         answer.message.task_id = None;
         for address in [Address::Root, Address::Agent("ann".into())] {
-            let refused =
-                kernel.engine.send(&caller, IncomingMessage { address, ..answer.clone() }).await.err().unwrap();
+            let refused = kernel.send_as(&caller, IncomingMessage { address, ..answer.clone() }).await.err().unwrap();
             assert!(matches!(refused, Error::Invalid { field: "metadata.profile", .. }), "{refused}");
         }
+    });
+}
+
+/// Asks, and holds its answer until it is canceled.
+fn asker() -> Script {
+    Script::new(|turn: Turn, task: TaskHandle| async move {
+        match turn.cause {
+            Cause::Begin => task.ask("which?").await.map(drop)?,
+            _ => task.canceled().await,
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_follow_up_at_the_root_to_a_task_that_is_not_in_memory_reads_it_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), asker());
+    let id = kernel.run(async { answer_task(&kernel.send("begin").await).await.id });
+    kernel.kill();
+    let faults = Faults::default();
+    let kernel = Kernel::with_faults(folder.path(), asker(), Settings::default(), &faults);
+    kernel.run(async {
+        let answer = request(switchboard_a2a::Message { task_id: Some(id.clone()), ..message("this") });
+        let routed = kernel.engine.route(&Caller::local(), answer).await.unwrap();
+        assert_eq!(routed.hosted().map(|hosted| hosted.name.as_str()), Some(AGENT));
+        assert!(routed.task() == Some(&id) && routed.task_bytes().is_some_and(|bytes| bytes > 0));
+        let sent = kernel.engine.send(routed).await.unwrap();
+        assert_eq!(sent.id(), &id);
+        let SendStream::Task(Subscription { first: Some((_, task)), .. }) =
+            sent.stream(StreamEnd::Terminal, None).await
+        else {
+            panic!("no first frame")
+        };
+        assert_eq!((task.status.state, task.history.len()), (TaskState::Working, 3));
+        assert_eq!((faults.loads(), faults.task_reads()), (1, 1));
+    });
+}
+
+#[test]
+fn a_task_that_changed_and_left_memory_while_it_was_loaded_is_read_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), asker());
+    let id = kernel.run(async { answer_task(&kernel.send("begin").await).await.id });
+    kernel.kill();
+    let faults = Faults::default();
+    let kernel = Kernel::with_faults(folder.path(), asker(), Settings::default(), &faults);
+    kernel.run(async {
+        faults.hold_next_load();
+        let engine = kernel.engine.clone();
+        let subscribed = {
+            let id = id.clone();
+            tokio::spawn(async move {
+                let (root, caller) = (Address::Root, Caller::local());
+                engine.subscribe(&root, &caller, &id, None, |_| StreamEnd::Terminal).await.map(|watched| watched.first)
+            })
+        };
+        faults.until_load_held().await;
+        kernel.cancel(&id).await.unwrap();
+        faults.release_load();
+        let refused = subscribed.await.unwrap().err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|error| error.contains("is canceled")), "the subscriber sees the task as it was");
     });
 }
 

@@ -46,7 +46,7 @@ impl Kernel {
             return_immediately: false,
             streaming: false,
         };
-        let submitted = self.engine.send(&Caller::local(), send).await.unwrap();
+        let submitted = self.engine.send(self.engine.route(&Caller::local(), send).await.unwrap()).await.unwrap();
         match submitted.answer().await {
             SendResult::Task(reading) => reading.into_task().unwrap(),
             SendResult::Message(message) => panic!("a message instead of a task: {message:?}"),

@@ -78,8 +78,8 @@ fn written(state: &State, address: &Address, form: CardFormat, caller: &Caller) 
     // at the root there is no card either: its interfaces would not work, and a client of a card for many agents would
     // reach one of them by chance.
     let resolved = directory.resolve(address, &Caller::local(), None);
-    let hosted =
-        resolved.map_err(|refusal| unknown_agent(state, address, caller).unwrap_or_else(|| from_engine(refusal)))?;
+    let refused = |refusal| unknown_agent(state, address, caller).unwrap_or_else(|| from_engine(refusal));
+    let hosted = resolved.map_err(refused)?.hosted;
     let mut cards = state.documents.cards.0.lock();
     let place = cards.iter().position(|(of, in_form, _)| of == address && *in_form == form);
     if let Some(index) = place {

@@ -27,7 +27,9 @@ pub(super) fn from_engine(refusal: Refusal) -> Error {
         }
         Refusal::NotReviewer { .. } => Error::with_message(ErrorKind::PermissionDenied, message),
         Refusal::Forbidden(agent) => Error::with_message(ErrorKind::PermissionDenied, message).detail("agent", agent),
-        Refusal::KeyReused => Error::with_message(ErrorKind::IdempotencyKeyReused, message),
+        Refusal::KeyReused | Refusal::MessageIdReused(_) => {
+            Error::with_message(ErrorKind::IdempotencyKeyReused, message)
+        }
         Refusal::Unavailable { problem, retry_after_ms } => Error::overloaded(problem, retry_after_ms),
     }
 }

@@ -36,7 +36,7 @@ fn extended(call: &OperationCall<'_>) -> Result<(Arc<Hosted>, AgentCard), Error>
         let message = "there is no extended card: it is for callers with a key, and this server has no keys";
         return Err(Error::with_message(not_offered, message));
     }
-    let hosted = resolved.map_err(from_engine)?;
+    let hosted = resolved.map_err(from_engine)?.hosted;
     let card = describe::agent(call.state, &call.address, &hosted, true);
     Ok((hosted, card))
 }

@@ -121,7 +121,8 @@ impl<'a> OperationCall<'a> {
             return Ok(());
         }
         let directory = self.state.engine.directory();
-        let hosted = directory.resolve(&self.address, &self.identity.caller, None).map_err(from_engine)?;
+        let resolved = directory.resolve(&self.address, &self.identity.caller, None).map_err(from_engine)?;
+        let hosted = resolved.hosted;
         self.declared.check(&hosted.manifest)?;
         self.hosted = Some(hosted);
         Ok(())

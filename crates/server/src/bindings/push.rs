@@ -2,10 +2,10 @@
 //!
 //! Where the server has none, each operation says so, as the protocol demands.
 
-use switchboard_a2a::{Dialect, Error, ErrorKind, PushConfig, PushRequest, TaskId, Timestamp, encode};
-use switchboard_engine::Error as Refusal;
+use switchboard_a2a::{Dialect, Error, ErrorKind, PushRequest, TaskId, Timestamp, encode};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::webhooks::{NewWebhook, WebhookKey};
+use switchboard_engine::store::webhooks::WebhookKey;
+use switchboard_engine::{Error as Refusal, Routed};
 use switchboard_webhooks::Webhooks;
 
 use super::error::from_engine;
@@ -84,34 +84,20 @@ async fn list(
     Ok(encode::encode_push_list(call.dialect, &configs, &token))
 }
 
-/// A webhook that came with a message: as it was sent, and ready to be stored with the message.
-type Inline = (Option<PushConfig>, Option<NewWebhook>);
-
-/// Checks the webhook of a message. An invalid one makes the message invalid, unless the message is a repeated one: then it
-/// was valid, and its webhook is set.
-pub(super) async fn inline(
-    call: &OperationCall<'_>,
-    config: PushConfig,
-    task: Option<TaskId>,
-    key: Option<&str>,
-) -> Result<Box<Inline>, Error> {
+/// Prepares the webhook that came with a message to be stored with it. An invalid one makes the message invalid, unless
+/// the message is a repeated one: then it was valid, and its webhook is set.
+///
+/// The message is routed, so the caller is authorized: no host name is resolved for a task of another caller.
+pub(super) async fn prepare_inline(call: &OperationCall<'_>, routed: &mut Routed) -> Result<(), Error> {
     let webhooks = offered(call)?;
-    let (engine, caller) = (&call.state.engine, &call.identity.caller);
-    // Authorization comes first: no host name is resolved for a task of another caller. A missing agent is reported by
-    // the kernel, and the message is refused then.
-    match task {
-        Some(task) => drop(engine.find(&call.address, caller, &task).await.map_err(from_engine)?),
-        None if call.hosted.is_none() => return Ok(Box::new((Some(config), None))),
-        None => {}
+    let is_repeated = routed.is_repeated();
+    let incoming = &mut routed.incoming;
+    if let Some(config) = incoming.push_config.as_ref().filter(|_| !is_repeated) {
+        let prepared = webhooks.prepare(&call.identity.caller, call.dialect.version(), config).await;
+        let refused = |refusal| ConfigLocation::Message.refusal(call.dialect, refusal);
+        incoming.webhook = Some(prepared.map_err(refused)?);
     }
-    let prepared = webhooks.prepare(caller, call.dialect.version(), &config).await;
-    if let (Err(_), Some(key)) = (&prepared, key)
-        && engine.was_sent(caller, &call.address, key).await.map_err(from_engine)?
-    {
-        return Ok(Box::new((Some(config), None)));
-    }
-    let webhook = prepared.map_err(|refusal| ConfigLocation::Message.refusal(call.dialect, refusal))?;
-    Ok(Box::new((Some(config), Some(webhook))))
+    Ok(())
 }
 
 /// Where a request holds a webhook.

@@ -34,10 +34,15 @@ impl OperationCall<'_> {
     pub(super) async fn reserve_for(&self, id: &TaskId) -> Result<Option<ReservedBytes>, Error> {
         let size = self.state.engine.size(&self.address, &self.identity.caller, id).await;
         match size {
-            Ok(bytes) if bytes > SMALL as u64 => self.reserve(bytes).await.map(Some),
+            Ok(bytes) => self.reserve_large(bytes).await,
             // A missing task is reported by the operation itself.
-            _ => Ok(None),
+            Err(_) => Ok(None),
         }
+    }
+
+    /// The same for a task of a known size.
+    pub(super) async fn reserve_large(&self, bytes: u64) -> Result<Option<ReservedBytes>, Error> {
+        if bytes > SMALL as u64 { self.reserve(bytes).await.map(Some) } else { Ok(None) }
     }
 
     /// A wait for slow clients must not delay graceful shutdown.

@@ -3,11 +3,10 @@
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode, rest_files};
-use switchboard_engine::{
-    Address, Error as Refusal, IncomingMessage, RoutingHints, RoutingRequest, SendResult, Submitted,
-};
+use switchboard_a2a::{Error, SendRequest, Version, encode, rest_files};
+use switchboard_engine::{IncomingMessage, Routed, SendResult, Submitted};
 
+use super::error::from_engine;
 use super::operation::{OperationCall, Reply};
 use super::task::TaskForm;
 use super::{limits, push};
@@ -20,12 +19,12 @@ const OWN_KEYS: &str = "switchboard:";
 const OWN_METADATA: &str = "switchboard/";
 
 /// Writes the task or the direct reply.
-pub(super) async fn answer(call: &mut OperationCall<'_>, mut request: SendRequest) -> Result<Reply, Error> {
-    find_agent(call, &request).await?;
-    call.read_files(&mut request.message)?;
+pub(super) async fn answer(call: &mut OperationCall<'_>, request: SendRequest) -> Result<Reply, Error> {
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
-    let return_immediately = returns_immediately(call, &request);
-    let submitted = submit(call, request, return_immediately).await?;
+    let mut routed = route(call, request).await?;
+    let return_immediately = returns_immediately(call, &routed.incoming);
+    routed.incoming.return_immediately = return_immediately;
+    let submitted = submit(call, routed).await?;
     call.json = Bytes::new();
     let answer = if return_immediately { submitted.now().await } else { submitted.answer().await };
     match answer {
@@ -45,26 +44,6 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, mut request: SendReques
     }
 }
 
-/// Finds the agent that will get the message and checks its required extensions. A missing agent is reported by the kernel,
-/// which first looks for a repeated message.
-pub(super) async fn find_agent(call: &mut OperationCall<'_>, request: &SendRequest) -> Result<(), Error> {
-    let message = &request.message;
-    call.hosted = match (&call.address, &message.task_id) {
-        (Address::Root, Some(id)) => call.agent_of(id).await,
-        _ => {
-            let hints = RoutingHints::read(&call.address, message, request.metadata.as_ref()).ok();
-            let asked = hints.as_ref().map(|hints| RoutingRequest { message, hints });
-            asked.and_then(|asked| {
-                call.state.engine.directory().resolve(&call.address, &call.identity.caller, Some(asked)).ok()
-            })
-        }
-    };
-    match &call.hosted {
-        Some(hosted) => call.declared.check(&hosted.manifest),
-        None => Ok(()),
-    }
-}
-
 /// Drops what only the server may say, such as why a task ended: readers trust those keys. They are not refused, because
 /// a caller may send back a message that it has got.
 pub(super) fn drop_own_metadata(request: &mut SendRequest) {
@@ -80,48 +59,38 @@ pub(super) fn drop_own_metadata(request: &mut SendRequest) {
     }
 }
 
-/// Hands the message to the kernel; it is committed when this returns.
-pub(super) async fn submit(
-    call: &OperationCall<'_>,
-    request: SendRequest,
-    return_immediately: bool,
-) -> Result<Submitted, Error> {
-    limits::parts(&call.state.options, &request.message)?;
+/// Routes the message, and checks what its agent requires of it.
+pub(super) async fn route(call: &mut OperationCall<'_>, request: SendRequest) -> Result<Routed, Error> {
     let configuration = request.configuration.unwrap_or_default();
-    let mut idempotency_key = key(call)?;
-    let by_message_id =
-        idempotency_key.is_none() && call.hosted.as_ref().is_some_and(|hosted| hosted.switches.dedupe_message_id);
-    let message_id = by_message_id.then(|| request.message.message_id.to_string());
-    if let Some(id) = &message_id {
-        idempotency_key = Some(format!("message:{id}"));
-    }
-    let (push_config, webhook) = match configuration.task_push_notification_config {
-        // Boxed, because hardly any message has one and every message would carry its size along.
-        Some(config) => {
-            let key = idempotency_key.as_deref();
-            *Box::pin(push::inline(call, config, request.message.task_id.clone(), key)).await?
-        }
-        None => (None, None),
-    };
-    let send = IncomingMessage {
+    let incoming = IncomingMessage {
         address: call.address.clone(),
         message: request.message,
         accepted_output_modes: configuration.accepted_output_modes,
         metadata: request.metadata,
-        idempotency_key,
-        push_config,
-        webhook,
-        return_immediately,
+        idempotency_key: key(call)?,
+        push_config: configuration.task_push_notification_config,
+        webhook: None,
+        return_immediately: configuration.return_immediately,
         streaming: call.operation.is_streaming(),
     };
-    let submitted = call.state.engine.send(&call.identity.caller, send).await;
-    submitted.map_err(|refusal| match (refusal, message_id) {
-        (Refusal::KeyReused, Some(id)) => {
-            let message = format!("messageId {id:?} was already used for a different message, give each its own");
-            Error::with_message(ErrorKind::IdempotencyKeyReused, message)
-        }
-        (refusal, _) => push::refused_message(call.dialect, refusal),
-    })
+    let mut routed = call.state.engine.route(&call.identity.caller, incoming).await.map_err(from_engine)?;
+    call.hosted = routed.hosted().cloned();
+    if let Some(hosted) = &call.hosted {
+        call.declared.check(&hosted.manifest)?;
+    }
+    call.read_files(&mut routed.incoming.message)?;
+    limits::parts(&call.state.options, &routed.incoming.message)?;
+    Ok(routed)
+}
+
+/// Hands the message to the kernel; it is committed when this returns.
+pub(super) async fn submit(call: &OperationCall<'_>, mut routed: Routed) -> Result<Submitted, Error> {
+    if routed.incoming.push_config.is_some() {
+        // Boxed, because hardly any message has one and every message would carry its size along.
+        Box::pin(push::prepare_inline(call, &mut routed)).await?;
+    }
+    let submitted = call.state.engine.send(routed).await;
+    submitted.map_err(|refusal| push::refused_message(call.dialect, refusal))
 }
 
 fn key(call: &OperationCall<'_>) -> Result<Option<String>, Error> {
@@ -148,11 +117,10 @@ fn key(call: &OperationCall<'_>) -> Result<Option<String>, Error> {
 }
 
 /// A v0.3 caller that does not say whether to wait gets what the agent's switch says.
-fn returns_immediately(call: &OperationCall<'_>, request: &SendRequest) -> bool {
-    let said = request.configuration.as_ref().is_some_and(|configuration| configuration.return_immediately);
+fn returns_immediately(call: &OperationCall<'_>, incoming: &IncomingMessage) -> bool {
     let switched = call.dialect.version() == Version::V03
         && call.hosted.as_ref().is_some_and(|hosted| !hosted.switches.v03_blocking);
-    said || switched && !says_blocking(&call.json)
+    incoming.return_immediately || switched && !says_blocking(&call.json)
 }
 
 /// Whether the configuration holds `blocking` at all; only asked for agents that are switched.

@@ -10,20 +10,19 @@ use super::send;
 use super::sse::{Events, Source};
 
 /// The stream of a message: a direct reply, or the task and everything after the message.
-pub(super) async fn answer(call: &mut OperationCall<'_>, mut request: SendRequest) -> Result<Events, Error> {
-    send::find_agent(call, &request).await?;
-    call.read_files(&mut request.message)?;
+pub(super) async fn answer(call: &mut OperationCall<'_>, request: SendRequest) -> Result<Events, Error> {
+    let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
+    let routed = send::route(call, request).await?;
     if let Some(hosted) = call.hosted.as_ref().filter(|hosted| !hosted.manifest.streaming) {
         return Err(no_streaming(hosted));
     }
     let slot = call.state.streams.take(&call.identity.caller.id)?;
-    let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
     // The first frame of a follow-up is a copy of its task, so its bytes are reserved before it is made.
-    let reserved = match &request.message.task_id {
-        Some(id) => call.reserve_for(id).await?,
+    let reserved = match routed.task_bytes() {
+        Some(bytes) => call.reserve_large(bytes).await?,
         None => None,
     };
-    let submitted = send::submit(call, request, false).await?;
+    let submitted = send::submit(call, routed).await?;
     call.json = Bytes::new();
     let hosted = submitted.hosted().cloned();
     let until = call.until(hosted.as_ref());

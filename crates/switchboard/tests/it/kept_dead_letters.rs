@@ -42,7 +42,8 @@ async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookSer
         return_immediately: false,
         streaming: false,
     };
-    engine.send(&Caller::local(), send).await.unwrap().answer().await;
+    let routed = engine.route(&Caller::local(), send).await.unwrap();
+    engine.send(routed).await.unwrap().answer().await;
     let service = webhooks.service();
     let began = Instant::now();
     loop {

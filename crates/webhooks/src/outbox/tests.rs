@@ -51,5 +51,6 @@ pub(crate) async fn send(webhooks: &Webhooks, text: String, version: Version, co
         return_immediately: false,
         streaming: false,
     };
-    webhooks.outbox.engine.send(&caller, send).await.unwrap().answer().await;
+    let engine = &webhooks.outbox.engine;
+    engine.send(engine.route(&caller, send).await.unwrap()).await.unwrap().answer().await;
 }

@@ -137,7 +137,7 @@ impl TestKernel {
             return_immediately: !steps.starts_with("reply"),
             streaming: false,
         };
-        self.engine.send(&caller(), send).await.unwrap()
+        self.engine.send(self.engine.route(&caller(), send).await.unwrap()).await.unwrap()
     }
 
     pub(crate) async fn set(&self, version: Version, task: &TaskId, config: &PushConfig) -> Result<PushConfig, Error> {

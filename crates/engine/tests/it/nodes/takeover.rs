@@ -173,7 +173,10 @@ fn one_key_at_two_nodes_is_one_message_and_one_run() {
             let keyed = IncomingMessage { idempotency_key: Some(format!("key {number}")), ..request(message("hi")) };
             let send = |node: &Kernel| {
                 let (engine, keyed) = (node.engine.clone(), keyed.clone());
-                async move { engine.send(&Caller::local(), keyed).await.unwrap().id().clone() }
+                async move {
+                    let routed = engine.route(&Caller::local(), keyed).await.unwrap();
+                    engine.send(routed).await.unwrap().id().clone()
+                }
             };
             let (first, second) = tokio::join!(send(&nodes[0]), send(&nodes[1]));
             assert_eq!(first, second);

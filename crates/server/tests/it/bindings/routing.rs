@@ -1,9 +1,17 @@
 //! At the root a caller's metadata picks the agent; what it means is the kernel's, that it arrives is ours.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use serde_json::{Value, json};
+use switchboard_a2a::card::AgentExtension;
+use switchboard_engine::{
+    Address, AgentName, Caller, Directory, Error, FixedDirectory, Hosted, Replies, Resolved, RoutingRequest,
+};
+
+use super::agents::{Obedient, manifest, usual};
 use super::dialects::{ALL, Operation, TestDialect};
-use super::world::World;
+use super::world::{Plan, World};
 
 /// Says something to an agent that answers with a message, if it gets there.
 async fn say(
@@ -54,6 +62,63 @@ async fn metadata_of_the_wrong_type_is_named() {
                 assert_eq!(status, if dialect.is_rpc() { 200 } else { 400 }, "{dialect:?} {agent}: {refused}");
                 assert!(refused.contains(field), "{dialect:?} {agent} does not name {field}: {refused}");
                 assert!(!dialect.is_rpc() || refused.contains("-32602"), "{dialect:?} {agent}: {refused}");
+            }
+        }
+    }
+}
+
+/// At the root, the one agent and the other in turn, as a directory whose weights move.
+struct Alternating {
+    agents: FixedDirectory,
+    resolved: AtomicUsize,
+}
+
+impl Directory for Alternating {
+    fn resolve(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        request: Option<RoutingRequest<'_>>,
+    ) -> Result<Resolved, Error> {
+        let Some(request) = request else { return self.agents.resolve(address, caller, None) };
+        let names = ["worker", "strict"];
+        let name = names[self.resolved.fetch_add(1, Ordering::SeqCst) % names.len()];
+        self.agents.resolve(&Address::Agent(name.into()), caller, Some(request))
+    }
+
+    fn find(&self, name: &AgentName) -> Option<Arc<Hosted>> {
+        self.agents.find(name)
+    }
+
+    fn agents(&self) -> Vec<Arc<Hosted>> {
+        self.agents.agents()
+    }
+}
+
+#[tokio::test]
+async fn the_agent_that_gets_a_message_is_the_one_whose_requirements_were_checked() {
+    const REQUIRED: &str = "https://ext.test/required/v1";
+    let plan = Plan::default();
+    let mut strict = manifest("strict", Replies::Task);
+    strict.extensions =
+        vec![AgentExtension { uri: REQUIRED.to_owned(), description: None, required: true, params: None }];
+    let mut agents = usual(&plan.gate);
+    agents.push(Hosted::new("strict", Obedient { manifest: strict, gate: plan.gate.clone() }));
+    let agents = FixedDirectory::new(agents, Some("worker".into()));
+    let directory = Arc::new(Alternating { agents, resolved: AtomicUsize::new(0) });
+    let world = Plan { directory: Some(directory.clone()), ..plan }.start().await;
+    let mut resolved = 0;
+    for dialect in ALL {
+        for stream in [false, true] {
+            for is_refused in [false, true] {
+                let parameters = json!({"message": dialect.message("hello")});
+                let operation = if stream { Operation::Stream(parameters) } else { Operation::Send(parameters) };
+                let reply = dialect.ask(&world, "", operation).reply().await;
+                let body = String::from_utf8_lossy(&reply.body).into_owned();
+                assert_eq!(body.contains(REQUIRED), is_refused, "{dialect:?} {stream}: {body}");
+                assert_eq!(body.contains("hello back"), !is_refused, "{dialect:?} {stream}: {body}");
+                resolved += 1;
+                assert_eq!(directory.resolved.load(Ordering::SeqCst), resolved, "a message is resolved once");
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::{
-    AgentName, AgentScope, Caller, CallerId, CallerRole, Engine, FixedDirectory, Hosted, Scopes, Settings,
+    AgentName, AgentScope, Caller, CallerId, CallerRole, Directory, Engine, FixedDirectory, Hosted, Scopes, Settings,
 };
 use switchboard_server::{Authenticator, CallerIdentity, Options, Server};
 use switchboard_store::{Durability, SqliteStore};
@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) options: Options,
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) agents: Option<Vec<Hosted>>,
+    /// Picks among them, instead of the fixed directory.
+    pub(crate) directory: Option<Arc<dyn Directory>>,
     pub(crate) default_agent: Option<AgentName>,
     pub(crate) settings: Settings,
     pub(crate) gate: Arc<Semaphore>,
@@ -53,6 +55,7 @@ impl Default for Plan {
             options: Options { public_base_url: "http://agents.test".to_owned(), ..Options::default() },
             authenticator: Arc::new(Keys::default()),
             agents: None,
+            directory: None,
             default_agent: Some("worker".into()),
             settings: Settings::default(),
             gate: Arc::new(Semaphore::new(0)),
@@ -101,7 +104,8 @@ impl Plan {
         };
         let store = Arc::new(SqliteStore::open(directory.path(), store_options).unwrap());
         let agents = self.agents.unwrap_or_else(|| agents::usual(&self.gate));
-        let agents = Arc::new(FixedDirectory::new(agents, self.default_agent));
+        let fixed = || Arc::new(FixedDirectory::new(agents, self.default_agent)) as Arc<dyn Directory>;
+        let agents = self.directory.unwrap_or_else(fixed);
         let clock = Arc::new(SystemClock);
         let engine = Engine::start(store.clone(), agents, clock.clone(), self.settings).await.unwrap();
         let callbacks = CallbackReceiver::new(store.clone(), clock);

@@ -147,7 +147,7 @@ impl Running {
             return_immediately: false,
             streaming: false,
         };
-        let submitted = self.engine.send(&Caller::local(), send).await.unwrap();
+        let submitted = self.engine.send(self.engine.route(&Caller::local(), send).await.unwrap()).await.unwrap();
         submitted.answer().await;
         submitted.id().clone()
     }

@@ -1,0 +1,196 @@
+//! Routing a message, once per send: to the send that it repeats, to the task that it goes on with, or to the agent of
+//! a new task.
+//!
+//! What depends on the agent (required extensions, switches, how files are encoded) is checked on the [`Routed`]
+//! message, which is then sent as it was routed: a second look at the directory could pick another agent.
+
+use std::sync::Arc;
+
+use switchboard_a2a::{MessageId, Role, TaskId, TaskState};
+
+use crate::caller::Caller;
+use crate::directory::{Address, Hosted, Resolved, RoutingRequest};
+use crate::engine::{Engine, EngineState, shutting_down};
+use crate::error::Error;
+use crate::idempotency::KeyReservation;
+use crate::ids::CallerId;
+use crate::live_task::LiveTask;
+use crate::routing_hints::RoutingHints;
+use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope};
+use crate::submit::IncomingMessage;
+
+/// How many of a conversation's newest tasks are looked through for an open question.
+const CONTEXT_TASKS: usize = 100;
+
+/// A message that has its destination, and the reservation of its idempotency key.
+pub struct Routed {
+    /// The message. Its webhook, its files and how its answer is wanted may still change; what it was routed by may not.
+    pub incoming: IncomingMessage,
+    pub(crate) owner: CallerId,
+    pub(crate) destination: Destination,
+    pub(crate) key: Option<RoutedKey>,
+}
+
+/// Where a message goes.
+pub(crate) enum Destination {
+    /// A new task of this agent.
+    New(Resolved),
+    /// A task that is there, in memory while this is held.
+    Task(Arc<LiveTask>),
+    /// To the task of the send that it repeats.
+    Repeated(Arc<LiveTask>, IdempotencyRecord),
+}
+
+/// The key that makes a send idempotent.
+pub(crate) struct RoutedKey {
+    pub(crate) scope: IdempotencyScope,
+    /// The message whose id is the key, where its agent deduplicates by message id.
+    message_id: Option<MessageId>,
+    /// Held until the message is committed.
+    _reservation: KeyReservation,
+}
+
+impl RoutedKey {
+    /// The error of a key that was used for another message.
+    pub(crate) fn reused(&self) -> Error {
+        self.message_id.clone().map_or(Error::KeyReused, Error::MessageIdReused)
+    }
+}
+
+impl Routed {
+    /// The agent that gets the message. Absent if it goes to a task whose agent is no longer served.
+    pub fn hosted(&self) -> Option<&Arc<Hosted>> {
+        self.destination.hosted()
+    }
+
+    /// The task it goes to, if that is there already.
+    pub fn task(&self) -> Option<&TaskId> {
+        self.destination.task().map(|live| &live.task.id)
+    }
+
+    /// About how many bytes that task has as JSON.
+    pub fn task_bytes(&self) -> Option<u64> {
+        self.destination.task().map(|live| live.core.lock().bytes)
+    }
+
+    /// Whether a message was accepted under its idempotency key before.
+    pub fn is_repeated(&self) -> bool {
+        matches!(self.destination, Destination::Repeated(..))
+    }
+}
+
+impl Destination {
+    fn hosted(&self) -> Option<&Arc<Hosted>> {
+        match self {
+            Self::New(resolved) => Some(&resolved.hosted),
+            Self::Task(live) | Self::Repeated(live, _) => live.hosted.as_ref(),
+        }
+    }
+
+    fn task(&self) -> Option<&Arc<LiveTask>> {
+        match self {
+            Self::New(_) => None,
+            Self::Task(live) | Self::Repeated(live, _) => Some(live),
+        }
+    }
+}
+
+impl Engine {
+    /// Finds where a message goes: to the send it repeats, to the task it names or answers, or to the agent that the
+    /// directory resolves. Nothing is stored yet.
+    pub async fn route(&self, caller: &Caller, incoming: IncomingMessage) -> Result<Routed, Error> {
+        let engine = &self.inner;
+        if engine.closing.is_cancelled() {
+            return Err(shutting_down());
+        }
+        let owner = caller.id.clone();
+        let mut key = None;
+        // Boxed, like every rare path here: the future of the common path is copied with every message.
+        if let Some(asked) = incoming.idempotency_key.clone() {
+            let scope = scope_of(caller, &incoming.address, asked);
+            let (reserved, repeated) = Box::pin(engine.look_up(scope, None)).await?;
+            key = Some(reserved);
+            if let Some(destination) = repeated {
+                return Ok(Routed { incoming, owner, destination, key });
+            }
+        }
+        let mut destination = engine.find_destination(caller, &incoming).await?;
+        let dedupes = destination.hosted().is_some_and(|hosted| hosted.switches.dedupe_message_id);
+        if key.is_none() && dedupes {
+            let id = incoming.message.message_id.clone();
+            let scope = scope_of(caller, &incoming.address, format!("message:{id}"));
+            let (reserved, repeated) = Box::pin(engine.look_up(scope, Some(id))).await?;
+            key = Some(reserved);
+            destination = repeated.unwrap_or(destination);
+        }
+        Ok(Routed { incoming, owner, destination, key })
+    }
+}
+
+impl EngineState {
+    /// Reserves a key, and finds what was sent under it before.
+    async fn look_up(
+        &self,
+        scope: IdempotencyScope,
+        message_id: Option<MessageId>,
+    ) -> Result<(RoutedKey, Option<Destination>), Error> {
+        let reservation = self.key_reservations.reserve(&scope).await;
+        let record = self.store.find_send(scope.clone()).await?;
+        let repeated = match record {
+            Some(record) => Some(Destination::Repeated(self.task_of_send(&record).await?, record)),
+            None => None,
+        };
+        Ok((RoutedKey { scope, message_id, _reservation: reservation }, repeated))
+    }
+
+    /// The task that an accepted send went to.
+    pub(crate) async fn task_of_send(&self, record: &IdempotencyRecord) -> Result<Arc<LiveTask>, Error> {
+        let id = record.task.clone().unwrap_or_else(|| TaskId::from(""));
+        self.find_task(&id).await?.ok_or(Error::TaskNotFound(id))
+    }
+
+    async fn find_destination(&self, caller: &Caller, incoming: &IncomingMessage) -> Result<Destination, Error> {
+        let message = &incoming.message;
+        if message.role == Role::Agent {
+            let problem = "a message to an agent has the role ROLE_USER (v0.3: user)".to_owned();
+            return Err(Error::Invalid { field: "message.role", problem });
+        }
+        let hints = RoutingHints::read(&incoming.address, message, incoming.metadata.as_ref())?;
+        if !message.reference_task_ids.is_empty() {
+            Box::pin(self.check_references(caller, message)).await?;
+        }
+        if let Some(id) = &message.task_id {
+            return Box::pin(self.open(&incoming.address, caller, id)).await.map(Destination::Task);
+        }
+        let asked = RoutingRequest { message, hints: &hints };
+        let resolved = self.directory.resolve(&incoming.address, caller, Some(asked))?;
+        if message.context_id.is_some() && resolved.hosted.agent.is_answer(message) {
+            let waiting = Box::pin(self.waiting_in_context(caller, incoming, &resolved.hosted)).await?;
+            return Ok(waiting.map_or(Destination::New(resolved), Destination::Task));
+        }
+        Ok(Destination::New(resolved))
+    }
+
+    /// The task whose question is answered by a message that names only the conversation: the one that waits there. With
+    /// several waiting it is none.
+    async fn waiting_in_context(
+        &self,
+        caller: &Caller,
+        incoming: &IncomingMessage,
+        hosted: &Hosted,
+    ) -> Result<Option<Arc<LiveTask>>, Error> {
+        let Some(context) = &incoming.message.context_id else { return Ok(None) };
+        let conversation =
+            Conversation { owner: caller.id.clone(), agent: hosted.name.clone(), context: context.clone() };
+        let rows = self.store.context(conversation, CONTEXT_TASKS).await?;
+        let mut waiting = rows.into_iter().filter(|row| row.state.state == TaskState::InputRequired);
+        match (waiting.next(), waiting.next()) {
+            (Some(row), None) => self.open(&incoming.address, caller, &row.task.id).await.map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn scope_of(caller: &Caller, address: &Address, key: String) -> IdempotencyScope {
+    IdempotencyScope { owner: caller.id.clone(), address: address.as_str().to_owned(), key }
+}
