@@ -16,6 +16,7 @@ use crate::clock::{Clock, later};
 use crate::directory::{Address, Directory};
 use crate::error::Error;
 use crate::event::{Event, EventKind};
+use crate::feed::FeedRing;
 use crate::fold::{LogFold, task_line};
 use crate::history_cache::HistoryCache;
 use crate::idempotency::KeyReservations;
@@ -49,6 +50,8 @@ pub(crate) struct EngineState {
     pub(crate) key_reservations: KeyReservations,
     pub(crate) history_cache: HistoryCache,
     pub(crate) terminal_tasks: TerminalTaskCache,
+    /// The newest rows, while they are read.
+    pub(crate) feed_ring: FeedRing,
     /// Set when a shutdown begins: no new work.
     pub(crate) closing: CancellationToken,
     /// Set when a shutdown has waited for running turns: watchers end.
@@ -69,6 +72,7 @@ impl Engine {
     ) -> Result<Self, StoreError> {
         let bus = store.bus();
         let admission = Admission::new(&settings);
+        let feed_ring = FeedRing::new(settings.feed_ring_bytes);
         let inner = Arc::new(EngineState {
             store,
             directory,
@@ -81,6 +85,7 @@ impl Engine {
             key_reservations: KeyReservations::default(),
             history_cache: HistoryCache::default(),
             terminal_tasks: TerminalTaskCache::default(),
+            feed_ring,
             closing: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),

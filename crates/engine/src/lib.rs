@@ -17,6 +17,7 @@ mod directory;
 mod engine;
 mod error;
 pub mod event;
+mod feed;
 mod final_message;
 pub mod fold;
 mod handle;
@@ -59,6 +60,7 @@ pub use directory::{Address, Directory, FixedDirectory, Hosted, RoutingRequest, 
 pub use engine::{Engine, state_label};
 pub use error::Error;
 pub use event::{EventKind, LoggedEvent, Usage};
+pub use feed::{FeedItem, FeedReader};
 pub use handle::{Stopped, TaskHandle};
 pub use ids::{AgentName, CallerId, Cursor, Seq};
 pub use list::{TaskPage, TaskPageEntry};

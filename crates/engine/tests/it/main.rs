@@ -7,6 +7,7 @@ mod kernel;
 
 mod agent_reports;
 mod direct;
+mod feed;
 mod held;
 mod idempotency;
 mod invariants;

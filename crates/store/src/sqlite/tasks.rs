@@ -6,11 +6,13 @@ use rusqlite::{Params, params};
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::Bus;
 use switchboard_engine::ids::{AgentName, CallerId, Epoch, Seq, TaskKey};
+use switchboard_engine::store::feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
 use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use switchboard_engine::store::{
     Append, Appended, Conversation, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask,
     LoadedTaskWithin, Retention, Store, StoreError, StoreFuture, TaskCounts, TaskRow,
 };
+use tokio::sync::watch;
 
 use super::SqliteStore;
 use super::columns::{Identifier, IdentifierText, state_from};
@@ -172,6 +174,23 @@ impl Store for SqliteStore {
             while evicted > 0 && queue.write_exclusive(|session| session.vacuum_step()).await? {}
             Ok(evicted)
         })
+    }
+
+    fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
+        let size = if max_bytes > SMALL_READ { ReadSize::Large } else { ReadSize::Small };
+        self.readers.read(size, move |reader| reader.feed(after, max_rows, max_bytes))
+    }
+
+    fn locate(&self, start: FeedStart) -> StoreFuture<Located> {
+        self.read(move |reader| reader.locate(start))
+    }
+
+    fn committed(&self) -> watch::Receiver<i64> {
+        self.committed.subscribe()
+    }
+
+    fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize> {
+        self.queue.write_exclusive(move |session| session.evict_journal(retention, max))
     }
 
     /// From the task counters (table `tally`).
