@@ -25,9 +25,12 @@ use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
 use crate::settings::Settings;
-use crate::store::{LoadedTask, Phase, Store, StoreError, TaskIdentity, TaskRow};
+use crate::store::{LoadedTask, Phase, Store, StoreError, TaskHead, TaskIdentity, TaskRow};
 use crate::terminal_task_cache::TerminalTaskCache;
 use crate::webhook::AppendListener;
+
+/// Heads of tasks that are read at a time.
+const HEADS: usize = 500;
 
 /// The kernel. Clones share it.
 #[derive(Clone)]
@@ -238,7 +241,7 @@ impl EngineState {
                 };
                 let changed = match heard {
                     Some(Announcement::Task(key)) => engine.live.by_key(key).into_iter().collect(),
-                    Some(Announcement::Any) => engine.live.all(),
+                    Some(Announcement::Any) => engine.changed_elsewhere().await,
                     None => return,
                 };
                 for live in changed {
@@ -246,6 +249,29 @@ impl EngineState {
                 }
             }
         });
+    }
+
+    /// The tasks in memory that are not as the store has them: few, where many would have to be read.
+    async fn changed_elsewhere(&self) -> Vec<Arc<LiveTask>> {
+        let mut known = self.live.all();
+        let keys: Vec<TaskKey> = known.iter().filter_map(|live| live.core.lock().key).collect();
+        let mut heads = HashMap::with_capacity(keys.len());
+        for some in keys.chunks(HEADS) {
+            match self.store.heads(some.to_vec()).await {
+                Ok(found) => heads.extend(found.into_iter().map(|head| (head.key, head))),
+                Err(error) => {
+                    tracing::warn!(%error, "it could not be read which tasks have changed elsewhere");
+                    return known;
+                }
+            }
+        }
+        known.retain(|live| {
+            let core = live.core.lock();
+            let Some(key) = core.key else { return false };
+            let (last_seq, fence, phase, holder) = (core.last_seq, core.row.fence, core.row.phase, core.holder);
+            heads.get(&key) != Some(&TaskHead { key, last_seq, fence, phase, holder })
+        });
+        known
     }
 
     async fn catch_up_announced(self: Arc<Self>, live: Arc<LiveTask>) {

@@ -71,6 +71,9 @@ pub trait Store: Send + Sync + 'static {
     /// Parked tasks that expire at or before a time, earliest first.
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
+    /// What tells whether tasks have changed; those that are gone are left out. Cheaper than their rows.
+    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>>;
+
     /// The newest tasks of one conversation, newest first.
     fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
@@ -354,6 +357,16 @@ pub struct TaskRow {
     pub bytes: u64,
     /// Whether it has or had webhooks, which are notified of its events.
     pub watched: bool,
+}
+
+/// What tells whether a task has changed since it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskHead {
+    pub key: TaskKey,
+    pub last_seq: Seq,
+    pub fence: Fence,
+    pub phase: Phase,
+    pub holder: Holder,
 }
 
 /// A task as read back.

@@ -228,6 +228,9 @@ impl Store for FaultyStore {
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.around(self.store.expired(now, max))
     }
+    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {
+        self.around(self.store.heads(keys))
+    }
     fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.around(self.store.context(conversation, max))
     }

@@ -15,6 +15,7 @@ mod leaving;
 mod limits;
 mod listing;
 mod nodes;
+mod old_data;
 mod parked;
 mod permit_release;
 mod races;

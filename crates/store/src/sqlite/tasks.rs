@@ -5,17 +5,17 @@ use std::sync::Arc;
 use rusqlite::{Params, params};
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::Bus;
-use switchboard_engine::ids::{AgentName, CallerId, Epoch, Seq, TaskKey};
+use switchboard_engine::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
 use switchboard_engine::store::feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
 use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use switchboard_engine::store::{
     Append, Appended, Conversation, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask,
-    LoadedTaskWithin, Retention, Store, StoreError, StoreFuture, TaskCounts, TaskRow,
+    LoadedTaskWithin, Retention, Store, StoreError, StoreFuture, TaskCounts, TaskHead, TaskRow,
 };
 use tokio::sync::watch;
 
 use super::SqliteStore;
-use super::columns::{Identifier, IdentifierText, state_from};
+use super::columns::{Identifier, IdentifierText, phase_from, state_from};
 use super::query::{limit, optional_row, rows};
 use super::readers::load::TASK_COLUMNS;
 use super::readers::{ReadSize, Reader};
@@ -108,6 +108,26 @@ impl Store for SqliteStore {
              WHERE expires_at IS NOT NULL AND phase < 4 AND expires_at <= ?1 ORDER BY expires_at, key LIMIT ?2"
         );
         self.task_rows(sql, (now.0, limit(max)))
+    }
+
+    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {
+        let node = self.node.clone();
+        self.read(move |Reader { connection, .. }| {
+            let mut heads = Vec::with_capacity(keys.len());
+            for key in keys {
+                let sql = "SELECT last_seq, fence, phase, lease FROM task WHERE key = ?1";
+                heads.extend(optional_row(connection, sql, [key.0], |row| {
+                    Ok(TaskHead {
+                        key,
+                        last_seq: Seq(row.get::<_, i64>(0)?.cast_unsigned()),
+                        fence: Fence(row.get::<_, i64>(1)?.cast_unsigned()),
+                        phase: phase_from(2, row.get(2)?)?,
+                        holder: node.holder(row.get(3)?),
+                    })
+                })?);
+            }
+            Ok(heads)
+        })
     }
 
     fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {

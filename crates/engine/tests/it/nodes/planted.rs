@@ -124,6 +124,9 @@ impl Store for PlantedStore {
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.store.expired(now, max)
     }
+    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {
+        self.store.heads(keys)
+    }
     fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.store.context(conversation, max)
     }
