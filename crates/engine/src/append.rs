@@ -21,8 +21,9 @@ use crate::fold::{Fold, task_line};
 use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::review::Review;
+use crate::store::feed::{FeedContent, FeedRow};
 use crate::store::{
-    Append, AppendGuard, Appended, Holder, KnownVersion, Phase, RowPatch, RowState, SideWrites, StoreError,
+    Append, AppendGuard, Appended, EventRow, Holder, KnownVersion, Phase, RowPatch, RowState, SideWrites, StoreError,
 };
 use crate::transition;
 
@@ -256,6 +257,7 @@ impl LiveTask {
                 Err(error) => Err((error, Batch::default())),
             };
         }
+        self.feed(engine, appended, &sealed, row.hidden);
         let mut core = self.core.lock();
         let is_new = core.key.replace(appended.key).is_none();
         let holder = match row.phase {
@@ -280,6 +282,23 @@ impl LiveTask {
             engine.live.index(appended.key, &live);
         }
         Ok(appended)
+    }
+
+    /// Gives a committed row to the readers of all rows, if there are any.
+    fn feed(&self, engine: &EngineState, appended: Appended, sealed: &SealedBatch, hidden: bool) {
+        if engine.feed_ring.readers() == 0 || sealed.events.is_empty() {
+            return;
+        }
+        let events = EventRow {
+            row: appended.row,
+            first_seq: appended.first_seq,
+            count: u32::try_from(sealed.events.len()).unwrap_or(u32::MAX),
+            epoch: appended.epoch,
+            events: sealed.lines.clone(),
+        };
+        let (key, task) = (appended.key, self.task.clone());
+        let content = FeedContent::Events { key, task, hidden, events };
+        engine.feed_ring.push(FeedRow { major: 0, row: appended.row, epoch: appended.epoch, content });
     }
 
     fn guard(&self, core: &Core, kind: AppendKind) -> AppendGuard {

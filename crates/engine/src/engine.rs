@@ -17,6 +17,7 @@ use crate::directory::{Address, Directory};
 use crate::error::Error;
 use crate::event::{Event, EventKind};
 use crate::expiry::QuestionSightings;
+use crate::feed::FeedRing;
 use crate::fold::{LogFold, task_line};
 use crate::history_cache::HistoryCache;
 use crate::idempotency::KeyReservations;
@@ -25,9 +26,12 @@ use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
 use crate::settings::Settings;
-use crate::store::{LoadedTask, Phase, Store, StoreError, TaskIdentity, TaskRow};
+use crate::store::{LoadedTask, Phase, Store, StoreError, TaskHead, TaskIdentity, TaskRow};
 use crate::terminal_task_cache::TerminalTaskCache;
 use crate::webhook::AppendListener;
+
+/// Heads of tasks that are read at a time.
+const HEADS: usize = 500;
 
 /// The kernel. Clones share it.
 #[derive(Clone)]
@@ -51,6 +55,8 @@ pub(crate) struct EngineState {
     pub(crate) history_cache: HistoryCache,
     pub(crate) terminal_tasks: TerminalTaskCache,
     pub(crate) sightings: QuestionSightings,
+    /// The newest rows, while they are read.
+    pub(crate) feed_ring: FeedRing,
     /// Set when a shutdown begins: no new work.
     pub(crate) closing: CancellationToken,
     /// Set when a shutdown has waited for running turns: watchers end.
@@ -71,6 +77,7 @@ impl Engine {
     ) -> Result<Self, StoreError> {
         let bus = store.bus();
         let admission = Admission::new(&settings);
+        let feed_ring = FeedRing::new(settings.feed_ring_bytes);
         let inner = Arc::new(EngineState {
             store,
             directory,
@@ -84,6 +91,7 @@ impl Engine {
             history_cache: HistoryCache::default(),
             terminal_tasks: TerminalTaskCache::default(),
             sightings: QuestionSightings::default(),
+            feed_ring,
             closing: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),
@@ -233,7 +241,7 @@ impl EngineState {
                 };
                 let changed = match heard {
                     Some(Announcement::Task(key)) => engine.live.by_key(key).into_iter().collect(),
-                    Some(Announcement::Any) => engine.live.all(),
+                    Some(Announcement::Any) => engine.changed_elsewhere().await,
                     None => return,
                 };
                 for live in changed {
@@ -241,6 +249,29 @@ impl EngineState {
                 }
             }
         });
+    }
+
+    /// The tasks in memory that are not as the store has them: few, where many would have to be read.
+    async fn changed_elsewhere(&self) -> Vec<Arc<LiveTask>> {
+        let mut known = self.live.all();
+        let keys: Vec<TaskKey> = known.iter().filter_map(|live| live.core.lock().key).collect();
+        let mut heads = HashMap::with_capacity(keys.len());
+        for some in keys.chunks(HEADS) {
+            match self.store.heads(some.to_vec()).await {
+                Ok(found) => heads.extend(found.into_iter().map(|head| (head.key, head))),
+                Err(error) => {
+                    tracing::warn!(%error, "it could not be read which tasks have changed elsewhere");
+                    return known;
+                }
+            }
+        }
+        known.retain(|live| {
+            let core = live.core.lock();
+            let Some(key) = core.key else { return false };
+            let (last_seq, fence, phase, holder) = (core.last_seq, core.row.fence, core.row.phase, core.holder);
+            heads.get(&key) != Some(&TaskHead { key, last_seq, fence, phase, holder })
+        });
+        known
     }
 
     async fn catch_up_announced(self: Arc<Self>, live: Arc<LiveTask>) {

@@ -19,6 +19,7 @@ mod engine;
 mod error;
 pub mod event;
 mod expiry;
+mod feed;
 mod final_message;
 pub mod fold;
 mod handle;
@@ -65,6 +66,7 @@ pub use directory::{Address, Directory, FixedDirectory, Hosted, Resolved, Routin
 pub use engine::{Engine, state_label};
 pub use error::Error;
 pub use event::{EventKind, LoggedEvent, Usage};
+pub use feed::{FeedItem, FeedReader};
 pub use handle::{Stopped, TaskHandle};
 pub use ids::{AgentName, CallerId, Cursor, Seq};
 pub use list::{TaskPage, TaskPageEntry};

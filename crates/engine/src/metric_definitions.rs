@@ -11,6 +11,8 @@ pub(crate) const TASKS_IN_MEMORY: &str = "a2a_tasks_in_memory";
 pub(crate) const REFUSED_WRITES: &str = "a2a_refused_writes_total";
 pub(crate) const RECOVERIES: &str = "a2a_recoveries_total";
 pub(crate) const EVICTED_TASKS: &str = "a2a_evicted_tasks_total";
+pub(crate) const FEED_READERS: &str = "switchboard_feed_readers";
+pub(crate) const FEED_GAPS: &str = "switchboard_feed_gaps_total";
 
 /// What each metric tells, for the exporter.
 pub const DESCRIPTIONS: &[(&str, &str)] = &[
@@ -25,4 +27,6 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (REFUSED_WRITES, "Writes refused because the task had ended or another turn owned it"),
     (RECOVERIES, "Tasks taken over after their process was lost"),
     (EVICTED_TASKS, "Ended tasks deleted by retention"),
+    (FEED_READERS, "Readers of the rows of all tasks"),
+    (FEED_GAPS, "Times that such a reader was told that rows are missing"),
 ];

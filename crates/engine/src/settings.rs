@@ -53,6 +53,14 @@ pub struct Settings {
     pub retention_bytes: u64,
     /// Conversations whose history is cached.
     pub contexts: usize,
+    /// Bytes of the newest rows that are kept in memory for readers of all of them.
+    pub feed_ring_bytes: usize,
+    /// How long journal lines are kept.
+    pub journal_age: Duration,
+    /// The same for those of the audit.
+    pub audit_age: Duration,
+    /// How long an ended task is kept beyond its retention for consumers that have not read it.
+    pub consumer_hold: Duration,
 }
 
 impl Default for Settings {
@@ -83,6 +91,10 @@ impl Default for Settings {
             retention_tasks: 1_000_000,
             retention_bytes: 10 << 30,
             contexts: 100_000,
+            feed_ring_bytes: 16 << 20,
+            journal_age: 30 * DAY,
+            audit_age: 400 * DAY,
+            consumer_hold: 7 * DAY,
         }
     }
 }

@@ -7,6 +7,8 @@
 #![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
 
 pub mod callbacks;
+pub mod feed;
+pub mod hub;
 pub mod keys;
 pub mod lineage;
 pub mod survey;
@@ -17,9 +19,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
+use tokio::sync::watch;
 
 use crate::bus::Bus;
 use crate::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
+use feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
 use lineage::Lineage;
 use survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use webhooks::NewWebhook;
@@ -67,6 +71,9 @@ pub trait Store: Send + Sync + 'static {
     /// Parked tasks that expire at or before a time, earliest first.
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
+    /// What tells whether tasks have changed; those that are gone are left out. Cheaper than their rows.
+    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>>;
+
     /// The newest tasks of one conversation, newest first.
     fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
@@ -85,9 +92,23 @@ pub trait Store: Send + Sync + 'static {
     /// Tasks of all owners that a filter leaves, for operators; hidden ones are left out.
     fn survey(&self, query: SurveyQuery) -> StoreFuture<SurveyPage>;
 
+    /// The rows of all tasks and of the journal after a position, in their order: at most `max_rows`, and until `max_bytes`
+    /// are passed (at least one row if there is one). A row that was read in part is among them.
+    fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage>;
+
+    /// Where a reader of all rows begins, and whether rows after its cursor may be missing.
+    fn locate(&self, start: FeedStart) -> StoreFuture<Located>;
+
+    /// The greatest row that is committed, as this process learns of it.
+    fn committed(&self) -> watch::Receiver<i64>;
+
     /// Deletes terminal and hidden-and-ended tasks beyond the limits, oldest first, at most `max` of them; says how many.
-    /// A task with an active or paused webhook stays; dead letters outlive their task.
+    /// A task with an active or paused webhook stays, and so does for a time one that a consumer has not read; dead letters
+    /// outlive their task.
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize>;
+
+    /// Deletes journal lines that are older than they are kept, at most `max` of them; says how many.
+    fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize>;
 
     /// How many tasks there are in each state, hidden ones left out, and how many are parked.
     fn census(&self) -> StoreFuture<TaskCounts>;
@@ -106,10 +127,10 @@ pub trait Store: Send + Sync + 'static {
     fn close(&self) -> StoreFuture<()>;
 }
 
-/// Everything that a server keeps: any store of tasks that also keeps webhooks, callbacks and keys.
-pub trait ServerStore: webhooks::WebhookStore + callbacks::CallbackStore + keys::KeyStore {}
+/// Everything that a server keeps: any store of tasks that also keeps webhooks, callbacks, keys and what consumers keep.
+pub trait ServerStore: webhooks::WebhookStore + callbacks::CallbackStore + keys::KeyStore + hub::HubStore {}
 
-impl<S: webhooks::WebhookStore + callbacks::CallbackStore + keys::KeyStore> ServerStore for S {}
+impl<S: webhooks::WebhookStore + callbacks::CallbackStore + keys::KeyStore + hub::HubStore> ServerStore for S {}
 
 /// A conversation of a caller with an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -187,12 +208,25 @@ pub struct SideWrites {
     pub send: Option<IdempotencyRecord>,
     /// A webhook of the task.
     pub webhook: Option<NewWebhook>,
+    /// A cooldown that the append takes.
+    pub cooldown: Option<Cooldown>,
+}
+
+/// The most cooldowns that are kept; beyond it the one that ends first is given up.
+pub const COOLDOWNS: usize = 10_000;
+
+/// Refuses an append with [`StoreError::CoolingDown`] until an earlier one's time is over, else takes the time for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cooldown {
+    pub key: String,
+    pub now: Timestamp,
+    pub until: Timestamp,
 }
 
 impl SideWrites {
     /// Whether there is anything.
     pub fn is_empty(&self) -> bool {
-        self.send.is_none() && self.webhook.is_none()
+        self.send.is_none() && self.webhook.is_none() && self.cooldown.is_none()
     }
 }
 
@@ -325,6 +359,16 @@ pub struct TaskRow {
     pub watched: bool,
 }
 
+/// What tells whether a task has changed since it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskHead {
+    pub key: TaskKey,
+    pub last_seq: Seq,
+    pub fence: Fence,
+    pub phase: Phase,
+    pub holder: Holder,
+}
+
 /// A task as read back.
 #[derive(Clone, Debug)]
 pub struct LoadedTask {
@@ -445,6 +489,8 @@ pub struct Retention {
     pub max_tasks: u64,
     /// At most so many bytes in the file, free pages not counted.
     pub max_bytes: u64,
+    /// Ended at or after this: stays until every consumer has read its last row.
+    pub hold_since: Timestamp,
 }
 
 /// How many tasks there are.
@@ -480,6 +526,33 @@ pub enum StoreError {
     #[error("a task has at most {max} webhooks")]
     TooManyWebhooks {
         /// How many that is.
+        max: usize,
+    },
+    /// An earlier append has taken the cooldown.
+    #[error("{key} cools down until {until}, try again then")]
+    CoolingDown {
+        /// Of what.
+        key: String,
+        /// When it is over.
+        until: Timestamp,
+    },
+    /// Another process has taken the consumer, or it is not there.
+    #[error("another process reads as the consumer {0:?}")]
+    ConsumerTaken(String),
+    /// The registration has another version than the writer knows.
+    #[error("the registration has version {current} now")]
+    VersionConflict {
+        /// 0 if there is none.
+        current: u64,
+    },
+    /// It is larger than it may be.
+    #[error("{what} has {bytes} bytes, which is more than {max}")]
+    TooLarge {
+        /// What is.
+        what: String,
+        /// How large it is.
+        bytes: usize,
+        /// How large it may be.
         max: usize,
     },
     /// The store is too far behind to take new work.

@@ -179,7 +179,8 @@ impl EngineState {
             lineage: Lineage::default(),
         };
         let return_immediately = send.return_immediately;
-        let sides = SideWrites { send: record, webhook: named(send.webhook.clone(), &task.id) };
+        let sides =
+            SideWrites { send: record, webhook: named(send.webhook.clone(), &task.id), ..SideWrites::default() };
         let received = Arc::new(self.receive(&task, send));
         let mut batch = Batch::default();
         self.check_size(batch.push(Event::Received(received.clone())))?;
@@ -276,7 +277,8 @@ impl EngineState {
             media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         }
         let streaming = send.streaming;
-        let sides = SideWrites { send: record, webhook: named(send.webhook.clone(), &live.task.id) };
+        let sides =
+            SideWrites { send: record, webhook: named(send.webhook.clone(), &live.task.id), ..SideWrites::default() };
         let received = Arc::new(self.receive(&live.task, send));
         // Spawned: the caller may disconnect, the append must go on.
         let engine = self.clone();

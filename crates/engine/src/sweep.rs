@@ -12,6 +12,7 @@ use crate::expiry::Expired;
 use crate::live_task::Core;
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
+use crate::store::feed::JournalRetention;
 use crate::store::{Retention, TaskRow};
 
 /// How often the sweep runs.
@@ -111,10 +112,26 @@ impl EngineState {
             ended_before: earlier(self.clock.now(), self.settings.retention_age),
             max_tasks: self.settings.retention_tasks,
             max_bytes: self.settings.retention_bytes,
+            hold_since: earlier(self.clock.now(), self.settings.consumer_hold),
+        }
+    }
+
+    async fn evict_journal(&self) {
+        let retention = JournalRetention {
+            before: earlier(self.clock.now(), self.settings.journal_age),
+            audit_before: earlier(self.clock.now(), self.settings.audit_age),
+        };
+        loop {
+            match self.store.evict_journal(retention, STEP).await {
+                Ok(count) if count < STEP => return,
+                Ok(_) => {}
+                Err(error) => return tracing::warn!(%error, "old journal lines could not be deleted"),
+            }
         }
     }
 
     async fn evict(&self) {
+        self.evict_journal().await;
         loop {
             match self.store.evict(self.retention(), STEP).await {
                 Ok(0) => return,
@@ -136,6 +153,7 @@ impl Engine {
         metrics::gauge!(metric::REMOTE_TURNS).set(admission.remote.held() as f64);
         metrics::gauge!(metric::WAITING_TURNS).set(admission.released.held() as f64);
         metrics::gauge!(metric::QUEUED_TURNS).set(admission.queued.held() as f64);
+        metrics::gauge!(metric::FEED_READERS).set(self.inner.feed_ring.readers() as f64);
         metrics::gauge!(metric::TASKS_IN_MEMORY).set(self.tasks_in_memory() as f64);
         if let Ok(census) = self.inner.store.census().await {
             for state in STATES {

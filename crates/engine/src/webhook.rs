@@ -73,12 +73,12 @@ impl EngineState {
         let decide = |core: &mut Core| {
             let stopped = core.is_done() || core.row.state.is_interrupted();
             let sides = SideWrites {
-                send: None,
                 webhook: webhook.clone().map(|webhook| NewWebhook {
                     cursor: if stopped { before_stop(core) } else { core.last_seq },
                     late: stopped,
                     ..webhook
                 }),
+                ..SideWrites::default()
             };
             Some(PendingAppend { sides, refusable: true, ..PendingAppend::inbox(Vec::new(), core.row.clone()) })
         };
@@ -95,7 +95,7 @@ impl EngineState {
             row: RowPatch::default(),
             snapshot: None,
             note: None,
-            sides: SideWrites { send: None, webhook: named(Some(late), &row.task.id) },
+            sides: SideWrites { webhook: named(Some(late), &row.task.id), ..SideWrites::default() },
             refusable: true,
         };
         self.store.append(append).await?;

@@ -6,6 +6,7 @@ pub mod agent_name;
 pub mod cards;
 pub mod document;
 mod environment;
+pub mod hub;
 pub mod limits;
 pub mod log;
 pub mod problem;
@@ -55,6 +56,8 @@ pub struct Config {
     pub cards: cards::Cards,
     /// Push notifications.
     pub webhooks: webhooks::Webhooks,
+    /// Readers of all tasks.
+    pub hub: hub::Hub,
     /// The log.
     pub log: log::Log,
 }
@@ -68,6 +71,7 @@ impl Config {
         root.section("streams", |section| self.streams.read(section));
         root.section("cards", |section| self.cards.read(section));
         root.section("webhooks", |section| self.webhooks.read(section));
+        root.section("hub", |section| self.hub.read(section));
         root.section("log", |section| self.log.read(section));
         if root.is_in_file("agents") {
             root.mark_known("agents");

@@ -10,6 +10,7 @@ mod checkpoint;
 mod columns;
 mod connection;
 mod errors;
+mod hub;
 pub(crate) mod keys;
 pub(crate) mod lock;
 mod migrate;
@@ -31,6 +32,7 @@ use std::time::Duration;
 
 use switchboard_engine::LocalBus;
 use switchboard_engine::store::StoreFuture;
+use tokio::sync::watch;
 
 use self::checkpoint::Checkpointer;
 use self::node::Node;
@@ -83,6 +85,8 @@ pub struct SqliteStore {
     start: Start,
     node: Node,
     bus: Option<LocalBus>,
+    /// The greatest row that is committed.
+    committed: watch::Sender<i64>,
     /// Shared by the nodes of this process; the last one ends it.
     _writer: Arc<WriterThread>,
 }
@@ -104,6 +108,7 @@ impl SqliteStore {
         let readers = Arc::new(ReaderPool::spawn(&opened.path, options.readers.max(1))?);
         let connection = connection::open_for_checkpoints(&opened.path, options.durability)?;
         let checkpointer = Checkpointer::spawn(connection).map_err(thread_error)?;
+        let committed = watch::Sender::new(opened.newest_row);
         let writer = Writer {
             queue: Arc::clone(&queue),
             path: opened.path.clone(),
@@ -112,6 +117,7 @@ impl SqliteStore {
             checkpointer,
             readers: Arc::clone(&readers),
             lock: opened.lock,
+            committed: committed.clone(),
         };
         let thread = Some(writer.spawn().map_err(thread_error)?);
         let writer = Arc::new(WriterThread { queue: Arc::clone(&queue), thread });
@@ -123,6 +129,7 @@ impl SqliteStore {
             start: opened.start,
             bus: (count > 1).then(|| bus.joined(node.number().cast_unsigned())),
             node,
+            committed: committed.clone(),
             _writer: Arc::clone(&writer),
         };
         Ok(nodes.map(node).collect())

@@ -8,11 +8,12 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
 use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use switchboard_engine::store::*;
 use switchboard_engine::{AgentName, Bus, CallerId, Seq};
 use switchboard_store::SqliteStore;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::races::Dice;
 
@@ -42,6 +43,7 @@ struct Ordered {
     /// Rows, loads and parts of logs that were read of single tasks.
     task_reads: AtomicUsize,
     portions: AtomicUsize,
+    feeds: AtomicUsize,
     listed_bytes: AtomicUsize,
     most_listed_bytes: AtomicUsize,
     /// Seeds the yields around each call; none at zero.
@@ -119,6 +121,11 @@ impl Faults {
     /// How many times some of a page have been loaded.
     pub(crate) fn portions(&self) -> usize {
         self.0.portions.load(Ordering::SeqCst)
+    }
+
+    /// How many times rows of all tasks have been read.
+    pub(crate) fn feeds(&self) -> usize {
+        self.0.feeds.load(Ordering::SeqCst)
     }
 
     /// The most bytes of listed tasks that were ever held at once.
@@ -278,6 +285,9 @@ impl Store for FaultyStore {
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.around(self.store.expired(now, max))
     }
+    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {
+        self.around(self.store.heads(keys))
+    }
     fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.around(self.store.context(conversation, max))
     }
@@ -295,6 +305,19 @@ impl Store for FaultyStore {
     }
     fn survey(&self, query: SurveyQuery) -> StoreFuture<SurveyPage> {
         self.around(self.store.survey(query))
+    }
+    fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
+        self.faults.0.feeds.fetch_add(1, Ordering::SeqCst);
+        self.around(self.store.read_all(after, max_rows, max_bytes))
+    }
+    fn locate(&self, start: FeedStart) -> StoreFuture<Located> {
+        self.around(self.store.locate(start))
+    }
+    fn committed(&self) -> watch::Receiver<i64> {
+        self.store.committed()
+    }
+    fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize> {
+        self.store.evict_journal(retention, max)
     }
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         self.store.evict(retention, max)

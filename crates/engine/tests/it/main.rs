@@ -7,6 +7,7 @@ mod kernel;
 
 mod agent_reports;
 mod direct;
+mod feed;
 mod held;
 mod idempotency;
 mod invariants;
@@ -14,6 +15,7 @@ mod leaving;
 mod limits;
 mod listing;
 mod nodes;
+mod old_data;
 mod parked;
 mod permit_release;
 mod races;

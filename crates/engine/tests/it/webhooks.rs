@@ -87,7 +87,12 @@ fn a_task_that_is_deleted_while_its_webhook_is_set_is_not_found() {
         let setting = tokio::spawn(set(kernel.engine.clone(), sent.id().clone()));
         // It was looked at and is there.
         faults.until_held(1).await;
-        let all = Retention { ended_before: Timestamp(i64::MAX), max_tasks: 0, max_bytes: 0 };
+        let all = Retention {
+            ended_before: Timestamp(i64::MAX),
+            max_tasks: 0,
+            max_bytes: 0,
+            hold_since: Timestamp(i64::MAX),
+        };
         assert_eq!(store.evict(all, 10).await.unwrap(), 1);
         faults.open_gate();
         let refused = setting.await.unwrap();

@@ -46,6 +46,10 @@ pub(super) fn engine(config: &Config) -> Settings {
         retention_tasks: retention.max_tasks.get() as u64,
         retention_bytes: retention.max_bytes.bytes(),
         contexts: limits.contexts.get(),
+        feed_ring_bytes: config.hub.feed.ring.length(),
+        journal_age: config.hub.journal.keep.duration(),
+        audit_age: config.hub.journal.audit.duration(),
+        consumer_hold: config.hub.projector.hold.duration(),
     }
 }
 

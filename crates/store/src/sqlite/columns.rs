@@ -5,6 +5,7 @@ use std::str::FromStr;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
 use switchboard_a2a::TaskState;
 use switchboard_engine::store::Phase;
+use switchboard_engine::store::hub::{HealthBy, HealthStep};
 use switchboard_engine::store::lineage::Via;
 use switchboard_engine::store::webhooks::{DeliveryState, WebhookState};
 use uuid::Uuid;
@@ -98,6 +99,26 @@ pub(crate) fn delivery_state_number(state: DeliveryState) -> i64 {
 pub(crate) fn delivery_state_from(column: usize, number: i64) -> rusqlite::Result<DeliveryState> {
     use DeliveryState::*;
     numbered(&[Pending, Delivered, Dead], delivery_state_number, column, number)
+}
+
+pub(crate) fn health_step_number(step: HealthStep) -> i64 {
+    match step {
+        HealthStep::Minute => 0,
+        HealthStep::Hour => 1,
+    }
+}
+
+pub(crate) fn health_by_number(by: HealthBy) -> i64 {
+    match by {
+        HealthBy::All => 0,
+        HealthBy::Skill => 1,
+        HealthBy::Caller => 2,
+    }
+}
+
+pub(crate) fn health_by_from(column: usize, number: i64) -> rusqlite::Result<HealthBy> {
+    use HealthBy::*;
+    numbered(&[All, Skill, Caller], health_by_number, column, number)
 }
 
 /// An identifier as a column: 16 bytes if it is a UUID as we spell them, else its text. Which one is unambiguous,

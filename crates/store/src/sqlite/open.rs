@@ -41,6 +41,8 @@ pub(crate) struct Opened {
     pub(crate) lock: DirectoryLock,
     pub(crate) path: PathBuf,
     pub(crate) start: Start,
+    /// The greatest id that an event row or a journal line has had.
+    pub(crate) newest_row: i64,
 }
 
 /// What identifies this start of the store.
@@ -64,7 +66,8 @@ pub(crate) fn open(directory: &Path, options: &Options, nodes: u32) -> Result<Op
     let mut connection = connection::open_for_writing(&path, options)?;
     migrate::migrate(&mut connection)?;
     let start = record_start(&mut connection, nodes)?;
-    Ok(Opened { lock, path, start })
+    let newest_row = newest_row(&connection)?;
+    Ok(Opened { lock, path, start, newest_row })
 }
 
 /// Creates the file readable by its owner alone; SQLite gives its other files the same mode. An existing file keeps its
@@ -111,4 +114,11 @@ pub(crate) fn meta(connection: &Connection, name: &str) -> rusqlite::Result<Opti
 
 pub(crate) fn set_meta(connection: &Connection, name: &str, value: i64) -> rusqlite::Result<usize> {
     connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)", (name, value))
+}
+
+/// The greatest id that an event row or a journal line has had, deleted ones too.
+pub(crate) fn newest_row(connection: &Connection) -> rusqlite::Result<i64> {
+    let sql = "SELECT max(coalesce((SELECT max(id) FROM event), 0), coalesce((SELECT max(id) FROM journal), 0))";
+    let newest: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+    Ok(newest.max(meta(connection, "highest_event")?.unwrap_or(0)))
 }

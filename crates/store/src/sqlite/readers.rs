@@ -6,6 +6,7 @@
 
 pub(crate) mod deliveries;
 pub(crate) mod eviction;
+pub(crate) mod feed;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod log;

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use rusqlite::{Params, params};
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::Bus;
-use switchboard_engine::ids::{AgentName, CallerId, Epoch, Seq, TaskKey};
+use switchboard_engine::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
+use switchboard_engine::store::feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
 use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use switchboard_engine::store::{
     Append, Appended, Conversation, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask,
-    LoadedTaskWithin, Retention, Store, StoreError, StoreFuture, TaskCounts, TaskRow,
+    LoadedTaskWithin, Retention, Store, StoreError, StoreFuture, TaskCounts, TaskHead, TaskRow,
 };
+use tokio::sync::watch;
 
 use super::SqliteStore;
-use super::columns::{Identifier, IdentifierText, state_from};
+use super::columns::{Identifier, IdentifierText, phase_from, state_from};
 use super::query::{limit, optional_row, rows};
 use super::readers::load::TASK_COLUMNS;
 use super::readers::{ReadSize, Reader};
@@ -108,6 +110,26 @@ impl Store for SqliteStore {
         self.task_rows(sql, (now.0, limit(max)))
     }
 
+    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {
+        let node = self.node.clone();
+        self.read(move |Reader { connection, .. }| {
+            let mut heads = Vec::with_capacity(keys.len());
+            for key in keys {
+                let sql = "SELECT last_seq, fence, phase, lease FROM task WHERE key = ?1";
+                heads.extend(optional_row(connection, sql, [key.0], |row| {
+                    Ok(TaskHead {
+                        key,
+                        last_seq: Seq(row.get::<_, i64>(0)?.cast_unsigned()),
+                        fence: Fence(row.get::<_, i64>(1)?.cast_unsigned()),
+                        phase: phase_from(2, row.get(2)?)?,
+                        holder: node.holder(row.get(3)?),
+                    })
+                })?);
+            }
+            Ok(heads)
+        })
+    }
+
     fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
         let node = self.node.clone();
         self.read(move |reader| {
@@ -172,6 +194,23 @@ impl Store for SqliteStore {
             while evicted > 0 && queue.write_exclusive(|session| session.vacuum_step()).await? {}
             Ok(evicted)
         })
+    }
+
+    fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
+        let size = if max_bytes > SMALL_READ { ReadSize::Large } else { ReadSize::Small };
+        self.readers.read(size, move |reader| reader.feed(after, max_rows, max_bytes))
+    }
+
+    fn locate(&self, start: FeedStart) -> StoreFuture<Located> {
+        self.read(move |reader| reader.locate(start))
+    }
+
+    fn committed(&self) -> watch::Receiver<i64> {
+        self.committed.subscribe()
+    }
+
+    fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize> {
+        self.queue.write_exclusive(move |session| session.evict_journal(retention, max))
     }
 
     /// From the task counters (table `tally`).

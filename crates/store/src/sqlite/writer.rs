@@ -3,10 +3,13 @@
 
 pub(crate) mod append;
 pub(crate) mod callbacks;
+pub(crate) mod cooldowns;
 pub(crate) mod counters;
 pub(crate) mod dead_letters;
 pub(crate) mod evict;
 pub(crate) mod group_commit;
+pub(crate) mod hub;
+pub(crate) mod journal;
 pub(crate) mod names;
 pub(crate) mod outbox;
 pub(crate) mod session;
@@ -21,7 +24,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use self::session::Session;
 use super::checkpoint::Checkpointer;
@@ -42,6 +45,8 @@ pub(crate) struct Writer {
     pub(crate) checkpointer: Checkpointer,
     pub(crate) readers: Arc<ReaderPool>,
     pub(crate) lock: DirectoryLock,
+    /// Told of the greatest row of each commit.
+    pub(crate) committed: watch::Sender<i64>,
 }
 
 enum End {
@@ -96,7 +101,7 @@ impl Writer {
     }
 
     fn serve(&self, connection: &Connection, log_pages: &AtomicI32) -> End {
-        let mut session = match Session::new(connection, self.start, self.checkpointer.gate()) {
+        let mut session = match Session::new(connection, self.start, self.checkpointer.gate(), self.committed.clone()) {
             Ok(session) => session,
             Err(error) => return self.refuse(&error),
         };

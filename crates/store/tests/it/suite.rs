@@ -4,6 +4,8 @@
 pub(crate) mod appends;
 pub(crate) mod callbacks;
 pub(crate) mod dead_letters;
+pub(crate) mod feed;
+pub(crate) mod hub;
 pub(crate) mod idempotency;
 pub(crate) mod keeping;
 pub(crate) mod lineage;
@@ -17,11 +19,12 @@ pub(crate) mod webhooks;
 
 use switchboard_engine::store::Store;
 use switchboard_engine::store::callbacks::CallbackStore;
+use switchboard_engine::store::hub::HubStore;
 use switchboard_engine::store::webhooks::WebhookStore;
 
 /// A place where a store can be opened, and opened again.
 pub(crate) trait Fixture {
-    type Store: Store + WebhookStore + CallbackStore;
+    type Store: Store + WebhookStore + CallbackStore + HubStore;
 
     /// An empty place.
     fn new() -> Self;
@@ -102,6 +105,20 @@ macro_rules! conformance_suite {
                 a_crash_raises_the_epoch_and_loses_nothing,
                 a_store_has_a_secret_of_its_own_and_keeps_it,
                 a_closed_store_says_so,
+            }
+            feed {
+                events_and_journal_lines_are_in_one_order,
+                readers_of_all_rows_hear_of_each_commit,
+                a_cursor_before_a_deleted_row_has_a_gap,
+                a_cursor_of_a_lost_epoch_has_a_gap,
+                a_task_that_a_consumer_has_not_read_stays,
+                a_journal_line_that_is_too_large_is_refused,
+            }
+            hub {
+                a_page_is_written_once_with_all_that_follows_from_it,
+                a_job_is_claimed_once_and_finished_by_its_claimer,
+                a_registration_is_replaced_by_one_that_knows_its_version,
+                a_cooldown_is_taken_with_an_append_and_refuses_the_next,
             }
             webhooks {
                 a_webhook_is_set_with_an_append,

@@ -37,7 +37,12 @@ async fn a_large_body_is_made_again_and_kept_when_it_is_given_up() {
     let dead = kernel.service.dead_letters(0, 1).await.unwrap();
     let (_, row) = kernel.store.delivery(DeliveryKey(dead[0].delivery)).await.unwrap().unwrap();
     assert_eq!(row.body.as_ref(), Some(&got[0].body), "it outlives the log");
-    let all = Retention { ended_before: kernel.engine.clock().now(), max_tasks: 0, max_bytes: 0 };
+    let all = Retention {
+        ended_before: kernel.engine.clock().now(),
+        max_tasks: 0,
+        max_bytes: 0,
+        hold_since: kernel.engine.clock().now(),
+    };
     assert_eq!(kernel.store.evict(all, 10).await.unwrap(), 1);
     kernel.service.retry_dead(None).await.unwrap();
     assert_eq!(receiver.got(4).await[3].body, got[0].body);

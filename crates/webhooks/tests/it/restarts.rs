@@ -87,6 +87,7 @@ async fn an_ended_task_is_held_for_a_while_and_then_what_is_left_is_a_dead_lette
         ended_before: kernel.engine.clock().now(),
         max_tasks: 0,
         max_bytes: 0,
+        hold_since: kernel.engine.clock().now(),
     };
     kernel.advance(6 * 24 * 3_600);
     assert_eq!(kernel.store.evict(retention(&kernel), 10).await.unwrap(), 0, "it is held");

@@ -7,10 +7,12 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
 use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use switchboard_engine::store::*;
 use switchboard_engine::{AgentName, Bus, CallerId, Seq};
 use switchboard_store::SqliteStore;
+use tokio::sync::watch;
 
 use super::Nodes;
 use crate::faults::FaultyStore;
@@ -122,6 +124,9 @@ impl Store for PlantedStore {
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.store.expired(now, max)
     }
+    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {
+        self.store.heads(keys)
+    }
     fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.store.context(conversation, max)
     }
@@ -139,6 +144,18 @@ impl Store for PlantedStore {
     }
     fn survey(&self, query: SurveyQuery) -> StoreFuture<SurveyPage> {
         self.store.survey(query)
+    }
+    fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
+        self.store.read_all(after, max_rows, max_bytes)
+    }
+    fn locate(&self, start: FeedStart) -> StoreFuture<Located> {
+        self.store.locate(start)
+    }
+    fn committed(&self) -> watch::Receiver<i64> {
+        self.store.committed()
+    }
+    fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize> {
+        self.store.evict_journal(retention, max)
     }
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         self.store.evict(retention, max)

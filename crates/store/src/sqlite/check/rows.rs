@@ -9,7 +9,7 @@ use crate::sqlite::columns::TERMINAL_STATES;
 /// the problem if one does.
 type Violations = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-const VIOLATIONS: [Violations; 7] = [
+const VIOLATIONS: [Violations; 8] = [
     (
         "SELECT id FROM task",
         "task",
@@ -22,6 +22,7 @@ const VIOLATIONS: [Violations; 7] = [
             ),
             ("lease > (SELECT value FROM meta WHERE name = 'start')", "its lease is of a start that has not happened"),
             ("fence < 0 OR recoveries < 0", "its fence or recoveries are negative"),
+            ("(parent IS NULL) <> (root IS NULL)", "it has a parent without a root, or a root without a parent"),
             (
                 "snapshot_row IS NOT NULL AND NOT EXISTS (SELECT 1 FROM event WHERE event.id = snapshot_row \
                  AND task_key = task.key AND snapshot IS NOT NULL)",
@@ -40,6 +41,11 @@ const VIOLATIONS: [Violations; 7] = [
             "NOT EXISTS (SELECT 1 FROM task WHERE task.key = task_key AND (first_seq > 1 OR first_row = event.id))",
             "its task is gone",
         )],
+    ),
+    (
+        "SELECT id FROM journal",
+        "journal line",
+        &[("EXISTS (SELECT 1 FROM event WHERE event.id = journal.id)", "an event row has its id")],
     ),
     ("SELECT address || ' ' || key FROM send", "idempotency key", &[(NO_TASK, "its task is gone")]),
     ("SELECT task_key FROM callback", "callback", &[(NO_TASK, "its task is gone")]),

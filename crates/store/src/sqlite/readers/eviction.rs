@@ -9,7 +9,7 @@ use switchboard_engine::store::webhooks::WebhookKey;
 
 use super::Reader;
 use crate::sqlite::columns::TERMINAL_STATES;
-use crate::sqlite::query::{Merged, number, rows};
+use crate::sqlite::query::{Merged, number, optional_row, rows};
 
 /// What a task takes in the file besides its events and snapshot, roughly.
 const ROW_BYTES: u64 = 512;
@@ -18,13 +18,18 @@ const ROW_BYTES: u64 = 512;
 const NO_OPEN_WEBHOOK: &str =
     "(webhooks = 0 OR NOT EXISTS (SELECT 1 FROM webhook WHERE webhook.task_key = task.key AND webhook.state < 2))";
 
+/// Whether a consumer has not read the last row of a task that may be held for it. Parameters: the row that all consumers
+/// have read, since when tasks are held.
+const UNREAD: &str = "(status_at >= ?2 AND coalesce((SELECT id FROM event WHERE event.task_key = task.key AND first_seq > 1 \
+     ORDER BY first_seq DESC LIMIT 1), first_row) > ?1)";
+
 /// Ordered by age.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     ended_at: i64,
     key: i64,
     bytes: u64,
-    /// By an open webhook.
+    /// By an open webhook or a consumer.
     held: bool,
 }
 
@@ -56,7 +61,7 @@ impl Excess {
 #[derive(Default)]
 struct EvictionPlan {
     free: Vec<i64>,
-    /// By open webhooks, and over the limits although the free ones go.
+    /// By open webhooks or consumers, and over the limits although the free ones go.
     held: Vec<i64>,
 }
 
@@ -89,14 +94,15 @@ impl Reader {
         let mut excess = self.excess(retention)?;
         let mut plan = EvictionPlan::default();
         let aged = retention.ended_before.0;
-        for candidate in self.oldest(aged, max, false)? {
+        let read = self.read_by_consumers(retention)?;
+        for candidate in self.oldest(aged, max, false, read)? {
             excess.subtract(&candidate);
             plan.free.push(candidate.key);
         }
         if excess.is_none() || plan.free.len() >= max {
             return Ok(plan);
         }
-        for candidate in self.oldest(i64::MAX, max, true)? {
+        for candidate in self.oldest(i64::MAX, max, true, read)? {
             if excess.is_none() {
                 break;
             }
@@ -129,22 +135,38 @@ impl Reader {
         })
     }
 
-    fn oldest(&self, before: i64, max: usize, with_held: bool) -> rusqlite::Result<Vec<Candidate>> {
+    /// The row that all consumers have read, and since when what they have not read is held.
+    fn read_by_consumers(&self, retention: Retention) -> rusqlite::Result<(i64, i64)> {
+        let sql = "SELECT min(row) FROM consumer WHERE row IS NOT NULL";
+        let read: Option<i64> = optional_row(&self.connection, sql, [], |row| row.get(0))?.flatten();
+        // Without a consumer nothing is held, which is known without looking for last rows.
+        Ok(read.map_or((i64::MAX, i64::MAX), |row| (row, retention.hold_since.0)))
+    }
+
+    fn oldest(
+        &self,
+        before: i64,
+        max: usize,
+        with_held: bool,
+        (read, hold_since): (i64, i64),
+    ) -> rusqlite::Result<Vec<Candidate>> {
         let mut oldest = Merged::new(max);
         let only = if with_held { "" } else { "AND held = 0" };
+        let columns = format!("status_at, key, bytes, (NOT {NO_OPEN_WEBHOOK} OR {UNREAD}) AS held");
         let group = format!(
-            "SELECT status_at, key, bytes, NOT {NO_OPEN_WEBHOOK} AS held FROM task INDEXED BY task_listing \
-             WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at < ?4 AND phase = 4 {only} \
+            "SELECT {columns} FROM task INDEXED BY task_listing \
+             WHERE owner = ?4 AND agent = ?5 AND state = ?6 AND hidden = 0 AND status_at < ?3 AND phase = 4 {only} \
              ORDER BY status_at, key"
         );
         for EndedGroup { owner, agent, state } in self.ended_groups()? {
-            oldest.merge(&self.connection, &group, (owner, agent, state, before), candidate)?;
+            let params = (read, hold_since, before, owner, agent, state);
+            oldest.merge(&self.connection, &group, params, candidate)?;
         }
         let hidden = format!(
-            "SELECT status_at, key, bytes, NOT {NO_OPEN_WEBHOOK} AS held FROM task INDEXED BY task_hidden \
-             WHERE hidden = 1 AND status_at < ?1 AND phase = 4 {only} ORDER BY status_at, key"
+            "SELECT {columns} FROM task INDEXED BY task_hidden \
+             WHERE hidden = 1 AND status_at < ?3 AND phase = 4 {only} ORDER BY status_at, key"
         );
-        oldest.merge(&self.connection, &hidden, [before], candidate)?;
+        oldest.merge(&self.connection, &hidden, (read, hold_since, before), candidate)?;
         Ok(oldest.first)
     }
 

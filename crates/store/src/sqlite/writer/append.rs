@@ -1,4 +1,5 @@
-//! One append: its guard, then the event row, the task's row, the idempotency key, the webhook and the counters.
+//! One append: its guard, then the event row, the task's row, the idempotency key, the cooldown, the webhook and the
+//! counters.
 //!
 //! Everything that can refuse it is checked before anything is written, so that a refusal leaves no trace.
 
@@ -83,6 +84,7 @@ impl Session<'_> {
             None => None,
         };
         let send_owner = self.check_send(append.sides.send.as_ref())?;
+        self.check_cooldown(append.sides.cooldown.as_ref())?;
         let row = &append.row.onto(&RowState::default());
         let plan = self.plan_webhook(None, row, append)?;
         let key = self.next_task;
@@ -119,6 +121,7 @@ impl Session<'_> {
         let event = self.insert_event(key, 1, append)?;
         self.write_note(key, append)?;
         self.insert_send(send_owner, key, 1, append.sides.send.as_ref())?;
+        self.take_cooldown(append.sides.cooldown.as_ref())?;
         self.write_webhook(key, plan)?;
         self.counters.add(counter(owner, agent, row), 1);
         let epoch = self.start.epoch;
@@ -134,6 +137,7 @@ impl Session<'_> {
         after: (&RowState, Option<i64>),
     ) -> Result<Appended, AppendFailure> {
         let send_owner = self.check_send(append.sides.send.as_ref())?;
+        self.check_cooldown(append.sides.cooldown.as_ref())?;
         let plan = self.plan_webhook(Some((key, found.webhooks)), after.0, append)?;
         let first_seq = found.last_seq + 1;
         let event = self.insert_event(key.0, first_seq, append)?;
@@ -152,6 +156,7 @@ impl Session<'_> {
         self.update_task(key, found, append, after, snapshot_row)?;
         self.write_note(key.0, append)?;
         self.insert_send(send_owner, key.0, first_seq, append.sides.send.as_ref())?;
+        self.take_cooldown(append.sides.cooldown.as_ref())?;
         self.write_webhook(key.0, plan)?;
         let (owner, agent) = (found.owner, found.agent);
         self.counters.moved(counter(owner, agent, &found.row), counter(owner, agent, after.0));

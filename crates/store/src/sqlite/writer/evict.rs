@@ -1,11 +1,13 @@
 //! Eviction of ended tasks, a few per transaction, and incremental vacuum.
 
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, Row};
+use switchboard_engine::ids::Epoch;
 use switchboard_engine::store::Phase;
 
 use super::counters::CounterKey;
 use super::session::Session;
 use crate::sqlite::columns::phase_number;
+use crate::sqlite::query::rows;
 
 /// Pages freed per transaction: about a millisecond.
 const VACUUM_PAGES: i64 = 256;
@@ -18,9 +20,11 @@ impl Session<'_> {
         self.transaction(|session| {
             session.save_highest_keys()?;
             let mut evicted = 0;
+            let mut rows = Vec::new();
             for key in keys {
-                evicted += usize::from(session.evict_one(*key)?);
+                evicted += usize::from(session.evict_one(*key, &mut rows)?);
             }
+            session.save_evicted(rows.into_iter().max_by_key(|(row, _)| *row))?;
             for counter in session.flush_counters()? {
                 session.drop_empty_counter(counter)?;
             }
@@ -44,7 +48,8 @@ impl Session<'_> {
         Ok(free - pages > SPARE_PAGES)
     }
 
-    fn evict_one(&mut self, key: i64) -> rusqlite::Result<bool> {
+    /// Adds the deleted event rows with their epochs.
+    fn evict_one(&mut self, key: i64, deleted_rows: &mut Vec<(i64, Epoch)>) -> rusqlite::Result<bool> {
         let connection = self.connection;
         let sql = "DELETE FROM task WHERE key = ?1 AND phase = ?2 AND (webhooks = 0 OR NOT EXISTS (SELECT 1 FROM webhook \
                    WHERE task_key = ?1 AND webhook.state < 2)) RETURNING owner, agent, state, hidden, first_row, webhooks";
@@ -58,8 +63,13 @@ impl Session<'_> {
             return Ok(false);
         };
         self.counters.add(counter, -1);
-        self.execute("DELETE FROM event WHERE id = ?1", [first_row])?;
-        self.execute("DELETE FROM event WHERE task_key = ?1 AND first_seq > 1", [key])?;
+        for (sql, of) in [
+            ("DELETE FROM event WHERE id = ?1 RETURNING id, epoch", first_row),
+            ("DELETE FROM event WHERE task_key = ?1 AND first_seq > 1 RETURNING id, epoch", Some(key)),
+        ] {
+            let row = |row: &Row<'_>| Ok((row.get(0)?, Epoch(row.get::<_, i64>(1)?.cast_unsigned())));
+            deleted_rows.extend(rows(connection, sql, [of], row)?);
+        }
         self.execute("DELETE FROM send WHERE task_key = ?1", [key])?;
         self.evict_callback(key)?;
         if webhooks > 0 {
@@ -119,7 +129,7 @@ mod tests {
             },
             snapshot: None,
             note: None,
-            sides: SideWrites { send: None, webhook: Some(webhook) },
+            sides: SideWrites { webhook: Some(webhook), ..SideWrites::default() },
             refusable: false,
         };
         let key = store.append(append).await.unwrap().key;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, Params};
+use tokio::sync::watch;
 
 use super::counters::{CounterKey, TaskCounters};
 use super::names::Names;
 use super::statements::Statements;
-use crate::sqlite::open::{Start, meta, set_meta};
+use crate::sqlite::open::{Start, meta, newest_row, set_meta};
 
 /// An ordinary append is smaller, so the store works again once this much can be written.
 const PROBE_BYTES: i64 = 64 << 10;
@@ -21,15 +22,23 @@ pub(crate) struct Session<'c> {
     pub(crate) start: Start,
     /// Keys are never reused, not even that of an evicted row: [`Self::save_highest_keys`].
     pub(crate) next_task: i64,
+    /// Of event rows and journal lines, which are in one order.
     pub(crate) next_event: i64,
     pub(crate) next_webhook: i64,
     pub(crate) next_delivery: i64,
     /// Held during a transaction, so that the checkpointer can restart the log between two of them.
     gate: Arc<Mutex<()>>,
+    /// The greatest row that is committed.
+    committed: watch::Sender<i64>,
 }
 
 impl<'c> Session<'c> {
-    pub(crate) fn new(connection: &'c Connection, start: Start, gate: Arc<Mutex<()>>) -> rusqlite::Result<Self> {
+    pub(crate) fn new(
+        connection: &'c Connection,
+        start: Start,
+        gate: Arc<Mutex<()>>,
+        committed: watch::Sender<i64>,
+    ) -> rusqlite::Result<Self> {
         let next = |sql: &str, saved: &str| -> rusqlite::Result<i64> {
             let highest: Option<i64> = connection.query_row(sql, [], |row| row.get(0))?;
             Ok(highest.max(meta(connection, saved)?).unwrap_or(0) + 1)
@@ -41,10 +50,11 @@ impl<'c> Session<'c> {
             counters: TaskCounters::default(),
             start,
             next_task: next("SELECT max(key) FROM task", "highest_task")?,
-            next_event: next("SELECT max(id) FROM event", "highest_event")?,
+            next_event: newest_row(connection)? + 1,
             next_webhook: next("SELECT max(key) FROM webhook", "highest_webhook")?,
             next_delivery: next("SELECT max(key) FROM delivery", "highest_delivery")?,
             gate,
+            committed,
         })
     }
 
@@ -59,6 +69,8 @@ impl<'c> Session<'c> {
         let result = work(self).and_then(|value| {
             self.flush_counters()?;
             self.statements.commit.execute([])?;
+            let newest = self.next_event - 1;
+            self.committed.send_if_modified(|row| std::mem::replace(row, newest) != newest);
             Ok(value)
         });
         if result.is_err() {

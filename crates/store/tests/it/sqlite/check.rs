@@ -35,7 +35,12 @@ async fn sound() -> (SqliteFixture, TaskId) {
     let (_, bereft) = make_watched(&store, "a", "https://two", done(0, 1)).await;
     bury(&store, bereft, delivery(1, 3, 10), 11).await;
     store.outbox(OutboxWrite::Finished { webhook: bereft, cursor: Seq(3) }).await.unwrap();
-    let oldest = Retention { ended_before: Timestamp(1), max_tasks: u64::MAX, max_bytes: u64::MAX };
+    let oldest = Retention {
+        ended_before: Timestamp(1),
+        max_tasks: u64::MAX,
+        max_bytes: u64::MAX,
+        hold_since: Timestamp(i64::MAX),
+    };
     assert_eq!(store.evict(oldest, 9).await.unwrap(), 1);
     assert!(store.open_callback(&task.id, [1; 32]).await.unwrap());
     store.add_update(key, "u", Bytes::from_static(b"news"), Timestamp(12), 9, 9).await.unwrap();

@@ -16,7 +16,12 @@ use crate::suite::Fixture;
 /// A hang guard: what has not happened after so long never will. It says nothing about speed.
 const HANG_GUARD: Duration = Duration::from_secs(300);
 
-const EVICT_ALL: Retention = Retention { ended_before: Timestamp(i64::MAX), max_tasks: u64::MAX, max_bytes: u64::MAX };
+const EVICT_ALL: Retention = Retention {
+    ended_before: Timestamp(i64::MAX),
+    max_tasks: u64::MAX,
+    max_bytes: u64::MAX,
+    hold_since: Timestamp(i64::MAX),
+};
 
 fn large() -> Append {
     create(&new_task("ann", "echo", "c"), &["x".repeat(60_000).as_str()], done(1, 1))

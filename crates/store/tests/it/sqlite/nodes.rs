@@ -1,8 +1,8 @@
 //! Several nodes of one process on one store: who holds a turn, who may claim it, and who is dead.
 
 use switchboard_engine::Announcement;
-use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::{Holder, Phase, RowState, Store, StoreError};
+use switchboard_engine::ids::{Fence, Seq, TaskKey};
+use switchboard_engine::store::{Holder, Phase, RowState, Store, StoreError, TaskHead};
 use switchboard_store::{Durability, Options, SqliteStore};
 
 use super::SqliteFixture;
@@ -26,6 +26,9 @@ async fn a_turn_is_held_by_the_node_that_claimed_it_and_no_other_takes_it_while_
         (holder(&first).await, holder(&second).await)
     };
     assert_eq!(holders().await, (Holder::This, Holder::Other));
+    let heads = second.heads(vec![key, TaskKey(key.0 + 1)]).await.unwrap();
+    let head = TaskHead { key, last_seq: Seq(1), fence: Fence(1), phase: Phase::Running, holder: Holder::Other };
+    assert_eq!(heads, [head], "one that is not there is left out");
     // Messages come from any node, and change nothing about who holds it.
     second.write(inbox(key, 1, &["a message"], working(1, 1))).await.unwrap();
     assert_eq!(holders().await, (Holder::This, Holder::Other));

@@ -102,7 +102,12 @@ pub(crate) async fn callbacks_go_with_their_task(fixture: impl Fixture) {
     let (id, key) = make(&store, "ann", "echo", "c", done(1, 1)).await;
     assert!(store.open_callback(&id, [1; 32]).await.unwrap());
     assert_eq!(add(&store, key, "a", 9).await, UpdateAdded::New(1));
-    let all = Retention { ended_before: Timestamp(i64::MAX), max_tasks: 0, max_bytes: u64::MAX };
+    let all = Retention {
+        ended_before: Timestamp(i64::MAX),
+        max_tasks: 0,
+        max_bytes: u64::MAX,
+        hold_since: Timestamp(i64::MAX),
+    };
     assert_eq!(store.evict(all, 9).await.unwrap(), 1);
     assert_eq!(store.callback(&id).await.unwrap(), None);
     assert!(waiting(&store, key, 0).await.is_empty());

@@ -13,7 +13,12 @@ use crate::build::{
     with_webhook, working,
 };
 
-const EVICT_ALL: Retention = Retention { ended_before: Timestamp(i64::MAX), max_tasks: u64::MAX, max_bytes: u64::MAX };
+const EVICT_ALL: Retention = Retention {
+    ended_before: Timestamp(i64::MAX),
+    max_tasks: u64::MAX,
+    max_bytes: u64::MAX,
+    hold_since: Timestamp(i64::MAX),
+};
 
 async fn dead(store: &impl WebhookStore) -> Vec<DeliveryKey> {
     store.dead_letters(DeliveryKey(0), 100).await.unwrap().into_iter().map(|(_, delivery)| delivery.key).collect()
@@ -173,7 +178,12 @@ pub(crate) async fn what_is_held_is_not_kept_at_the_cost_of_others(fixture: impl
     for at in 2..5 {
         store.write(create(&new_task("bob", "echo", "c"), &["1"], done(at, 1))).await.unwrap();
     }
-    let retention = |max_tasks| Retention { ended_before: Timestamp(0), max_tasks, max_bytes: u64::MAX };
+    let retention = |max_tasks| Retention {
+        ended_before: Timestamp(0),
+        max_tasks,
+        max_bytes: u64::MAX,
+        hold_since: Timestamp(i64::MAX),
+    };
     assert!(store.held_beyond_caps(retention(4), 10).await.unwrap().is_empty());
     // The oldest is to go, and as long as it cannot no other goes in its place.
     assert_eq!(store.evict(retention(3), 10).await.unwrap(), 0);
@@ -194,7 +204,12 @@ pub(crate) async fn no_more_is_given_up_than_there_is_too_much(fixture: impl Fix
         store.write(create(&new_task("bob", "echo", "c"), &["1"], working(1, 1))).await.unwrap();
     }
     // Their time is over, and still each of them is held as long as it is not in the way.
-    let aged = |max_tasks| Retention { ended_before: Timestamp(100), max_tasks, max_bytes: u64::MAX };
+    let aged = |max_tasks| Retention {
+        ended_before: Timestamp(100),
+        max_tasks,
+        max_bytes: u64::MAX,
+        hold_since: Timestamp(i64::MAX),
+    };
     assert!(store.held_beyond_caps(aged(31), 200).await.unwrap().is_empty());
     assert_eq!(store.held_beyond_caps(aged(30), 200).await.unwrap(), held[..1]);
     assert_eq!(store.held_beyond_caps(aged(28), 200).await.unwrap(), held[..3]);

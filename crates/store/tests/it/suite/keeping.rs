@@ -9,7 +9,12 @@ use crate::build::{
     Writes, create, done, hidden, make, new_task, owner, parked, query, refused, row, scope, with_send, working,
 };
 
-const KEEP_ALL: Retention = Retention { ended_before: Timestamp(i64::MIN), max_tasks: u64::MAX, max_bytes: u64::MAX };
+const KEEP_ALL: Retention = Retention {
+    ended_before: Timestamp(i64::MIN),
+    max_tasks: u64::MAX,
+    max_bytes: u64::MAX,
+    hold_since: Timestamp(i64::MAX),
+};
 
 async fn is_there(store: &impl Store, id: &TaskId) -> bool {
     store.load(id).await.unwrap().is_some()
@@ -51,7 +56,8 @@ pub(crate) async fn live_tasks_stay_whatever_the_caps(fixture: impl Fixture) {
     make(&store, "ann", "echo", "c", working(1, 1)).await;
     make(&store, "ann", "echo", "c", hidden(working(1, 1))).await;
     make(&store, "ann", "echo", "c", parked(1, 2)).await;
-    let nothing = Retention { ended_before: Timestamp(i64::MAX), max_tasks: 0, max_bytes: 0 };
+    let nothing =
+        Retention { ended_before: Timestamp(i64::MAX), max_tasks: 0, max_bytes: 0, hold_since: Timestamp(i64::MAX) };
     assert_eq!(store.evict(nothing, 100).await.unwrap(), 0);
     assert_eq!(store.list(query("ann")).await.unwrap().total, 3);
 }

@@ -179,7 +179,8 @@ pub(crate) async fn tasks_that_are_gone_are_left_out(fixture: impl Fixture) {
         make(&store, "ann", "echo", "c", done(at, 1)).await;
     }
     let keys = keys(&store.list(query("ann")).await.unwrap());
-    let retention = Retention { ended_before: Timestamp(3), max_tasks: 100, max_bytes: u64::MAX };
+    let retention =
+        Retention { ended_before: Timestamp(3), max_tasks: 100, max_bytes: u64::MAX, hold_since: Timestamp(i64::MAX) };
     assert_eq!(store.evict(retention, 10).await.unwrap(), 3);
     let asked: Vec<_> = keys.iter().rev().copied().collect();
     let some = store.load_some(asked.clone(), 0).await.unwrap();

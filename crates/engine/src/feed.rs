@@ -1,0 +1,165 @@
+//! The feed: every committed row of the store in one order, for readers of all tasks.
+//!
+//! Rows of this process come from a ring buffer, which appends fill from lines that they hold anyway, and only while there
+//! is a reader. The store says what the order is: a reader takes from the ring only the row that follows the one it has
+//! read. A hole in the ring is the row of an append that has not reported yet, so it is waited for a moment. Holes that
+//! stay are rows that no append of this process wrote (journal lines, other nodes' rows) or that were rolled back; for them,
+//! and for what is older than the ring, the reader goes to the store.
+
+mod ring;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::engine::{Engine, EngineState};
+use crate::error::Error;
+use crate::ids::Seq;
+use crate::metric_definitions as metric;
+use crate::store::feed::{FeedCursor, FeedRow, FeedStart, Position};
+pub(crate) use ring::FeedRing;
+
+/// How long a hole in the ring is waited for.
+const HOLE_WAIT: Duration = Duration::from_millis(100);
+/// A page from the store: enough to catch up quickly, and no more than a reader may hold.
+const PAGE_ROWS: usize = 256;
+const PAGE_BYTES: usize = 1 << 20;
+
+/// What a reader of the feed gets.
+#[derive(Clone, Debug)]
+pub enum FeedItem {
+    /// Rows before the next one may be missing: they were deleted, or lost with the epoch of the cursor.
+    Gap,
+    /// The next row. Of its events, those up to `after` were read before.
+    Row {
+        /// The row.
+        row: Arc<FeedRow>,
+        /// The last event that was read before; 0 if none was.
+        after: Seq,
+    },
+}
+
+/// A reader of all rows: each once, in order. It causes no backpressure; what it has not read stays in the store.
+pub struct FeedReader {
+    engine: Arc<EngineState>,
+    /// The newest row that is committed.
+    committed: watch::Receiver<i64>,
+    cursor: FeedCursor,
+    /// Up to here there is no row that was not read, though one may have been committed and deleted since.
+    nothing_up_to: i64,
+    /// Rows that are taken and not handed out.
+    taken: VecDeque<Arc<FeedRow>>,
+    has_gap: bool,
+    /// The rest of a row that was read in part is in the store alone, so the store is asked first.
+    has_begun: bool,
+    /// The greatest deleted row that a gap was told for.
+    told_evicted: Position,
+}
+
+impl Engine {
+    /// Reads all rows from a place on. While there is such a reader, the appends of this process fill the ring.
+    pub async fn feed(&self, start: FeedStart) -> Result<FeedReader, Error> {
+        let engine = Arc::clone(&self.inner);
+        let committed = engine.store.committed();
+        engine.feed_ring.join(*committed.borrow());
+        // From here on the reader leaves the ring when it is dropped.
+        let mut reader = FeedReader {
+            committed,
+            cursor: FeedCursor::BEGINNING,
+            nothing_up_to: 0,
+            taken: VecDeque::new(),
+            has_gap: false,
+            has_begun: false,
+            told_evicted: Position::default(),
+            engine,
+        };
+        let located = reader.engine.store.locate(start).await?;
+        reader.cursor = located.cursor;
+        reader.has_gap = located.is_gap;
+        reader.told_evicted = located.evicted_to;
+        Ok(reader)
+    }
+}
+
+impl FeedReader {
+    /// Where it stands: a later reader that begins after this cursor gets what comes next.
+    pub fn cursor(&self) -> FeedCursor {
+        self.cursor
+    }
+
+    /// The next item; waits for one. Nothing once the server has stopped.
+    pub async fn next(&mut self) -> Result<Option<FeedItem>, Error> {
+        loop {
+            if std::mem::take(&mut self.has_gap) {
+                metrics::counter!(metric::FEED_GAPS).increment(1);
+                return Ok(Some(FeedItem::Gap));
+            }
+            if let Some(row) = self.taken.pop_front() {
+                return Ok(Some(self.hand_out(row)));
+            }
+            if !self.take_more().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn hand_out(&mut self, row: Arc<FeedRow>) -> FeedItem {
+        let read = self.cursor.position;
+        let after = if row.row == read.row { read.seq } else { Seq(0) };
+        self.cursor = row.cursor();
+        FeedItem::Row { row, after }
+    }
+
+    /// Takes rows from the ring or the store; waits until there are some. False once the server has stopped.
+    async fn take_more(&mut self) -> Result<bool, Error> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            return self.read_store().await;
+        }
+        let engine = Arc::clone(&self.engine);
+        let read = self.cursor.position.row.max(self.nothing_up_to);
+        if *self.committed.borrow_and_update() > read {
+            if engine.feed_ring.expects_after(read) {
+                let filled = engine.feed_ring.wait_for_next(read);
+                tokio::select! {
+                    biased;
+                    () = filled => {}
+                    () = engine.clock.sleep(HOLE_WAIT) => {}
+                    () = engine.drained.cancelled() => return Ok(false),
+                }
+            }
+            self.taken.extend(engine.feed_ring.after(read, PAGE_BYTES));
+            if !self.taken.is_empty() {
+                return Ok(true);
+            }
+            return self.read_store().await;
+        }
+        tokio::select! {
+            biased;
+            changed = self.committed.changed() => Ok(changed.is_ok()),
+            () = engine.drained.cancelled() => Ok(false),
+        }
+    }
+
+    async fn read_store(&mut self) -> Result<bool, Error> {
+        let position = self.cursor.position;
+        let committed = *self.committed.borrow();
+        let page = self.engine.store.read_all(position, PAGE_ROWS, PAGE_BYTES).await?;
+        if page.evicted_to > self.told_evicted && page.evicted_to.row > position.row {
+            self.has_gap = true;
+        }
+        self.told_evicted = self.told_evicted.max(page.evicted_to);
+        if page.rows.is_empty() {
+            self.nothing_up_to = committed;
+        }
+        self.taken.extend(page.rows.into_iter().map(Arc::new));
+        Ok(true)
+    }
+}
+
+impl Drop for FeedReader {
+    fn drop(&mut self) {
+        self.engine.feed_ring.leave();
+    }
+}

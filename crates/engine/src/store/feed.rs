@@ -1,0 +1,151 @@
+//! The order of all rows of a store: the events of every task, and the journal, which holds what happened outside of tasks.
+//!
+//! Rows of both have ids of one sequence that rise with commits and are never used twice. So a reader of everything has one
+//! cursor, and a store that answers with rows after it leaves none out.
+
+use std::fmt;
+
+use bytes::Bytes;
+use switchboard_a2a::{TaskId, Timestamp};
+
+use super::{EventRow, TaskIdentity};
+use crate::ids::{CallerId, Epoch, Seq, TaskKey};
+
+/// The largest payload of a journal line: it is read with everything else, so it is a message and no document.
+pub const JOURNAL_LINE_BYTES: usize = 64 << 10;
+
+/// A place in the order of all rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    /// Orders the rows of a store that several processes write to; 0 where one does.
+    pub major: u64,
+    /// The row.
+    pub row: i64,
+    /// The last event of the row that counts as read; 0 in a journal line.
+    pub seq: Seq,
+}
+
+/// Where a reader of all rows stands, so that it survives a restart: the wire form is `epoch.major.row.seq`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FeedCursor {
+    /// The epoch the row was written in.
+    pub epoch: Epoch,
+    /// The row and how much of it was read.
+    pub position: Position,
+}
+
+impl FeedCursor {
+    /// Before the first row.
+    pub const BEGINNING: Self = Self { epoch: Epoch(0), position: Position { major: 0, row: 0, seq: Seq(0) } };
+
+    /// Reads `epoch.major.row.seq`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.trim().split('.');
+        let epoch = Epoch(numbers.next()?.parse().ok()?);
+        let major = numbers.next()?.parse().ok()?;
+        let row = numbers.next()?.parse().ok()?;
+        let seq = Seq(numbers.next()?.parse().ok()?);
+        numbers.next().is_none().then_some(Self { epoch, position: Position { major, row, seq } })
+    }
+}
+
+impl fmt::Display for FeedCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { major, row, seq } = self.position;
+        write!(formatter, "{}.{major}.{row}.{seq}", self.epoch.0)
+    }
+}
+
+/// Where to begin to read all rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedStart {
+    /// With the oldest row there is.
+    Oldest,
+    /// With the next row to come.
+    Now,
+    /// After what was read before.
+    After(FeedCursor),
+}
+
+/// The place of a [`FeedStart`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// The rows after it are to be read.
+    pub cursor: FeedCursor,
+    /// Rows after the cursor that was asked for may be gone: deleted, or lost with its epoch.
+    pub is_gap: bool,
+    /// The greatest row that retention has deleted.
+    pub evicted_to: Position,
+}
+
+/// One row of the order: one commit's events of a task, or a journal line.
+#[derive(Clone, Debug)]
+pub struct FeedRow {
+    pub major: u64,
+    pub row: i64,
+    pub epoch: Epoch,
+    pub content: FeedContent,
+}
+
+/// What a row holds.
+#[derive(Clone, Debug)]
+pub enum FeedContent {
+    Events {
+        key: TaskKey,
+        task: TaskIdentity,
+        /// Not visible to callers.
+        hidden: bool,
+        events: EventRow,
+    },
+    Journal(JournalLine),
+}
+
+impl FeedRow {
+    /// Where a reader stands that has read all of it.
+    pub fn cursor(&self) -> FeedCursor {
+        let seq = match &self.content {
+            FeedContent::Events { events, .. } => Seq((events.first_seq.0 + u64::from(events.count)).saturating_sub(1)),
+            FeedContent::Journal(_) => Seq(0),
+        };
+        FeedCursor { epoch: self.epoch, position: Position { major: self.major, row: self.row, seq } }
+    }
+
+    /// The bytes of its events or its payload.
+    pub fn size(&self) -> usize {
+        match &self.content {
+            FeedContent::Events { events, .. } => events.events.len(),
+            FeedContent::Journal(line) => line.payload.len(),
+        }
+    }
+}
+
+/// Something that happened outside of a task's log. It holds no secrets: what writes it has redacted them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalLine {
+    pub at: Timestamp,
+    /// Whose it is; nothing for what concerns the server.
+    pub owner: Option<CallerId>,
+    /// The task it is about. It may be gone.
+    pub task: Option<TaskId>,
+    /// Words with dots between, from the general to the particular. Those that begin with `audit.` are kept longer.
+    pub topic: String,
+    /// JSON of at most [`JOURNAL_LINE_BYTES`].
+    pub payload: Bytes,
+}
+
+/// Rows in order.
+#[derive(Clone, Debug, Default)]
+pub struct FeedPage {
+    pub rows: Vec<FeedRow>,
+    /// The greatest row that retention has deleted: what was read up to an earlier one may lack rows.
+    pub evicted_to: Position,
+}
+
+/// How long journal lines are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalRetention {
+    /// Older ones go, …
+    pub before: Timestamp,
+    /// … but those of the audit only if they are older than this.
+    pub audit_before: Timestamp,
+}

@@ -1,0 +1,195 @@
+//! Consumers, jobs, registrations and health sums in SQLite. Each write is a transaction of its own, between two group
+//! commits.
+
+use bytes::Bytes;
+use rusqlite::{Row, params};
+use switchboard_a2a::Timestamp;
+use switchboard_engine::ids::{Epoch, Fence, Seq};
+use switchboard_engine::store::feed::{FeedCursor, JOURNAL_LINE_BYTES, JournalLine, Position};
+use switchboard_engine::store::hub::{
+    Advance, CONSUMER_STATE_BYTES, ClaimedJob, ConsumerRow, HealthStep, HealthSum, HubStore, JobEnd, NewJob,
+    PutRegistration, RegistrationRow,
+};
+use switchboard_engine::store::{StoreError, StoreFuture};
+
+use super::SqliteStore;
+use super::columns::{health_by_from, health_step_number};
+use super::query::{limit, rows};
+use super::readers::Reader;
+
+/// Parameters: the node, the time, the limit; the live nodes are a list.
+fn claim(live_nodes: &str) -> String {
+    format!(
+        "UPDATE job SET node = ?1, attempts = attempts + 1 WHERE id IN (SELECT id FROM job INDEXED BY job_due \
+         WHERE run_at <= ?2 AND (node IS NULL OR node NOT IN ({live_nodes})) ORDER BY run_at, id LIMIT ?3) \
+         RETURNING run_at, name, kind, body, attempts"
+    )
+}
+
+impl HubStore for SqliteStore {
+    fn take_consumer(&self, name: &str) -> StoreFuture<ConsumerRow> {
+        let name = name.to_owned();
+        self.queue.write_exclusive(move |session| {
+            session.transaction(|session| {
+                let sql = "INSERT INTO consumer (name, fence, state) VALUES (?1, 1, x'') \
+                           ON CONFLICT (name) DO UPDATE SET fence = fence + 1 \
+                           RETURNING fence, epoch, major, row, seq, state";
+                session.connection.prepare_cached(sql)?.query_row([name], consumer)
+            })
+        })
+    }
+
+    fn advance(&self, advance: Advance) -> StoreFuture<bool> {
+        let checked = check_lines(&advance.journal).and_then(|()| check_state(&advance));
+        if let Err(refusal) = checked {
+            return refused(refusal);
+        }
+        let written =
+            self.queue.write_exclusive(move |session| session.transaction(|session| session.advance(&advance)));
+        Box::pin(async move { written.await? })
+    }
+
+    fn remove_consumer(&self, name: &str) -> StoreFuture<bool> {
+        let name = name.to_owned();
+        self.queue.write_exclusive(move |session| {
+            session.transaction(|session| Ok(session.execute("DELETE FROM consumer WHERE name = ?1", [name])? > 0))
+        })
+    }
+
+    fn journal(&self, lines: Vec<JournalLine>) -> StoreFuture<()> {
+        if let Err(refusal) = check_lines(&lines) {
+            return refused(refusal);
+        }
+        let bytes = lines.iter().map(|line| line.payload.len() + line.topic.len()).sum();
+        self.queue.write_shared(bytes, move |session| session.insert_journal(&lines))
+    }
+
+    fn put_registration(&self, put: PutRegistration) -> StoreFuture<u64> {
+        if let Err(refusal) = check_lines(&put.journal) {
+            return refused(refusal);
+        }
+        let written =
+            self.queue.write_exclusive(move |session| session.transaction(|session| session.put_registration(&put)));
+        Box::pin(async move { written.await? })
+    }
+
+    fn registrations(&self, kind: &str, after: &str, max: usize) -> StoreFuture<Vec<RegistrationRow>> {
+        let (kind, after) = (kind.to_owned(), after.to_owned());
+        self.read(move |Reader { connection, names }| {
+            let sql = "SELECT name, version, owner, at, body FROM registration \
+                       WHERE kind = ?1 AND name > ?2 AND body IS NOT NULL ORDER BY name LIMIT ?3";
+            rows(connection, sql, params![kind, after, limit(max)], |row| {
+                Ok(RegistrationRow {
+                    kind: kind.clone(),
+                    name: row.get(0)?,
+                    version: row.get::<_, i64>(1)?.cast_unsigned(),
+                    owner: names.text(connection, row.get(2)?)?.into(),
+                    at: Timestamp(row.get(3)?),
+                    body: Bytes::from(row.get::<_, Vec<u8>>(4)?),
+                })
+            })
+        })
+    }
+
+    fn claim_jobs(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<ClaimedJob>> {
+        let node = self.node.clone();
+        self.queue.write_exclusive(move |session| {
+            if !node.is_live() {
+                return Ok(Vec::new());
+            }
+            session.transaction(|session| {
+                let sql = claim(&node.live_numbers());
+                let mut jobs = rows(session.connection, &sql, (node.number(), now.0, limit(max)), claimed_job)?;
+                // An UPDATE returns its rows in no particular order.
+                jobs.sort_by(|left, right| (left.job.run_at, &left.job.name).cmp(&(right.job.run_at, &right.job.name)));
+                Ok(jobs)
+            })
+        })
+    }
+
+    fn finish_job(&self, name: &str, attempts: u32, end: JobEnd) -> StoreFuture<bool> {
+        let (name, node) = (name.to_owned(), self.node.number());
+        self.queue.write_exclusive(move |session| {
+            session.transaction(|session| {
+                let finished = match end {
+                    JobEnd::Done => {
+                        let sql = "DELETE FROM job WHERE name = ?1 AND node = ?2 AND attempts = ?3";
+                        session.execute(sql, (name, node, attempts))?
+                    }
+                    JobEnd::Again { run_at, body } => {
+                        let sql = "UPDATE job SET node = NULL, run_at = ?4, body = coalesce(?5, body) \
+                                   WHERE name = ?1 AND node = ?2 AND attempts = ?3";
+                        session.execute(sql, (name, node, attempts, run_at.0, body.as_deref()))?
+                    }
+                };
+                Ok(finished > 0)
+            })
+        })
+    }
+
+    fn health(&self, step: HealthStep, since: Timestamp) -> StoreFuture<Vec<HealthSum>> {
+        self.read(move |Reader { connection, names }| {
+            let sql =
+                "SELECT at, agent, by, name, sum FROM health WHERE step = ?1 AND at >= ?2 ORDER BY at, agent, by, name";
+            rows(connection, sql, (health_step_number(step), since.0), |row| {
+                Ok(HealthSum {
+                    step,
+                    at: Timestamp(row.get(0)?),
+                    agent: names.text(connection, row.get(1)?)?.into(),
+                    by: health_by_from(2, row.get(2)?)?,
+                    name: row.get(3)?,
+                    sum: Bytes::from(row.get::<_, Vec<u8>>(4)?),
+                })
+            })
+        })
+    }
+}
+
+fn refused<T: Send + 'static>(refusal: StoreError) -> StoreFuture<T> {
+    Box::pin(std::future::ready(Err(refusal)))
+}
+
+fn check_lines(lines: &[JournalLine]) -> Result<(), StoreError> {
+    let too_large = lines.iter().find(|line| line.payload.len() > JOURNAL_LINE_BYTES);
+    too_large.map_or(Ok(()), |line| {
+        let what = format!("the journal line {}", line.topic);
+        Err(StoreError::TooLarge { what, bytes: line.payload.len(), max: JOURNAL_LINE_BYTES })
+    })
+}
+
+fn check_state(advance: &Advance) -> Result<(), StoreError> {
+    let bytes = advance.state.len();
+    if bytes <= CONSUMER_STATE_BYTES {
+        return Ok(());
+    }
+    let what = format!("the state of the consumer {}", advance.consumer);
+    Err(StoreError::TooLarge { what, bytes, max: CONSUMER_STATE_BYTES })
+}
+
+/// A consumer out of the columns fence, epoch, major, row, seq and state.
+fn consumer(row: &Row<'_>) -> rusqlite::Result<ConsumerRow> {
+    Ok(ConsumerRow {
+        fence: Fence(row.get::<_, i64>(0)?.cast_unsigned()),
+        cursor: cursor(row, 1)?,
+        state: Bytes::from(row.get::<_, Vec<u8>>(5)?),
+    })
+}
+
+/// The cursor of a consumer, beginning at a column; nothing before its first page.
+pub(crate) fn cursor(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<FeedCursor>> {
+    let Some(epoch) = row.get::<_, Option<i64>>(column)? else { return Ok(None) };
+    let number = |offset| row.get::<_, i64>(column + offset);
+    let position =
+        Position { major: number(1)?.cast_unsigned(), row: number(2)?, seq: Seq(number(3)?.cast_unsigned()) };
+    Ok(Some(FeedCursor { epoch: Epoch(epoch.cast_unsigned()), position }))
+}
+
+fn claimed_job(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
+    let job = NewJob {
+        run_at: Timestamp(row.get(0)?),
+        name: row.get(1)?,
+        kind: row.get(2)?,
+        body: Bytes::from(row.get::<_, Vec<u8>>(3)?),
+    };
+    Ok(ClaimedJob { job, attempts: row.get(4)? })
+}

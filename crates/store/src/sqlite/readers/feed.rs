@@ -1,0 +1,140 @@
+//! All rows in one order: the events of every task and the journal.
+
+use bytes::Bytes;
+use rusqlite::{Connection, Row};
+use switchboard_a2a::Timestamp;
+use switchboard_engine::ids::{Epoch, Seq, TaskKey};
+use switchboard_engine::store::feed::{
+    FeedContent, FeedCursor, FeedPage, FeedRow, FeedStart, JournalLine, Located, Position,
+};
+use switchboard_engine::store::{EventRow, TaskIdentity};
+
+use super::Reader;
+use super::load::lineage;
+use super::names::Names;
+use crate::sqlite::columns::IdentifierText;
+use crate::sqlite::open::meta;
+use crate::sqlite::query::{limit, optional_row};
+
+/// Parameters: the row to begin at, the event of it that was read last, the limit. A journal line has only the first columns.
+pub(crate) const ALL_ROWS: &str = "SELECT event.id, event.epoch, NULL, NULL, NULL, NULL, NULL, event.blob, event.task_key, \
+     event.first_seq, event.count, task.id, task.owner, task.agent, task.context, task.hidden, task.parent, task.root, \
+     task.payer, task.via FROM event CROSS JOIN task ON task.key = event.task_key \
+     WHERE event.id >= ?1 AND (event.id > ?1 OR event.first_seq + event.count - 1 > ?2) \
+     UNION ALL SELECT id, epoch, at, owner, task, topic, 1, payload, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+     NULL, NULL, NULL, NULL FROM journal WHERE id > ?1 ORDER BY 1 LIMIT ?3";
+
+impl Reader {
+    /// Rows after a position; stops once `max_bytes` are passed, but not before the first row.
+    pub(crate) fn feed(&mut self, after: Position, max_rows: usize, max_bytes: usize) -> rusqlite::Result<FeedPage> {
+        let Self { connection, names } = self;
+        let evicted_to = evicted_to(connection)?.position;
+        let mut statement = connection.prepare_cached(ALL_ROWS)?;
+        let mut found = statement.query((after.row, after.seq.0.cast_signed(), limit(max_rows)))?;
+        let mut rows = Vec::new();
+        let mut bytes = 0;
+        while (rows.is_empty() || bytes <= max_bytes)
+            && let Some(row) = found.next()?
+        {
+            let row = feed_row(connection, names, row)?;
+            bytes += row.size();
+            rows.push(row);
+        }
+        Ok(FeedPage { rows, evicted_to })
+    }
+
+    /// The place where a reader begins, and whether it has missed rows.
+    pub(crate) fn locate(&self, start: FeedStart) -> rusqlite::Result<Located> {
+        let evicted = evicted_to(&self.connection)?;
+        let at = |cursor, is_gap| Located { cursor, is_gap, evicted_to: evicted.position };
+        let cursor = match start {
+            FeedStart::Oldest => return Ok(at(FeedCursor::BEGINNING, false)),
+            FeedStart::Now => {
+                // What was deleted may be newer than all that is left.
+                let newest = self.newest(i64::MAX, i64::MAX)?.filter(|newest| newest.position > evicted.position);
+                return Ok(at(newest.unwrap_or(evicted), false));
+            }
+            FeedStart::After(cursor) => cursor,
+        };
+        let FeedCursor { epoch, position } = cursor;
+        let is_known = match self.epoch_of(position.row)? {
+            Some(found) => found == epoch,
+            // Its row is gone, but it was the last to go, so none after it is.
+            None => evicted == of_row(cursor) || position == FeedCursor::BEGINNING.position,
+        };
+        if is_known {
+            return Ok(at(cursor, position.row < evicted.position.row));
+        }
+        // Numbers that were written after the cursor's row was lost may be the same again, so what is read goes on after
+        // the last row that the reader can have seen.
+        let seen = self.newest(position.row, epoch.0.cast_signed())?;
+        Ok(at(seen.unwrap_or(FeedCursor::BEGINNING), true))
+    }
+
+    /// The end of the last row up to an id and an epoch.
+    fn newest(&self, row: i64, epoch: i64) -> rusqlite::Result<Option<FeedCursor>> {
+        let sql = "SELECT id, epoch, last FROM (SELECT id, epoch, first_seq + count - 1 AS last FROM event \
+                   WHERE id <= ?1 AND epoch <= ?2 ORDER BY id DESC LIMIT 1) \
+                   UNION ALL SELECT id, epoch, 0 FROM (SELECT id, epoch FROM journal WHERE id <= ?1 AND epoch <= ?2 \
+                   ORDER BY id DESC LIMIT 1) ORDER BY 1 DESC LIMIT 1";
+        optional_row(&self.connection, sql, (row, epoch), |row| {
+            let seq = Seq(row.get::<_, i64>(2)?.cast_unsigned());
+            let epoch = Epoch(row.get::<_, i64>(1)?.cast_unsigned());
+            Ok(FeedCursor { epoch, position: Position { major: 0, row: row.get(0)?, seq } })
+        })
+    }
+
+    fn epoch_of(&self, row: i64) -> rusqlite::Result<Option<Epoch>> {
+        let sql = "SELECT epoch FROM event WHERE id = ?1 UNION ALL SELECT epoch FROM journal WHERE id = ?1";
+        optional_row(&self.connection, sql, [row], |row| Ok(Epoch(row.get::<_, i64>(0)?.cast_unsigned())))
+    }
+}
+
+/// A cursor without how much of its row was read.
+fn of_row(cursor: FeedCursor) -> FeedCursor {
+    FeedCursor { position: Position { seq: Seq(0), ..cursor.position }, ..cursor }
+}
+
+/// The greatest row that was deleted, with its epoch.
+pub(crate) fn evicted_to(connection: &Connection) -> rusqlite::Result<FeedCursor> {
+    let row = meta(connection, "evicted_to")?.unwrap_or(0);
+    let epoch = Epoch(meta(connection, "evicted_epoch")?.unwrap_or(0).cast_unsigned());
+    Ok(FeedCursor { epoch, position: Position { major: 0, row, seq: Seq(0) } })
+}
+
+fn feed_row(connection: &Connection, names: &mut Names, row: &Row<'_>) -> rusqlite::Result<FeedRow> {
+    let (id, epoch) = (row.get(0)?, Epoch(row.get::<_, i64>(1)?.cast_unsigned()));
+    let body = Bytes::from(row.get::<_, Vec<u8>>(7)?);
+    let content = match row.get::<_, Option<i64>>(8)? {
+        None => FeedContent::Journal(journal_line(connection, names, row, body)?),
+        Some(key) => {
+            let IdentifierText(task) = row.get(11)?;
+            let IdentifierText(context) = row.get(14)?;
+            let task = TaskIdentity {
+                id: task.into(),
+                owner: names.text(connection, row.get(12)?)?.into(),
+                agent: names.text(connection, row.get(13)?)?.into(),
+                context: context.into(),
+                lineage: lineage(connection, names, row, 16)?,
+            };
+            let first_seq = Seq(row.get::<_, i64>(9)?.cast_unsigned());
+            let events = EventRow { row: id, first_seq, count: row.get(10)?, epoch, events: body };
+            FeedContent::Events { key: TaskKey(key), task, hidden: row.get(15)?, events }
+        }
+    };
+    Ok(FeedRow { major: 0, row: id, epoch, content })
+}
+
+fn journal_line(
+    connection: &Connection,
+    names: &mut Names,
+    row: &Row<'_>,
+    payload: Bytes,
+) -> rusqlite::Result<JournalLine> {
+    let owner = match row.get(3)? {
+        Some(owner) => Some(names.text(connection, owner)?.into()),
+        None => None,
+    };
+    let task = row.get::<_, Option<IdentifierText>>(4)?.map(|IdentifierText(id)| id.into());
+    Ok(JournalLine { at: Timestamp(row.get(2)?), owner, task, topic: row.get(5)?, payload })
+}
