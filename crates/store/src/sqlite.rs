@@ -10,6 +10,7 @@ mod checkpoint;
 mod columns;
 mod connection;
 mod errors;
+mod event_lines;
 pub(crate) mod keys;
 pub(crate) mod lock;
 mod migrate;

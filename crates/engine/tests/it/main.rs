@@ -23,6 +23,7 @@ mod relayed;
 mod reviewed;
 mod routing;
 mod settled;
+mod stored_size;
 mod terminal_events;
 mod turns;
 mod watching;
