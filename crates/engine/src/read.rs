@@ -193,14 +193,14 @@ impl EngineState {
         let ended = row.state.phase == Phase::Done && loaded.events.is_empty();
         if let (true, Some((_, _, snapshot))) = (ended, &loaded.snapshot) {
             let json = task_line(snapshot);
-            self.terminal_tasks.keep(&row.task, json.clone(), deletions);
+            self.terminal_tasks.keep(&row.task, &json, deletions);
             return Ok(TaskReading::Encoded(json));
         }
         let bytes = row.bytes;
         if row.state.phase == Phase::Done && loaded.size() <= FOLDED_AT_ONCE {
             let task = row.task.clone();
             let json = self.fold_log(&loaded)?.fold.task_json();
-            self.terminal_tasks.keep(&task, json.clone(), deletions);
+            self.terminal_tasks.keep(&task, &json, deletions);
             return Ok(TaskReading::Encoded(json));
         }
         if loaded.size() <= FOLDED_AT_ONCE {

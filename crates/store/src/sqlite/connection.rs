@@ -17,9 +17,9 @@ const WRITER_BUSY: Duration = Duration::from_secs(5);
 /// that is about a tenth of the cost of a task.
 const PAGE_BYTES: i64 = 8192;
 /// The hot pages of the writer are the right edges of its trees; this is plenty.
-const WRITER_CACHE_KIB: i64 = 8192;
-/// Readers lean on the operating system's cache.
-const READER_CACHE_KIB: i64 = 4096;
+const WRITER_CACHE_KIB: i64 = 4096;
+/// The inner pages of the trees of a million tasks; for the others readers lean on the operating system's cache.
+const READER_CACHE_KIB: i64 = 2048;
 /// Enough for all statements besides those of appends, which are not cached here.
 const WRITER_STATEMENTS: usize = 64;
 /// A log that grew beyond this is cut when it is restarted.
