@@ -9,6 +9,7 @@ mod agent_reports;
 mod direct;
 mod held;
 mod idempotency;
+mod inline_turns;
 mod invariants;
 mod leaving;
 mod limits;
