@@ -7,8 +7,13 @@ use crate::request::RequestWriter;
 
 const PAGE_SIZE: usize = 50;
 
-pub(crate) async fn perform(connection: &mut Connection, writer: &mut RequestWriter, id: u64) -> Result<u64, Failure> {
-    let body = connection.call(writer.list(id, PAGE_SIZE)).await?;
+pub(crate) async fn perform(
+    connection: &mut Connection,
+    writer: &mut RequestWriter,
+    id: u64,
+    since: Option<&str>,
+) -> Result<u64, Failure> {
+    let body = connection.call(writer.list(id, PAGE_SIZE, since)).await?;
     let page: Page = reply::result(&body, id)?;
     let expected = page.total_size.min(PAGE_SIZE as u64);
     if page.tasks.len() as u64 != expected {

@@ -76,6 +76,9 @@ enum Mode {
     List {
         #[command(flatten)]
         load: Load,
+        /// With a `statusTimestampAfter`, as in 2020-01-01T00:00:00Z
+        #[arg(long)]
+        since: Option<String>,
     },
     /// Creates finished tasks as fast as it can
     Fill {
@@ -174,7 +177,7 @@ async fn run(mode: Mode) -> anyhow::Result<()> {
             let ids = fill::run(&load.url, load.connections, tasks.max(1)).await?.ids;
             measure("get", &load, Work::Get { ids }).await
         }
-        Mode::List { load } => measure("list", &load, Work::List).await,
+        Mode::List { load, since } => measure("list", &load, Work::List { since }).await,
         Mode::Fill { load, tasks, pid } => {
             let filled = fill::run(&load.url, load.connections, tasks).await?;
             let resident_kib = pid.map(memory::resident_kib).transpose()?;

@@ -40,9 +40,10 @@ impl RequestWriter {
         self.finish(format_args!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"id":"{task}"}}}}"#))
     }
 
-    pub(crate) fn list(&mut self, id: u64, page_size: usize) -> &[u8] {
+    pub(crate) fn list(&mut self, id: u64, page_size: usize, since: Option<&str>) -> &[u8] {
+        let filter = since.map_or(String::new(), |since| format!(r#","statusTimestampAfter":"{since}""#));
         self.finish(format_args!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"ListTasks","params":{{"pageSize":{page_size}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"ListTasks","params":{{"pageSize":{page_size}{filter}}}}}"#
         ))
     }
 

@@ -9,7 +9,7 @@ pub(crate) enum Work {
     Send { text: String, webhook: Option<String> },
     Stream { text: String, chunks: u64 },
     Get { ids: Vec<String> },
-    List,
+    List { since: Option<String> },
 }
 
 impl Work {
@@ -23,7 +23,7 @@ impl Work {
             Work::Send { text, webhook } => send::perform(connection, writer, id, text, webhook.as_deref()).await,
             Work::Stream { text, chunks } => stream::perform(connection, writer, id, text, *chunks).await,
             Work::Get { ids } => get::perform(connection, writer, id, ids).await,
-            Work::List => list::perform(connection, writer, id).await,
+            Work::List { since } => list::perform(connection, writer, id, since.as_deref()).await,
         }
     }
 }

@@ -29,6 +29,9 @@ use crate::transition;
 
 /// No snapshot is taken for less than this.
 const SNAPSHOT_BYTES: usize = 64 << 10;
+/// Up to this size a task that is created and ended by one append has no snapshot: its log is one row, which is folded in a
+/// few microseconds, and the snapshot would store the same content a second time.
+const FOLDED_BYTES: usize = 8 << 10;
 
 /// Who appends.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -325,7 +328,8 @@ impl Core {
             return false;
         }
         let grown = self.since_snapshot + sealed.lines.len();
-        row.phase == Phase::Done || grown >= self.snapshot_bytes.max(SNAPSHOT_BYTES)
+        let is_one_row = self.last_seq == Seq(0) && grown <= FOLDED_BYTES;
+        (row.phase == Phase::Done && !is_one_row) || grown >= self.snapshot_bytes.max(SNAPSHOT_BYTES)
     }
 
     /// The fold after the commit, and its snapshot; the present one stays until then.
@@ -356,6 +360,9 @@ impl Core {
                     self.fold.apply(first.plus(index as u64), event);
                 }
                 self.since_snapshot += sealed.lines.len();
+                if self.fold.has_ended() {
+                    self.ended_json = Some(self.fold.task_json());
+                }
             }
         }
         self.bytes += sealed.lines.len() as u64;

@@ -198,23 +198,32 @@ impl EngineState {
         Ok(shared)
     }
 
-    pub(crate) fn fold_loaded(&self, loaded: LoadedTask) -> Result<Core, Error> {
-        let LoadedTask { row, snapshot, events } = loaded;
-        let mut log = match &snapshot {
-            Some(snapshot) => LogFold::from_snapshot(&row.task, snapshot)?,
-            None => LogFold::new(&row.task),
+    /// The fold of a stored task.
+    pub(crate) fn fold_log(&self, loaded: &LoadedTask) -> Result<LogFold, Error> {
+        let mut log = match &loaded.snapshot {
+            Some(snapshot) => LogFold::from_snapshot(&loaded.row.task, snapshot)?,
+            None => LogFold::new(&loaded.row.task),
         };
-        for event_row in &events {
+        for event_row in &loaded.events {
             log.apply(event_row, Seq(u64::MAX))?;
         }
-        let ended = snapshot.filter(|_| events.is_empty() && row.state.phase == Phase::Done);
+        Ok(log)
+    }
+
+    pub(crate) fn fold_loaded(&self, loaded: LoadedTask) -> Result<Core, Error> {
+        let log = self.fold_log(&loaded)?;
+        let LoadedTask { row, snapshot, events } = loaded;
+        let ended = (row.state.phase == Phase::Done).then(|| match &snapshot {
+            Some((_, _, snapshot)) if events.is_empty() => task_line(snapshot),
+            _ => log.fold.task_json(),
+        });
         let mut core = Core::new(Some(row.key), log.fold, row.state, row.last_seq, row.bytes);
         core.watched = row.watched;
         core.holder = row.holder;
         core.last_epoch = log.epoch.unwrap_or_default();
         core.since_snapshot = events.iter().map(|row| row.events.len()).sum();
         core.snapshot_bytes = log.snapshot_bytes;
-        core.ended_json = ended.map(|(_, _, snapshot)| task_line(&snapshot));
+        core.ended_json = ended;
         core.output.stop = core.fold.kernel.cancel_requested.then_some(Reason::CanceledByCaller);
         Ok(core)
     }

@@ -1,8 +1,9 @@
 //! The event log: what it holds of a task, one line of JSON each.
 //!
-//! The two kinds that go out on the wire are stored exactly as v1.0 sends them, so that writing an event is also
-//! encoding it: the bytes in the log are the bytes in the stream. The other kinds are the kernel's own; they have
-//! numbers too, so the numbers a reader sees on the wire may skip.
+//! The two kinds that go out on the wire are lines exactly as v1.0 sends them, so that writing an event is also
+//! encoding it: the bytes in the log are the bytes in the stream. A store may leave out what it can put back, as long as
+//! it reads the same bytes. The other kinds are the kernel's own; they have numbers too, so the numbers a reader sees on
+//! the wire may skip.
 
 use std::sync::{Arc, OnceLock};
 

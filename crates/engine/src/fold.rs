@@ -205,6 +205,15 @@ impl Fold {
         self.task.history.push(received.message.clone());
     }
 
+    /// The task as v1.0 sends it, which is also the first line of a snapshot.
+    pub(crate) fn task_json(&self) -> Bytes {
+        let mut buffer = Vec::with_capacity(512);
+        if let Err(error) = serde_json::to_writer(&mut buffer, &self.task) {
+            tracing::error!(%error, task = %self.task.id, "a task could not be encoded");
+        }
+        Bytes::from(buffer)
+    }
+
     /// Writes the fold down.
     pub fn snapshot(&self) -> Bytes {
         let mut buffer = Vec::with_capacity(512);

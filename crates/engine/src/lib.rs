@@ -26,6 +26,7 @@ mod handle;
 mod history_cache;
 mod idempotency;
 pub mod ids;
+mod inline_turn;
 mod list;
 mod live_task;
 mod log_reader;

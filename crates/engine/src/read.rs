@@ -193,10 +193,16 @@ impl EngineState {
         let ended = row.state.phase == Phase::Done && loaded.events.is_empty();
         if let (true, Some((_, _, snapshot))) = (ended, &loaded.snapshot) {
             let json = task_line(snapshot);
-            self.terminal_tasks.keep(&row.task, json.clone(), deletions);
+            self.terminal_tasks.keep(&row.task, &json, deletions);
             return Ok(TaskReading::Encoded(json));
         }
         let bytes = row.bytes;
+        if row.state.phase == Phase::Done && loaded.size() <= FOLDED_AT_ONCE {
+            let task = row.task.clone();
+            let json = self.fold_log(&loaded)?.fold.task_json();
+            self.terminal_tasks.keep(&task, &json, deletions);
+            return Ok(TaskReading::Encoded(json));
+        }
         if loaded.size() <= FOLDED_AT_ONCE {
             return Ok(TaskReading::Folded { task: Box::new(self.fold_task(loaded)?), bytes });
         }
@@ -238,7 +244,7 @@ impl EngineState {
         if let (true, Some((_, _, snapshot))) = (loaded.events.is_empty(), &loaded.snapshot) {
             return TaskReading::Encoded(task_line(snapshot)).into_task();
         }
-        Ok(self.fold_loaded(loaded)?.fold.task)
+        Ok(self.fold_log(&loaded)?.fold.task)
     }
 
     /// The task as it was right after an event, and the cursor of a reader that has seen it.
@@ -352,7 +358,7 @@ impl LiveTask {
                 core.abandon_turn();
             }
             if core.is_done() && core.ended_json.is_none() {
-                core.ended_json = Some(task_line(&core.fold.snapshot()));
+                core.ended_json = Some(core.fold.task_json());
             }
         }
         self.wake();

@@ -17,6 +17,7 @@ use crate::event::{Event, Received};
 use crate::fold::NumberedMessage;
 use crate::idempotency::digest;
 use crate::ids::{CallerId, Cursor, Epoch, Fence, Seq};
+use crate::inline_turn::InlineTurn;
 use crate::live_task::{Core, LiveTask};
 use crate::manifest::{Replies, Start};
 use crate::media_types;
@@ -215,26 +216,29 @@ impl EngineState {
         // A key is reserved in the memory of this node only; another that shares the store may win the commit.
         let is_reserved = sides.send.is_none() || self.bus.is_none();
         let early = hosted.manifest.start == Start::WithCommit && is_reserved;
-        let engine = self.clone();
-        let task = live.clone();
-        let message = received.clone();
-        let begun = self.work.spawn(async move {
-            let first = NumberedMessage { seq: 1, received: message };
-            let begin = TurnInput::new(first, crate::agent::Cause::Begin, None);
-            match admitted {
-                Admitted::Runs(permit) if early => turn::drive(engine, task, permit, begin, sides).await,
-                admitted => match (task.flush(&engine, sides).await, admitted) {
-                    (Err(error), _) => task.give_up(error),
-                    (Ok(()), Admitted::Runs(permit)) => {
-                        turn::drive(engine, task, permit, begin, SideWrites::default()).await
-                    }
-                    (Ok(()), Admitted::Queued(slot)) => engine.enqueue(QueuePriority::New, task, slot),
-                },
+        let (engine, task) = (self.clone(), live.clone());
+        let first = NumberedMessage { seq: 1, received: received.clone() };
+        let begin = TurnInput::new(first, crate::agent::Cause::Begin, None);
+        match admitted {
+            Admitted::Runs(permit) if early => {
+                let turn = InlineTurn::new(&self.work, turn::drive(engine, task, permit, begin, sides));
+                turn.run_until(|| live.core.lock().last_seq >= Seq(1)).await;
             }
-        });
-        if queued {
-            // A read of the task after this response must find its queue position.
-            begun.await?;
+            admitted => {
+                let begun = self.work.spawn(async move {
+                    match (task.flush(&engine, sides).await, admitted) {
+                        (Err(error), _) => task.give_up(error),
+                        (Ok(()), Admitted::Runs(permit)) => {
+                            turn::drive(engine, task, permit, begin, SideWrites::default()).await
+                        }
+                        (Ok(()), Admitted::Queued(slot)) => engine.enqueue(QueuePriority::New, task, slot),
+                    }
+                });
+                if queued {
+                    // A read of the task after this response must find its queue position.
+                    begun.await?;
+                }
+            }
         }
         let committed = live.wait_for(|core| match core.turn.lost() {
             _ if core.last_seq >= Seq(1) => Some(Ok(core.last_epoch)),

@@ -12,6 +12,9 @@ use crate::store::TaskIdentity;
 
 /// What all shards keep together.
 const MAX_BYTES: usize = 16 << 20;
+/// What an entry takes beside its JSON: the identity of the task, the table's slot, the order of use. Of a short task that
+/// is nearly half.
+const ENTRY_BYTES: usize = 448;
 const SHARDS: usize = 16;
 
 type Shard = ByteCache<TaskId, (TaskIdentity, Bytes)>;
@@ -40,11 +43,13 @@ impl TerminalTaskCache {
         self.deletions.load(Ordering::Acquire)
     }
 
-    pub(crate) fn keep(&self, task: &TaskIdentity, json: Bytes, deletions: u64) {
+    pub(crate) fn keep(&self, task: &TaskIdentity, json: &[u8], deletions: u64) {
         let max_bytes = MAX_BYTES / SHARDS;
-        let bytes = json.len();
+        let bytes = json.len() + ENTRY_BYTES;
         let mut shard = self.shard(&task.id).write();
         if bytes <= max_bytes / 8 && self.deletions() == deletions && shard.peek(&task.id).is_none() {
+            // A copy, because the buffer it was encoded into may be larger.
+            let json = Bytes::copy_from_slice(json);
             shard.insert(task.id.clone(), (task.clone(), json), bytes, usize::MAX, max_bytes);
         }
     }
@@ -73,12 +78,12 @@ mod tests {
             lineage: Lineage::default(),
         };
         let read_at = cache.deletions();
-        cache.keep(&task, Bytes::from_static(b"{}"), read_at);
+        cache.keep(&task, b"{}", read_at);
         assert!(cache.get(&task.id).is_some());
         cache.clear();
-        cache.keep(&task, Bytes::from_static(b"{}"), read_at);
+        cache.keep(&task, b"{}", read_at);
         assert!(cache.get(&task.id).is_none());
-        cache.keep(&task, Bytes::from(vec![b'x'; MAX_BYTES / SHARDS]), cache.deletions());
+        cache.keep(&task, &vec![b'x'; MAX_BYTES / SHARDS], cache.deletions());
         assert!(cache.get(&task.id).is_none(), "one task may not take the place of many");
     }
 }

@@ -10,6 +10,7 @@ mod checkpoint;
 mod columns;
 mod connection;
 mod errors;
+mod event_lines;
 mod hub;
 pub(crate) mod keys;
 pub(crate) mod lock;
@@ -106,8 +107,7 @@ impl SqliteStore {
         let thread_error = |source| OpenError::File { path: opened.path.clone(), source };
         let queue = Arc::new(WriteQueue::new(options.max_queue_delay));
         let readers = Arc::new(ReaderPool::spawn(&opened.path, options.readers.max(1))?);
-        let connection = connection::open_for_checkpoints(&opened.path, options.durability)?;
-        let checkpointer = Checkpointer::spawn(connection).map_err(thread_error)?;
+        let checkpointer = Checkpointer::spawn(&opened.path, options.durability)?;
         let committed = watch::Sender::new(opened.newest_row);
         let writer = Writer {
             queue: Arc::clone(&queue),

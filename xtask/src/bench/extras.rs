@@ -7,7 +7,7 @@ use crate::bench::Programs;
 use crate::bench::load::{self, Fill, First200, Rate, Subscriptions};
 use crate::bench::plan::Plan;
 use crate::bench::results::{Extra, Results};
-use crate::bench::server::{Kind, Server, ServerOptions};
+use crate::bench::server::{Kind, Placement, Server, ServerOptions};
 
 type Measure = fn(&Plan, &Programs, Kind) -> anyhow::Result<Vec<(Extra, f64)>>;
 
@@ -19,7 +19,13 @@ const MEASURES: &[(&str, &[Kind], Measure)] = &[
     ("hanging webhook", &[Kind::Official, Kind::Process, Kind::Full], webhook),
     ("start", &[Kind::Process, Kind::Full], start),
     ("listing", &[Kind::Process], listing),
+    ("bytes on disk", &[Kind::Process], disk),
 ];
+
+/// A time that every task is after.
+const LONG_AGO: &str = "2020-01-01T00:00:00Z";
+/// Chunks of a stream whose bytes are counted.
+const CHUNKS: u64 = 1_000;
 
 /// A failure is noted and leaves a gap in the table; the rest is still worth having.
 pub(crate) fn run(plan: &Plan, programs: &Programs, results: &mut Results) {
@@ -53,8 +59,36 @@ fn listing(plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<(
     let resident_mib = fill(programs, &server, plan.listed)?;
     let options =
         options(&[("--url", &server.url()), ("--connections", "1"), ("--seconds", &plan.seconds.to_string())]);
-    let rate = checked(load::run(programs, "list", &options)?)?;
-    Ok(vec![(Extra::ListedMib, resident_mib), (Extra::ListMs, rate.p50_ms)])
+    let listed = checked(load::run(programs, "list", &options)?)?;
+    let since = [options, vec!["--since".to_owned(), LONG_AGO.to_owned()]].concat();
+    let listed_since = checked(load::run(programs, "list", &since)?)?;
+    let (seconds, tasks) = (plan.seconds.to_string(), plan.filled.to_string());
+    let random = self::options(&[("--url", &server.url()), ("--seconds", &seconds), ("--tasks", &tasks)]);
+    checked(load::run(programs, "get", &random)?)?;
+    Ok(vec![
+        (Extra::ListedMib, resident_mib),
+        (Extra::ListMs, listed.p50_ms),
+        (Extra::ListSinceMs, listed_since.p50_ms),
+        (Extra::ReadMib, fill(programs, &server, 1)?),
+    ])
+}
+
+/// What tasks take of the database file. The text of a chunk is about nine bytes, and stays out of what it takes.
+fn disk(plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<(Extra, f64)>> {
+    let server = Server::start(kind, programs, ServerOptions::default())?;
+    fill(programs, &server, 1)?;
+    let empty = server.stored_bytes()?;
+    fill(programs, &server, plan.filled)?;
+    let filled = server.stored_bytes()?;
+    let text = format!("stream:{CHUNKS}");
+    let options = options(&[("--url", &server.url()), ("--connections", "4"), ("--seconds", "1"), ("--text", &text)]);
+    let streamed = checked(load::run(programs, "stream", &options)?)?;
+    let chunk_text: u64 = (1..=CHUNKS).map(|number| format!("chunk {number}\n").len() as u64).sum();
+    let each_stream = (server.stored_bytes()? - filled) as f64 / streamed.completed as f64;
+    Ok(vec![
+        (Extra::TaskBytes, (filled - empty) as f64 / plan.filled as f64),
+        (Extra::ChunkBytes, (each_stream - chunk_text as f64) / CHUNKS as f64),
+    ])
 }
 
 /// Resident MiB after so many finished tasks.
@@ -96,7 +130,7 @@ fn start(plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<(Ex
     let mut options = options(&[("--runs", &plan.starts.to_string())]);
     options.push("--".to_owned());
     options.extend(kind.command_line(programs, "127.0.0.1:{port}", "{directory}", ServerOptions::default()));
-    let report: First200 = load::run_with(programs, "first-200", &options, kind.environment())?;
+    let report: First200 = load::run_placed(programs, Placement::Pinned, "first-200", &options, kind.environment())?;
     Ok(vec![(Extra::StartMs, report.median_ms)])
 }
 

@@ -1,7 +1,7 @@
 //! What is measured, and how much of it: the full plan or the quick one.
 
 use crate::bench::Arguments;
-use crate::bench::server::Kind;
+use crate::bench::server::{Kind, Placement};
 
 pub(crate) struct Plan {
     pub(crate) kinds: Vec<Kind>,
@@ -26,6 +26,7 @@ pub(crate) struct Work {
     pub(crate) mode: &'static str,
     pub(crate) options: Vec<String>,
     pub(crate) connections: u32,
+    pub(crate) placement: Placement,
     /// Bare axum stores nothing, so it cannot be asked for a task.
     pub(crate) needs_store: bool,
     /// The official SDK folds an artifact anew for each chunk: long streams would take minutes.
@@ -35,6 +36,7 @@ pub(crate) struct Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WorkName {
     Send,
+    SendUnpinned,
     SendMany,
     Stream,
     StreamYielding,
@@ -52,6 +54,7 @@ impl Work {
             mode,
             options: options.iter().map(|option| (*option).to_owned()).collect(),
             connections,
+            placement: if name == WorkName::SendUnpinned { Placement::Unpinned } else { Placement::Pinned },
             needs_store: mode == "get",
             skips_official: name == WorkName::StreamLong,
         }
@@ -70,6 +73,7 @@ impl Plan {
         let random = random.to_string();
         let works = vec![
             Work::new(WorkName::Send, "SendMessage, req/s", "send", &[], 32),
+            Work::new(WorkName::SendUnpinned, "SendMessage, both with all cores, req/s", "send", &[], 32),
             Work::new(WorkName::SendMany, "SendMessage at 256 connections, req/s", "send", &[], 256),
             Work::new(WorkName::Stream, "`stream:100`, events/s", "stream", &["--text", "stream:100"], 32),
             Work::new(WorkName::StreamYielding, "`streamy:100`, events/s", "stream", &["--text", "streamy:100"], 32),

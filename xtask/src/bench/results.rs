@@ -22,8 +22,16 @@ pub(crate) enum Extra {
     FilledMib,
     /// The same after as many as listing is measured over.
     ListedMib,
+    /// The same after lists and random reads.
+    ReadMib,
     /// A page of 50 and the total, ms.
     ListMs,
+    /// The same with a time that every task is after.
+    ListSinceMs,
+    /// Bytes of the database file for a short task.
+    TaskBytes,
+    /// The same for a small chunk, beside its text.
+    ChunkBytes,
     /// KiB per subscription to one task.
     SubscriptionKib,
     /// KiB per stream that holds a task of its own.

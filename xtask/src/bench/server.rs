@@ -1,5 +1,4 @@
-//! Starts a server for a measurement, pinned to the first core, with a data directory of its own, and ends it when
-//! the measurement is over.
+//! Starts a server for a measurement, with a data directory of its own, and ends it when the measurement is over.
 
 use anyhow::Context;
 use std::io::{Read, Write};
@@ -31,6 +30,26 @@ pub(crate) enum Kind {
     FullBefore,
 }
 
+/// Where server and load run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// The server on the first core, the load on the second.
+    #[default]
+    Pinned,
+    /// Both wherever the system puts them.
+    Unpinned,
+}
+
+impl Placement {
+    /// What a command line begins with to run on one core.
+    pub(crate) fn command(self, core: &'static str) -> Vec<String> {
+        match self {
+            Self::Pinned => ["taskset", "-c", core].map(str::to_owned).into(),
+            Self::Unpinned => Vec::new(),
+        }
+    }
+}
+
 /// What a measurement needs beyond the defaults.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ServerOptions {
@@ -38,6 +57,7 @@ pub(crate) struct ServerOptions {
     pub(crate) webhooks: bool,
     /// More tasks run at once than the default limits allow.
     pub(crate) many_running: bool,
+    pub(crate) placement: Placement,
 }
 
 /// How long the official SDK waits for a webhook; its default of 30 s would only make the bench longer.
@@ -80,14 +100,13 @@ impl Kind {
         directory: &str,
         options: ServerOptions,
     ) -> Vec<String> {
-        let pinned = ["taskset", "-c", "0"].map(str::to_owned);
         let program = match self {
             Kind::Axum => programs.target.join("bench/release/peer-axum"),
             Kind::Official => programs.target.join("bench/release/peer-official"),
             Kind::Process | Kind::Full => programs.built().join("switchboard"),
             Kind::ProcessBefore | Kind::FullBefore => programs.against.clone().unwrap_or_default(),
         };
-        let mut words: Vec<String> = pinned.into();
+        let mut words = options.placement.command("0");
         words.push(program.display().to_string());
         match self {
             Kind::Axum => words.extend(["--bind", address].map(str::to_owned)),
@@ -123,7 +142,7 @@ pub(crate) struct Server {
     kind: Kind,
     address: SocketAddr,
     /// Removed with the server, so that every measurement begins empty.
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Server {
@@ -147,7 +166,7 @@ impl Server {
             .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start {}", words.join(" ")))?;
-        let mut server = Self { child, kind, address, _directory: directory };
+        let mut server = Self { child, kind, address, directory };
         server.wait_until_healthy().with_context(|| {
             let log = programs.scratch().join(format!("{kind:?}.log"));
             format!("{} did not start, see {}; `--only axum,official` leaves it out", kind.name(), log.display())
@@ -166,6 +185,17 @@ impl Server {
     /// The server's own process: taskset replaces itself with it.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The size of Switchboard's database file, once its write-ahead log is moved into it, which an idle server does.
+    pub(crate) fn stored_bytes(&self) -> anyhow::Result<u64> {
+        let data = self.directory.path().join(".switchboard");
+        let start = Instant::now();
+        while std::fs::metadata(data.join("switchboard.db-wal"))?.len() > 0 {
+            anyhow::ensure!(start.elapsed() < PATIENCE, "the write-ahead log was not emptied within {PATIENCE:?}");
+            std::thread::sleep(PAUSE);
+        }
+        Ok(std::fs::metadata(data.join("switchboard.db"))?.len())
     }
 
     fn wait_until_healthy(&mut self) -> anyhow::Result<()> {

@@ -12,16 +12,14 @@ use super::{Durability, Options};
 const READER_BUSY: Duration = Duration::from_secs(5);
 /// The only other writers are foreign tools, so the writer may wait for them.
 const WRITER_BUSY: Duration = Duration::from_secs(5);
-/// The checkpointer waits for readers while the writer waits for it, so it gives up quickly and comes back later.
-const CHECKPOINTER_BUSY: Duration = Duration::from_millis(50);
 
 /// Five ordinary event rows fit a page of this size with hardly any waste, but only two a page of half of it; measured,
 /// that is about a tenth of the cost of a task.
 const PAGE_BYTES: i64 = 8192;
 /// The hot pages of the writer are the right edges of its trees; this is plenty.
-const WRITER_CACHE_KIB: i64 = 8192;
-/// Readers lean on the operating system's cache.
-const READER_CACHE_KIB: i64 = 4096;
+const WRITER_CACHE_KIB: i64 = 4096;
+/// The inner pages of the trees of a million tasks; for the others readers lean on the operating system's cache.
+const READER_CACHE_KIB: i64 = 2048;
 /// Enough for all statements besides those of appends, which are not cached here.
 const WRITER_STATEMENTS: usize = 64;
 /// A log that grew beyond this is cut when it is restarted.
@@ -101,11 +99,10 @@ pub(crate) fn open_at_rest(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Opens the file for checkpoints.
+/// Opens the file for checkpoints, each of which says how long it waits.
 pub(crate) fn open_for_checkpoints(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(CHECKPOINTER_BUSY)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT_BYTES)?;

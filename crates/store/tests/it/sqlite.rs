@@ -8,6 +8,7 @@ mod migration;
 mod nodes;
 mod restore;
 mod sharing;
+mod stored_form;
 
 use switchboard_store::{Durability, Options, SqliteStore};
 use tempfile::TempDir;

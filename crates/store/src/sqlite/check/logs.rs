@@ -4,26 +4,29 @@ use rusqlite::{Connection, Row};
 
 use super::IntegrityReport;
 use crate::sqlite::columns::IdentifierText;
+use crate::sqlite::event_lines::Fragments;
 
 /// The sums over the events of one task.
 struct Log {
     id: String,
+    fragments: Fragments,
     found_seq: i64,
     found_bytes: i64,
 }
 
 pub(super) fn check(connection: &Connection, report: &mut IntegrityReport) -> rusqlite::Result<()> {
-    let mut tasks = connection.prepare("SELECT id, key, first_row, last_seq, bytes FROM task ORDER BY key")?;
+    let mut tasks = connection.prepare("SELECT id, key, first_row, last_seq, bytes, context FROM task ORDER BY key")?;
     let mut first = connection.prepare("SELECT first_seq, count, blob FROM event WHERE id = ?1 AND task_key = ?2")?;
     let mut later = connection
         .prepare("SELECT first_seq, count, blob FROM event WHERE task_key = ?1 AND first_seq > 1 ORDER BY first_seq")?;
     let mut rows = tasks.query([])?;
     while let Some(row) = rows.next()? {
         report.tasks += 1;
-        let IdentifierText(id) = row.get(0)?;
+        let (IdentifierText(id), IdentifierText(context)) = (row.get(0)?, row.get(5)?);
         let key: i64 = row.get(1)?;
         let first_row: Option<i64> = row.get(2)?;
-        let mut log = Log { id, found_seq: 0, found_bytes: 0 };
+        let fragments = Fragments::new(&id, &context);
+        let mut log = Log { id, fragments, found_seq: 0, found_bytes: 0 };
         let mut events = first.query((first_row, key))?;
         while let Some(event) = events.next()? {
             log.event_row(event, report)?;
@@ -41,24 +44,24 @@ impl Log {
     fn event_row(&mut self, row: &Row<'_>, report: &mut IntegrityReport) -> rusqlite::Result<()> {
         report.event_rows += 1;
         let (first_seq, count): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let blob = row.get_ref(2)?.as_blob()?;
+        let events = self.fragments.splice_in(row.get(2)?);
         let (id, expected) = (&self.id, self.found_seq + 1);
         if first_seq != expected {
             report.problems.push(format!("task {id}: event {expected} should follow, but {first_seq} does"));
         }
-        let lines = if blob.is_empty() { 0 } else { blob.iter().filter(|byte| **byte == b'\n').count() + 1 };
+        let lines = if events.is_empty() { 0 } else { events.iter().filter(|byte| **byte == b'\n').count() + 1 };
         if i64::try_from(lines) != Ok(count) || count < 1 {
             report
                 .problems
                 .push(format!("task {id}: the row of event {first_seq} says {count} events and holds {lines}"));
         }
         self.found_seq = first_seq + count - 1;
-        self.found_bytes += i64::try_from(blob.len()).unwrap_or(i64::MAX);
+        self.found_bytes += i64::try_from(events.len()).unwrap_or(i64::MAX);
         Ok(())
     }
 
     fn end(self, last_seq: i64, bytes: i64, report: &mut IntegrityReport) {
-        let Self { id, found_seq, found_bytes } = self;
+        let Self { id, found_seq, found_bytes, .. } = self;
         if last_seq != found_seq {
             report.problems.push(format!("task {id}: its row ends at event {last_seq}, its log at {found_seq}"));
         }

@@ -3,6 +3,8 @@
 //! The task counters (table `tally`) name the (agent, state) groups of an owner and their sizes; one index holds each group
 //! in the order of the page. So a page is the merge of the groups' newest, and the total is a sum of a few counters.
 
+mod since;
+
 use std::cmp::Reverse;
 
 use rusqlite::{Row, params};
@@ -97,7 +99,8 @@ impl Reader {
             let (at, key) = bounds.after;
             let values = params![bounds.owner, agent, state, bounds.since, at, key];
             newest.merge(&self.connection, sql, values, page_key)?;
-            total += if count_each { self.count_since(bounds, agent, state)? } else { size };
+            let group = Group { agent, state, size };
+            total += if count_each { self.count_since(bounds.owner, &group, bounds.since)? } else { size };
         }
         Ok((newest.first, total.cast_unsigned()))
     }
@@ -110,13 +113,6 @@ impl Reader {
         rows(&self.connection, sql, values, |row| {
             Ok(Group { agent: row.get(0)?, state: row.get(1)?, size: row.get(2)? })
         })
-    }
-
-    fn count_since(&self, bounds: &Bounds, agent: i64, state: i64) -> rusqlite::Result<i64> {
-        let sql = "SELECT count(*) FROM task INDEXED BY task_listing \
-                   WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at >= ?4";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        statement.query_row((bounds.owner, agent, state, bounds.since), |row| row.get(0))
     }
 
     fn keys_in_context(&self, bounds: &Bounds, context: &Identifier<'_>) -> rusqlite::Result<(Vec<PageKey>, u64)> {

@@ -10,6 +10,7 @@ use switchboard_engine::store::{EventRow, LoadedTask, LoadedTaskWithin, RowState
 use super::Reader;
 use super::names::Names;
 use crate::sqlite::columns::{Identifier, IdentifierText, phase_from, state_from, via_from};
+use crate::sqlite::event_lines::Fragments;
 use crate::sqlite::node::Node;
 use crate::sqlite::query::{optional_row, rows};
 
@@ -98,14 +99,16 @@ impl Reader {
             None => None,
         };
         let as_of = snapshot.as_ref().map_or(Seq(0), |(seq, _, _)| *seq);
+        let fragments = Fragments::new(task.row.task.id.as_str(), task.row.task.context.as_str());
         let mut events = Vec::new();
         if as_of == Seq(0)
             && let Some(first_row) = task.first_row
         {
-            events.extend(self.event(first_row)?);
+            events.extend(self.event(first_row, &fragments)?);
         }
-        if as_of != task.row.last_seq {
-            self.later_events(task.row.key, as_of, &mut events)?;
+        let read = events.last().map_or(as_of, |first: &EventRow| Seq(u64::from(first.count)));
+        if read != task.row.last_seq {
+            self.later_events(task.row.key, as_of, &fragments, &mut events)?;
         }
         Ok(LoadedTask { row: task.row, snapshot, events })
     }
@@ -120,24 +123,30 @@ impl Reader {
     }
 
     /// One event row.
-    pub(crate) fn event(&self, row: i64) -> rusqlite::Result<Option<EventRow>> {
+    pub(crate) fn event(&self, row: i64, fragments: &Fragments) -> rusqlite::Result<Option<EventRow>> {
         let sql = format!("SELECT {EVENT_COLUMNS} FROM event WHERE id = ?1");
-        optional_row(&self.connection, &sql, [row], event)
+        optional_row(&self.connection, &sql, [row], |row| event(row, fragments))
     }
 
-    fn later_events(&self, key: TaskKey, after: Seq, events: &mut Vec<EventRow>) -> rusqlite::Result<()> {
+    fn later_events(
+        &self,
+        key: TaskKey,
+        after: Seq,
+        fragments: &Fragments,
+        events: &mut Vec<EventRow>,
+    ) -> rusqlite::Result<()> {
         // A snapshot is as of the last event of its row, so no row lies across it.
         let sql = format!(
             "SELECT {EVENT_COLUMNS} FROM event WHERE task_key = ?1 AND first_seq > 1 AND first_seq > ?2 ORDER BY first_seq"
         );
-        events.extend(rows(&self.connection, &sql, (key.0, after.0.cast_signed()), event)?);
+        events.extend(rows(&self.connection, &sql, (key.0, after.0.cast_signed()), |row| event(row, fragments))?);
         Ok(())
     }
 }
 
-/// An event row out of [`EVENT_COLUMNS`].
-pub(crate) fn event(row: &Row<'_>) -> rusqlite::Result<EventRow> {
-    let events: Vec<u8> = row.get(4)?;
+/// An event row out of [`EVENT_COLUMNS`], with the lines of its events whole. The only reader of their stored form.
+pub(crate) fn event(row: &Row<'_>, fragments: &Fragments) -> rusqlite::Result<EventRow> {
+    let events = fragments.splice_in(row.get(4)?);
     Ok(EventRow {
         row: row.get(0)?,
         first_seq: Seq(row.get::<_, i64>(1)?.cast_unsigned()),

@@ -5,6 +5,8 @@ use switchboard_engine::store::EventRow;
 
 use super::Reader;
 use super::load::{EVENT_COLUMNS, event};
+use crate::sqlite::columns::IdentifierText;
+use crate::sqlite::event_lines::Fragments;
 use crate::sqlite::query::optional_row;
 
 impl Reader {
@@ -13,7 +15,8 @@ impl Reader {
         let after = i64::try_from(after.0).unwrap_or(i64::MAX - 1);
         let mut found = Vec::new();
         let mut bytes = 0;
-        if let Some(first) = self.first_event_row(key)?
+        let Some((first_row, fragments)) = self.log_start(key)? else { return Ok(found) };
+        if let Some(first) = first_row.map_or(Ok(None), |row| self.event(row, &fragments))?
             && i64::from(first.count) > after
         {
             bytes += first.events.len();
@@ -29,7 +32,7 @@ impl Reader {
         while (found.is_empty() || bytes <= max_bytes)
             && let Some(row) = rows.next()?
         {
-            let row = event(row)?;
+            let row = event(row, &fragments)?;
             let last = row.first_seq.0.cast_signed() + i64::from(row.count) - 1;
             if last > after {
                 bytes += row.events.len();
@@ -39,11 +42,12 @@ impl Reader {
         Ok(found)
     }
 
-    fn first_event_row(&self, key: TaskKey) -> rusqlite::Result<Option<EventRow>> {
-        let sql = "SELECT first_row FROM task WHERE key = ?1";
-        match optional_row(&self.connection, sql, [key.0], |row| row.get(0))?.flatten() {
-            Some(first_row) => self.event(first_row),
-            None => Ok(None),
-        }
+    /// The key of a task's first event row, and what the lines of its events leave out.
+    fn log_start(&self, key: TaskKey) -> rusqlite::Result<Option<(Option<i64>, Fragments)>> {
+        let sql = "SELECT first_row, id, context FROM task WHERE key = ?1";
+        optional_row(&self.connection, sql, [key.0], |row| {
+            let (IdentifierText(id), IdentifierText(context)) = (row.get(1)?, row.get(2)?);
+            Ok((row.get(0)?, Fragments::new(&id, &context)))
+        })
     }
 }

@@ -12,7 +12,10 @@ use switchboard_engine::store::{
 
 use super::counters::CounterKey;
 use super::session::Session;
-use crate::sqlite::columns::{Identifier, phase_from, phase_number, state_from, state_number, via_number};
+use crate::sqlite::columns::{
+    Identifier, IdentifierText, phase_from, phase_number, state_from, state_number, via_number,
+};
+use crate::sqlite::event_lines::Fragments;
 use crate::sqlite::node::Node;
 
 /// Why an append was not written.
@@ -33,6 +36,7 @@ struct Found {
     holder: Option<i64>,
     last_seq: i64,
     webhooks: i64,
+    fragments: Fragments,
 }
 
 impl Session<'_> {
@@ -118,7 +122,8 @@ impl Session<'_> {
             return Err(AppendFailure::Refused(StoreError::Stale));
         }
         self.next_task += 1;
-        let event = self.insert_event(key, 1, append)?;
+        let fragments = Fragments::new(new.id.as_str(), new.context.as_str());
+        let event = self.insert_event(key, 1, append, &fragments)?;
         self.write_note(key, append)?;
         self.insert_send(send_owner, key, 1, append.sides.send.as_ref())?;
         self.take_cooldown(append.sides.cooldown.as_ref())?;
@@ -140,7 +145,7 @@ impl Session<'_> {
         self.check_cooldown(append.sides.cooldown.as_ref())?;
         let plan = self.plan_webhook(Some((key, found.webhooks)), after.0, append)?;
         let first_seq = found.last_seq + 1;
-        let event = self.insert_event(key.0, first_seq, append)?;
+        let event = self.insert_event(key.0, first_seq, append, &found.fragments)?;
         if first_seq == 1 && event.is_some() {
             self.statements.set_first_row.execute((key.0, event))?;
         }
@@ -166,7 +171,9 @@ impl Session<'_> {
 
     fn find(&mut self, key: TaskKey) -> Result<Found, AppendFailure> {
         let found = self.statements.find_task.query_row([key.0], |row| {
+            let (IdentifierText(id), IdentifierText(context)) = (row.get(12)?, row.get(13)?);
             Ok(Found {
+                fragments: Fragments::new(&id, &context),
                 owner: row.get(0)?,
                 agent: row.get(1)?,
                 row: RowState {
@@ -186,7 +193,13 @@ impl Session<'_> {
         found.optional()?.ok_or(AppendFailure::Refused(StoreError::Missing))
     }
 
-    fn insert_event(&mut self, key: i64, first_seq: i64, append: &Append) -> rusqlite::Result<Option<i64>> {
+    fn insert_event(
+        &mut self,
+        key: i64,
+        first_seq: i64,
+        append: &Append,
+        fragments: &Fragments,
+    ) -> rusqlite::Result<Option<i64>> {
         if append.count == 0 {
             return Ok(None);
         }
@@ -197,7 +210,7 @@ impl Session<'_> {
             first_seq,
             append.count,
             self.start.epoch.0.cast_signed(),
-            &append.events[..],
+            fragments.leave_out(&append.events),
             append.snapshot.as_deref(),
         ])?;
         self.next_event += 1;

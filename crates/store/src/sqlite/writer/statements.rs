@@ -40,7 +40,7 @@ impl<'c> Statements<'c> {
             release: prepare("RELEASE one_append")?,
             find_task: prepare(
                 "SELECT owner, agent, state, status_at, phase, fence, expires_at, hidden, last_seq, webhooks, \
-                 recoveries, lease FROM task WHERE key = ?1",
+                 recoveries, lease, id, context FROM task WHERE key = ?1",
             )?,
             insert_task: prepare(
                 "INSERT INTO task (key, id, owner, agent, context, state, status_at, phase, fence, lease, expires_at, \

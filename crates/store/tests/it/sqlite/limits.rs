@@ -115,6 +115,44 @@ async fn the_write_ahead_log_is_emptied_while_a_full_disk_is_tried_again_and_aga
     assert!(store.ready().is_err(), "nothing could be written meanwhile");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_write_ahead_log_stays_short_while_writes_and_reads_never_pause() {
+    /// 16,384 pages with their headers, and a few transactions of four megabytes.
+    const LOG_BYTES: u64 = (16_384 + 4_096) * (8192 + 24);
+    const WRITTEN_BYTES: usize = 256 << 20;
+    let fixture = SqliteFixture::new();
+    let store = Arc::new(fixture.open());
+    let log = fixture.directory.path().join("switchboard.db-wal");
+    let event = "x".repeat(1 << 20);
+    let write = |_| {
+        let (store, log, event) = (&store, &log, event.as_str());
+        async move {
+            for _ in 0..WRITTEN_BYTES / 4 / event.len() {
+                store.write(create(&new_task("ann", "echo", "c"), &[event], done(1, 1))).await.unwrap();
+                let bytes = std::fs::metadata(log).unwrap().len();
+                assert!(bytes <= LOG_BYTES, "the log has {bytes} bytes");
+            }
+        }
+    };
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let reads = tokio::spawn({
+        let store = Arc::clone(&store);
+        let mut stopped = stopped;
+        async move {
+            let mut reads = 0;
+            while stopped.try_recv().is_err() {
+                store.list(query("ann")).await.unwrap();
+                reads += 1;
+            }
+            reads
+        }
+    });
+    join_all((0..4).map(write)).await;
+    stop.send(()).unwrap();
+    assert!(reads.await.unwrap() > 0);
+    store.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn eviction_gives_the_space_back() {
     let fixture = SqliteFixture::new();
