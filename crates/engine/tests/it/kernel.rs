@@ -261,7 +261,7 @@ impl Kernel {
 
     pub(crate) async fn send_to(&self, agent: &str, text: &str) -> Result<Submitted, Error> {
         let address = Address::Agent(agent.into());
-        self.engine.send(&Caller::local(), IncomingMessage { address, ..request(message(text)) }).await
+        self.send_as(&Caller::local(), IncomingMessage { address, ..request(message(text)) }).await
     }
 
     pub(crate) async fn say(&self, id: &TaskId, text: &str) -> Result<Submitted, Error> {
