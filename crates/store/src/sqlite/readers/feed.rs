@@ -13,6 +13,7 @@ use super::Reader;
 use super::load::lineage;
 use super::names::Names;
 use crate::sqlite::columns::IdentifierText;
+use crate::sqlite::event_lines::Fragments;
 use crate::sqlite::open::meta;
 use crate::sqlite::query::{limit, optional_row};
 
@@ -104,9 +105,9 @@ pub(crate) fn evicted_to(connection: &Connection) -> rusqlite::Result<FeedCursor
 
 fn feed_row(connection: &Connection, names: &mut Names, row: &Row<'_>) -> rusqlite::Result<FeedRow> {
     let (id, epoch) = (row.get(0)?, Epoch(row.get::<_, i64>(1)?.cast_unsigned()));
-    let body = Bytes::from(row.get::<_, Vec<u8>>(7)?);
+    let body: Vec<u8> = row.get(7)?;
     let content = match row.get::<_, Option<i64>>(8)? {
-        None => FeedContent::Journal(journal_line(connection, names, row, body)?),
+        None => FeedContent::Journal(journal_line(connection, names, row, body.into())?),
         Some(key) => {
             let IdentifierText(task) = row.get(11)?;
             let IdentifierText(context) = row.get(14)?;
@@ -118,7 +119,8 @@ fn feed_row(connection: &Connection, names: &mut Names, row: &Row<'_>) -> rusqli
                 lineage: lineage(connection, names, row, 16)?,
             };
             let first_seq = Seq(row.get::<_, i64>(9)?.cast_unsigned());
-            let events = EventRow { row: id, first_seq, count: row.get(10)?, epoch, events: body };
+            let lines = Fragments::new(task.id.as_str(), task.context.as_str()).splice_in(body);
+            let events = EventRow { row: id, first_seq, count: row.get(10)?, epoch, events: lines.into() };
             FeedContent::Events { key: TaskKey(key), task, hidden: row.get(15)?, events }
         }
     };
