@@ -63,6 +63,14 @@ impl<K: Key> KeyedCounter<K> {
     pub fn change(&self, key: &K, change: isize) {
         self.0.lock().change(key, change);
     }
+
+    /// Forgets all counts that [`Self::change`] has made, for these. Not for counters that give permits.
+    pub fn replace(&self, counts: impl IntoIterator<Item = (K, usize)>) {
+        let by_key: HashMap<K, usize> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        let mut held = self.0.lock();
+        held.total = by_key.values().sum();
+        held.by_key = by_key;
+    }
 }
 
 impl<K: Key> Counts<K> {

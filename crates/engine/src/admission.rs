@@ -1,7 +1,7 @@
 //! Admission: how many turns run at the same time, in total, per agent and per caller.
 //!
-//! A run permit costs three counters, and a read lock that finds those of the caller. Only when a limit is reached does
-//! a turn go into the queue; every permit that is given back looks there.
+//! A run permit costs two counters, that of the process and the caller behind one lock. Only when a limit is reached does a
+//! turn go into the queue; every permit that is given back looks there.
 //!
 //! A permit is released when the agent has produced its last output, before that is committed, so that commit latency
 //! does not count against the limits. A message that arrives in that moment needs a permit again, and is queued if
@@ -84,6 +84,12 @@ impl Admission {
             Execution::Local => &self.running,
             Execution::Remote => &self.remote,
         }
+    }
+
+    /// The store's counts of parked tasks replace those of this process.
+    pub(crate) fn count_parked(&self, parked: Vec<(CallerId, u64)>) {
+        let count = |count| usize::try_from(count).unwrap_or(usize::MAX);
+        self.parked.replace(parked.into_iter().map(|(caller, parked)| (caller, count(parked))));
     }
 
     /// Where a task waits: 1 is next.

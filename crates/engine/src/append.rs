@@ -7,15 +7,16 @@
 //! optimistic lock); one that is behind catches up with the log and decides again, so no append is made from a task that
 //! lacks another's event, and none fails because another was first.
 //!
-//! A task's version is the sequence number of its last event: whatever a reader could see adds to the log. An append
-//! without events, such as the claim of a queued turn, changes the fence instead.
+//! A task's version is the sequence number of its last event: whatever a reader could see adds to the log. The claim of a
+//! queued turn has no event and changes the fence instead. A row that only becomes visible, and a webhook, change neither:
+//! no other writer's decision depends on them.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::batch::{Batch, SealedBatch};
-use crate::engine::EngineState;
+use crate::engine::{EngineState, state_label};
 use crate::event::Event;
 use crate::fold::{Fold, task_line};
 use crate::ids::Seq;
@@ -222,10 +223,15 @@ impl LiveTask {
         let PendingAppend { batch, row, kind, sides, refusable } = writing;
         let is_watched = sides.webhook.is_some();
         let sealed = batch.seal();
-        let planned = {
+        let (append, next) = {
             let core = self.core.lock();
-            if !transition::are_legal(core.row.state, &sealed.events) {
+            if core.is_done() && !sealed.events.is_empty() {
                 return Err((StoreError::Ended, sealed.unseal()));
+            }
+            if !transition::are_legal(core.row.state, &sealed.events) {
+                // Not one that catching up would mend.
+                let problem = format!("a status that may not follow {}", state_label(core.row.state));
+                return Err((StoreError::Failed(problem), sealed.unseal()));
             }
             let next = core.snapshot_due(&row, &sealed).then(|| core.fold_with(&sealed));
             let append = Append {
@@ -246,7 +252,6 @@ impl LiveTask {
             };
             (append, next)
         };
-        let (append, next) = planned;
         let appended = match engine.store.append(append).await {
             Ok(appended) => appended,
             Err(error) => return Err((error, sealed.unseal())),
@@ -269,7 +274,13 @@ impl LiveTask {
             _ => Holder::Unheld,
         };
         core.commit(appended, &sealed, next);
-        self.follow_row(engine, &mut core, row, holder);
+        // Only where it is written: what memory catches up with was counted by its writer.
+        match (core.row.phase == Phase::Parked, row.phase == Phase::Parked) {
+            (false, true) => engine.admission.parked.change(&self.task.owner, 1),
+            (true, false) => engine.admission.parked.change(&self.task.owner, -1),
+            _ => {}
+        }
+        self.follow_row(&mut core, row, holder);
         core.last_append_at = engine.clock.now();
         if let Some(driven) = core.turn.driven_mut() {
             driven.unstored = None;

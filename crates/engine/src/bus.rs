@@ -11,7 +11,7 @@ const CAPACITY: usize = 4_096;
 
 /// The bus as one node uses it.
 pub trait Bus: Send + Sync {
-    /// Tells the other nodes that a task has changed. Called after the commit.
+    /// Tells the other nodes that a task has changed. Called after the commit and under the task's lock: must not block.
     fn announce(&self, key: TaskKey);
 
     /// What the other nodes announce from now on.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -98,9 +99,7 @@ impl Engine {
             listener: OnceLock::new(),
         });
         let census = inner.store.census().await?;
-        for (caller, parked) in census.parked {
-            inner.admission.parked.change(&caller, isize::try_from(parked).unwrap_or(isize::MAX));
-        }
+        inner.admission.count_parked(census.parked);
         inner.spawn_bus_listener();
         inner.start_recovery().await;
         inner.spawn_sweeper();
@@ -254,7 +253,10 @@ impl EngineState {
                     None => return,
                 };
                 for live in changed {
-                    engine.work.spawn(engine.clone().catch_up_announced(live));
+                    // One that has not begun to read yet will read this append too.
+                    if !live.catch_up_due.swap(true, Ordering::AcqRel) {
+                        engine.work.spawn(engine.clone().catch_up_announced(live));
+                    }
                 }
             }
         });
@@ -285,14 +287,15 @@ impl EngineState {
 
     async fn catch_up_announced(self: Arc<Self>, live: Arc<LiveTask>) {
         let _writing = live.writing.lock().await;
+        live.catch_up_due.store(false, Ordering::Release);
         if let Err(error) = live.catch_up(&self).await {
             return tracing::warn!(task = %live.task.id, %error, "a task that changed elsewhere could not be read");
         }
         let core = live.core.lock();
-        let was_queued_here = core.turn.driven().is_none() && !core.row.phase.is_queued();
+        let cannot_wait_here = core.turn.driven().is_none() && !core.row.phase.is_queued();
         let watched = core.key.filter(|_| core.watched);
         drop(core);
-        if was_queued_here {
+        if cannot_wait_here {
             self.admission.withdraw(&live);
         }
         if let Some(key) = watched {

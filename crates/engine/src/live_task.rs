@@ -9,7 +9,7 @@ mod turn_state;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -19,7 +19,6 @@ use tokio::sync::Notify;
 use crate::batch::Batch;
 use crate::blocking_task::BlockingTask;
 use crate::directory::Hosted;
-use crate::engine::EngineState;
 use crate::event::{Event, LoggedEvent, Usage};
 use crate::final_message::ProducedArtifacts;
 use crate::fold::Fold;
@@ -44,6 +43,8 @@ pub(crate) struct LiveTask {
     pub(crate) output: Notify,
     /// Held across each append, so that memory follows the log in order.
     pub(crate) writing: tokio::sync::Mutex<()>,
+    /// A catch-up with another node's appends is due and has not begun to read.
+    pub(crate) catch_up_due: AtomicBool,
     /// Its number in the queue; 0 while it does not wait there. Changed only by the queue.
     pub(crate) queue_number: AtomicU64,
 }
@@ -136,6 +137,7 @@ impl LiveTask {
             changed: Notify::new(),
             output: Notify::new(),
             writing: tokio::sync::Mutex::new(()),
+            catch_up_due: AtomicBool::new(false),
             queue_number: AtomicU64::new(0),
         }
     }
@@ -153,12 +155,7 @@ impl LiveTask {
     }
 
     /// Lets memory have the row that is committed now, here or elsewhere, and what follows from it.
-    pub(crate) fn follow_row(&self, engine: &EngineState, core: &mut Core, row: RowState, holder: Holder) {
-        match (core.row.phase == Phase::Parked, row.phase == Phase::Parked) {
-            (false, true) => engine.admission.parked.change(&self.task.owner, 1),
-            (true, false) => engine.admission.parked.change(&self.task.owner, -1),
-            _ => {}
-        }
+    pub(crate) fn follow_row(&self, core: &mut Core, row: RowState, holder: Holder) {
         if core.output.batch.is_empty() {
             core.output.state = row.state;
         }

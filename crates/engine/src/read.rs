@@ -14,7 +14,7 @@ use crate::fold::{LogFold, NumberedMessage, task_line};
 use crate::history_cache::TaskHistory;
 use crate::ids::{Cursor, Seq};
 use crate::live_task::{Core, LiveTask};
-use crate::store::{EventRow, LoadedTask, LoadedTaskWithin, Phase, StoreError, TaskIdentity};
+use crate::store::{EventRow, LoadedTask, LoadedTaskWithin, Phase, StoreError, TaskIdentity, TaskRow};
 use crate::watch::events_after;
 
 /// A larger log is folded on a blocking thread, where it delays no other task.
@@ -319,6 +319,12 @@ impl EngineState {
         if !can_change {
             return Ok(());
         }
+        // First without the lock, which a writer may hold for long: mostly nothing has changed.
+        let row = self.store.row(&live.task.id).await?.ok_or(StoreError::Missing)?;
+        let is_current = live.core.lock().is_as_stored(&row);
+        if is_current {
+            return Ok(());
+        }
         let _writing = live.writing.lock().await;
         live.catch_up(self).await
     }
@@ -330,7 +336,11 @@ impl LiveTask {
     pub(crate) async fn catch_up(&self, engine: &EngineState) -> Result<(), StoreError> {
         let row = engine.store.row(&self.task.id).await?.ok_or(StoreError::Missing)?;
         let (known, epoch) = {
-            let core = self.core.lock();
+            let mut core = self.core.lock();
+            core.watched |= row.watched;
+            if core.is_as_stored(&row) {
+                return Ok(());
+            }
             (core.last_seq, core.last_epoch)
         };
         let mut missed = Vec::new();
@@ -351,8 +361,7 @@ impl LiveTask {
         {
             let mut core = self.core.lock();
             core.follow(&missed, row.last_seq).map_err(|error| StoreError::Failed(error.to_string()))?;
-            core.watched |= row.watched;
-            self.follow_row(engine, &mut core, row.state, row.holder);
+            self.follow_row(&mut core, row.state, row.holder);
             if core.is_taken_over() {
                 // The driver finds that its run is over, and drops the agent with what it has produced and started.
                 core.abandon_turn();
@@ -382,6 +391,11 @@ impl LiveTask {
 }
 
 impl Core {
+    /// Whether memory has what the row in the store says.
+    fn is_as_stored(&self, row: &TaskRow) -> bool {
+        self.last_seq == row.last_seq && self.row == row.state && self.holder == row.holder
+    }
+
     /// Folds events that other writers have committed, after the last one here and up to `last`.
     fn follow(&mut self, rows: &[EventRow], last: Seq) -> Result<(), serde_json::Error> {
         for event in events_after(rows, self.last_seq) {

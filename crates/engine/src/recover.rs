@@ -49,7 +49,11 @@ impl EngineState {
         }
     }
 
+    /// Ends a task whose agent is gone. Where nodes share the store, another one may serve it.
     async fn fail_unserved(&self, live: &LiveTask, due: impl Fn(&Core) -> bool) -> Result<(), Error> {
+        if self.bus.is_some() {
+            return Ok(());
+        }
         let text = format!("agent {} is no longer served here", live.task.agent);
         self.end(live, TaskState::Failed, Some(text), Reason::Interrupted, due).await
     }

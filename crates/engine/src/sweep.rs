@@ -49,6 +49,7 @@ impl EngineState {
                     if engine.bus.is_some() {
                         // Another node may have deleted what is cached here.
                         engine.terminal_tasks.clear();
+                        engine.recount_parked().await;
                     }
                     engine.evict().await;
                     engine.live.all();
@@ -56,6 +57,14 @@ impl EngineState {
                 }
             }
         });
+    }
+
+    /// Counts the parked tasks anew: of those that other nodes park and answer this one hears nothing.
+    async fn recount_parked(&self) {
+        match self.store.census().await {
+            Ok(census) => self.admission.count_parked(census.parked),
+            Err(error) => tracing::warn!(%error, "parked tasks could not be counted"),
+        }
     }
 
     /// Fails the tasks whose question timeout or deadline has passed.

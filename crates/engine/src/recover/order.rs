@@ -79,6 +79,9 @@ impl EngineState {
                     return;
                 }
                 unfinished = engine.unfinished_tasks().await;
+                if engine.closing.is_cancelled() {
+                    return;
+                }
                 if let Ok(rows) = &mut unfinished {
                     engine.recover_all(std::mem::take(rows), gate);
                     gate = false;
@@ -103,10 +106,17 @@ impl EngineState {
         }
     }
 
-    /// Recovers tasks. At the start new turns wait behind them (`gate`).
+    /// Recovers tasks. At the start new turns wait behind them (`gate`). Later a node takes no more queued turns than it
+    /// has permits for: the others are for the nodes that have them in their queues.
     fn recover_all(self: &Arc<Self>, rows: Vec<TaskRow>, gate: bool) {
+        let free = self.settings.running_tasks.saturating_sub(self.admission.running.held());
+        let mut queued_left = if gate { usize::MAX } else { free };
         let mut agents: HashMap<AgentName, Vec<(RecoveryMark, TaskRow)>> = HashMap::new();
         for row in rows {
+            if !had_begun(&row) {
+                let Some(left) = queued_left.checked_sub(1) else { continue };
+                queued_left = left;
+            }
             if let Some(mark) = RecoveryMark::set(self, &row) {
                 agents.entry(row.task.agent.clone()).or_default().push((mark, row));
             }

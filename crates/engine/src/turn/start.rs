@@ -12,7 +12,7 @@ use crate::engine::EngineState;
 use crate::live_task::{Claimed, Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::queue::QueuePriority;
-use crate::store::{Phase, RowState, SideWrites, StoreError};
+use crate::store::{Holder, Phase, RowState, SideWrites, StoreError};
 use crate::turn::{RETRY, TurnInput, drive};
 
 impl EngineState {
@@ -21,7 +21,8 @@ impl EngineState {
     pub(crate) fn wake_turn(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) -> Option<oneshot::Receiver<()>> {
         let begin = {
             let mut core = live.core.lock();
-            if core.is_done() {
+            if core.is_done() || core.holder != Holder::This {
+                // Canceled since, or interrupted and claimed by another node.
                 core.turn.undo_claim();
                 return None;
             }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
-use switchboard_a2a::{Task, TaskId, TaskState};
+use switchboard_a2a::{Role, Task, TaskId, TaskState};
 use switchboard_engine::store::Store;
 use switchboard_engine::*;
 
@@ -28,19 +28,25 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
 }
 
-/// How often each message of each task was worked on.
-type Runs = Arc<Mutex<HashMap<(TaskId, Seq), u32>>>;
+/// What the agent saw.
+#[derive(Clone, Default)]
+struct Seen {
+    /// How often each message of each task was worked on.
+    runs: Arc<Mutex<HashMap<(TaskId, Seq), u32>>>,
+    /// Its questions, each with the answer that the same run was given.
+    answers: Arc<Mutex<Vec<(TaskId, String, String)>>>,
+}
 
 /// Works, asks and ends as the text of the message makes it.
-fn script(runs: Runs) -> Script {
+fn script(seen: Seen) -> Script {
     Script::new(move |turn: Turn, task: TaskHandle| {
-        *runs.lock().entry((task.id().clone(), turn.seq)).or_default() += 1;
-        work(turn, task)
+        *seen.runs.lock().entry((task.id().clone(), turn.seq)).or_default() += 1;
+        work(turn, task, seen.clone())
     })
     .recovering(Recovery::Resume)
 }
 
-async fn work(turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+async fn work(turn: Turn, task: TaskHandle, seen: Seen) -> Result<(), AgentError> {
     let dice = dice_of(&turn.text());
     for _ in 0..dice.roll(5) {
         dice.dawdle().await;
@@ -48,7 +54,11 @@ async fn work(turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
             0 => task.working().await?,
             1 => task.text("a piece ").await?,
             2 => task.save(&dice.roll(9)).await?,
-            _ => drop(task.ask("and now?").await?),
+            _ => {
+                let question = format!("question {}", uuid::Uuid::new_v4());
+                let answer = task.ask(question.as_str()).await?;
+                seen.answers.lock().push((task.id().clone(), question, answer.joined_text()));
+            }
         }
     }
     dice.dawdle().await;
@@ -66,21 +76,21 @@ fn dice_of(text: &str) -> Dice {
 pub(super) struct Nodes {
     nodes: [Kernel; 2],
     store: Arc<dyn Store>,
-    runs: Runs,
+    seen: Seen,
 }
 
 impl Nodes {
     fn open(folder: &std::path::Path, settings: &Settings, seed: u64, planted: planted::Bug) -> Self {
         let mut opened: Option<Arc<dyn Store>> = None;
-        let runs = Runs::default();
-        let nodes = Kernel::two_nodes(folder, &script(runs.clone()), settings, |store| {
+        let seen = Seen::default();
+        let nodes = Kernel::two_nodes(folder, &script(seen.clone()), settings, |store| {
             let store = Arc::new(store);
             opened.get_or_insert_with(|| store.clone());
             let faults = Faults::dawdle(seed);
             let faulty = Arc::new(FaultyStore { store: store.clone(), faults });
             planted::wrap(planted, faulty, store)
         });
-        Self { nodes, store: opened.unwrap(), runs }
+        Self { nodes, store: opened.unwrap(), seen }
     }
 
     /// One of them.
@@ -220,8 +230,16 @@ impl Nodes {
             log.iter().filter_map(|event| status_time(&event.line)).is_sorted_by(|before, after| before < after);
         check(rising, "status times do not rise".to_owned())?;
         let repeated =
-            self.runs.lock().iter().find(|((task, _), runs)| task == id && **runs > 1).map(|((_, seq), _)| *seq);
+            self.seen.runs.lock().iter().find(|((task, _), runs)| task == id && **runs > 1).map(|((_, seq), _)| *seq);
         check(repeated.is_none(), format!("two turns on message {repeated:?}"))?;
+        for (_, question, answer) in self.seen.answers.lock().iter().filter(|(task, ..)| task == id) {
+            let after = task.history.iter().skip_while(|message| message.joined_text() != *question);
+            let right = after.skip(1).find(|message| message.role == Role::User).map(|message| message.joined_text());
+            check(
+                right.as_ref() == Some(answer),
+                format!("{answer:?} was given to {question:?} instead of {right:?}"),
+            )?;
+        }
         self.check_numbers(id).await
     }
 
