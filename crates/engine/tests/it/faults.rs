@@ -33,7 +33,7 @@ struct Ordered {
     failed: AtomicUsize,
     /// After so many more appends they fail; none at zero.
     fail_after: AtomicUsize,
-    /// The next row read has lost its last event, as after a power cut.
+    /// Rows have lost their last event, as after a power cut, until a task is loaded anew.
     rewound: AtomicBool,
     loads: AtomicUsize,
     /// The next load keeps what it has read to itself until it is released.
@@ -232,7 +232,7 @@ impl Store for FaultyStore {
         async move {
             let mut row = row.await?;
             if let Some(row) = &mut row
-                && faults.0.rewound.swap(false, Ordering::SeqCst)
+                && faults.0.rewound.load(Ordering::SeqCst)
             {
                 row.last_seq = Seq(row.last_seq.0 - 1);
             }
@@ -241,6 +241,7 @@ impl Store for FaultyStore {
         .boxed()
     }
     fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
+        self.faults.0.rewound.store(false, Ordering::SeqCst);
         self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
         self.faults.0.task_reads.fetch_add(1, Ordering::SeqCst);
         let loading = self.around(self.store.load(id));
