@@ -37,5 +37,5 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, mut request: SendReques
         Source::from(streamed.await)
     };
     let files_twice = call.writes_files_twice();
-    Ok(Events { source, until, history_length, files_twice, _slot: slot, reserved })
+    Ok(Events { source, until, history_length, files_twice, slot, reserved })
 }
