@@ -1,8 +1,8 @@
 //! The task that a turn waits for, reported in its status: which agent serves that task, and since when.
 //!
 //! Every reader of the task sees its status. The other task's id and the commands that end its wait are in it only if
-//! both tasks have the same owner. An operator of the other task's agent gets them added to what it reads
-//! ([`EngineState::add_blocker`]), and in the list of live tasks.
+//! both tasks have the same owner. An operator of the other task's agent gets the id, and the command that stops any task,
+//! added to what it reads ([`EngineState::add_blocker`]), and in the list of live tasks.
 
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{Message, Role, Task, TaskId, TaskState, Timestamp};
@@ -32,7 +32,7 @@ pub struct BlockingTask {
     pub asks_since: Option<Timestamp>,
 }
 
-/// A [`BlockingTask`] as it is shown. The last three only to its owner and to operators.
+/// A [`BlockingTask`] as it is shown: its id only to its owner and to operators, with the commands that work for them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockingTaskView {
@@ -46,7 +46,7 @@ pub struct BlockingTaskView {
     /// The other task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// The command with which its caller answers, if it asks.
+    /// The command with which its owner answers, if it asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// The command that stops it.
@@ -67,14 +67,24 @@ impl BlockingTask {
         }
     }
 
-    /// As its owner and operators see it. The commands are those of its owner.
-    pub fn full_view(&self) -> BlockingTaskView {
+    /// As its owner sees it, with the commands of a caller.
+    pub fn owner_view(&self) -> BlockingTaskView {
         let (agent, task) = (&self.agent, &self.task);
         let answer = format!("switchboard send {agent} --task-id {task} ANSWER");
         BlockingTaskView {
             task_id: Some(task.clone()),
             answer: self.asks_since.map(|_| answer),
             cancel: Some(format!("switchboard task cancel {agent} {task}")),
+            ..self.public_view()
+        }
+    }
+
+    /// As operators see it. To their own keys it is another caller's task, which they cannot answer; the command at the
+    /// control socket stops any task.
+    pub fn operator_view(&self) -> BlockingTaskView {
+        BlockingTaskView {
+            task_id: Some(self.task.clone()),
+            cancel: Some(format!("switchboard task cancel {}", self.task)),
             ..self.public_view()
         }
     }
@@ -88,7 +98,7 @@ impl TaskHandle {
         blocker: BlockingTask,
         text: impl FnOnce(&BlockingTaskView) -> String,
     ) -> Result<(), Stopped> {
-        let shown = if blocker.owner == *self.caller() { blocker.full_view() } else { blocker.public_view() };
+        let shown = if blocker.owner == *self.caller() { blocker.owner_view() } else { blocker.public_view() };
         let message = Message::text(Role::Agent, text(&shown));
         self.wait_for_buffer(0).await?;
         self.push_status(TaskState::Working, Some(message), metadata_of(BLOCKED_BY_KEY, &shown))?;
@@ -112,7 +122,8 @@ impl EngineState {
         if !caller.scopes.operates(&blocker.agent) {
             return;
         }
-        if let Some(shown) = metadata_of(BLOCKED_BY_KEY, &blocker.full_view()) {
+        let view = if blocker.owner == caller.id { blocker.owner_view() } else { blocker.operator_view() };
+        if let Some(shown) = metadata_of(BLOCKED_BY_KEY, &view) {
             task.metadata.get_or_insert_default().merge(&shown);
         }
     }

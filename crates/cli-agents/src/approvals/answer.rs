@@ -144,6 +144,11 @@ fn verdict_of_words(words: &str) -> Option<Verdict> {
     verdict(words).or_else(|| verdict(strip_incomplete(words)?))
 }
 
+/// Whether a text decides something by itself, so that no choice of a program can have it for its id.
+pub(super) fn is_our_word(text: &str) -> bool {
+    verdict_with_reason(text).is_some() || verdict_of_words(text).is_some()
+}
+
 /// The words before [`INCOMPLETE`], if an answer ends with it.
 pub(super) fn strip_incomplete(words: &str) -> Option<&str> {
     let (rest, last) = words.rsplit_once(' ')?;

@@ -43,7 +43,7 @@ struct OfferedOption<'a> {
 }
 
 pub(super) struct OwnChoice<'a> {
-    /// What it is offered under.
+    /// What it is offered under, and answered with.
     pub(super) id: Cow<'a, str>,
     pub(super) choice: &'a Choice,
 }
@@ -82,7 +82,7 @@ impl PendingApproval {
             false => format!("Answer {yes} (this once), {always} (every {tool} of this task) or {no}."),
         });
         let own = self.own_choices().into_iter().zip(labels).map(|(own, label)| {
-            let id = framed(&sanitize(&guarded(is_incomplete, &own.id, &own.id)));
+            let id = guarded(is_incomplete, &own.id, &own.id).into_owned();
             if id.eq_ignore_ascii_case(&label) { id } else { format!("{id} ({label})") }
         });
         let own: Vec<String> = own.collect();
@@ -133,24 +133,31 @@ impl PendingApproval {
     }
 
     /// What the program offers beyond yes and no. Our words keep their meaning, so a choice with such an id is offered
-    /// under another.
+    /// under another; so is one whose id would not be typed as it is shown, and could become one of our words.
     pub(super) fn own_choices(&self) -> Vec<OwnChoice<'_>> {
         let choices = &self.approval.choices;
         let ids: BTreeSet<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
         let mut seen = BTreeSet::new();
         let own = choices.iter().filter(|choice| choice.kind == ChoiceKind::Other);
-        let own = own.filter(|choice| seen.insert(choice.id.as_str())).map(|choice| {
-            let mut id = Cow::Borrowed(choice.id.as_str());
-            if answer::verdict_with_reason(&id).is_some() {
-                id = Cow::Owned(format!("option-{id}"));
-                while ids.contains(&*id) {
-                    id = Cow::Owned(format!("option-{id}"));
-                }
+        let own = own.filter(|choice| seen.insert(choice.id.as_str())).enumerate().map(|(at, choice)| {
+            let id = choice.id.as_str();
+            let mut offered = match is_shown_as_typed(id) {
+                true if !answer::is_our_word(id) => Cow::Borrowed(id),
+                true => Cow::Owned(format!("option-{id}")),
+                false => Cow::Owned(format!("option-{}", at + 1)),
+            };
+            while offered != id && ids.contains(&*offered) {
+                offered = Cow::Owned(format!("option-{offered}"));
             }
-            OwnChoice { id, choice }
+            OwnChoice { id: offered, choice }
         });
         own.collect()
     }
+}
+
+/// Whether an id can be typed as it is shown. Answers are trimmed, and terminals show no invisible characters.
+fn is_shown_as_typed(id: &str) -> bool {
+    !id.is_empty() && !id.contains('\n') && id.trim() == id && sanitize(id) == id
 }
 
 /// What to type for a yes: `plain`, or more than that where not all is shown.

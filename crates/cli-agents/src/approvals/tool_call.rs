@@ -1,4 +1,7 @@
-//! A tool call as people see it: the program's own prompt, and the input members that the prompt does not name.
+//! A tool call as people see it: the program's own prompt, and the input members below it.
+//!
+//! A model may write most of a prompt, so hardly anything in it can stand for a member: only a prompt that is one line and
+//! nothing but the value, behind a known prefix or none. Everything else is shown, and some values are shown twice.
 //!
 //! A line break of the program is followed by `  | `, so that none of its lines looks like one of the question's.
 
@@ -20,7 +23,7 @@ const NAME_BYTES: usize = 200;
 
 pub(super) struct ToolCallText {
     pub(super) prompt: String,
-    /// `name: value` of each member of the input that the prompt does not have.
+    /// `name: value` of each member of the input that the prompt does not quote.
     pub(super) members: Vec<String>,
     pub(super) omitted: usize,
 }
@@ -31,11 +34,13 @@ pub(super) struct Excerpt {
     pub(super) omitted: usize,
 }
 
-/// The input members that the prompt does not name.
+/// The input members, one a line.
 struct Members<'a> {
-    tool: &'a str,
-    prompt: &'a str,
+    /// What the prompt may quote: [`quotable`].
+    quotable: Vec<&'a str>,
     lines: Vec<String>,
+    /// Which of the lines have a value that the prompt quotes.
+    quoted: Vec<usize>,
     seen: usize,
     omitted: usize,
 }
@@ -43,11 +48,16 @@ struct Members<'a> {
 impl ToolCallText {
     pub(super) fn new(approval: &Approval) -> Self {
         let prompt = excerpt_ends(&approval.prompt, PROMPT_CHARACTERS, EXCERPT_CHARACTERS);
-        // What is left out of the prompt may not speak for a member.
-        let said = if prompt.omitted == 0 { approval.prompt.as_str() } else { "" };
-        let mut members = Members { tool: &approval.tool, prompt: said, lines: Vec::new(), seen: 0, omitted: 0 };
-        if !approval.input.is_object() || !said.contains(&approval.input.to_string()) {
+        // A prompt that is shown in part quotes nothing.
+        let quotable = if prompt.omitted == 0 { quotable(&approval.prompt, &approval.tool) } else { Vec::new() };
+        let is_quoted = approval.input.is_object() && quotable.contains(&approval.input.to_string().as_str());
+        let mut members = Members { quotable, lines: Vec::new(), quoted: Vec::new(), seen: 0, omitted: 0 };
+        if !is_quoted {
             members.add("", &approval.input);
+        }
+        // Of several members with the quoted value, none is known to be the one that the prompt is about.
+        if let [line] = members.quoted[..] {
+            members.lines.remove(line);
         }
         let mut call = Self { prompt: prompt.text, members: Vec::new(), omitted: prompt.omitted + members.omitted };
         let lengths: Vec<usize> = members.lines.iter().map(|line| line.chars().count()).collect();
@@ -86,46 +96,38 @@ impl Members<'_> {
 
     fn add_line(&mut self, name: &str, value: &Value) {
         self.seen += 1;
-        let (text, is_said) = match value {
-            Value::String(text) => (text.clone(), self.names(text)),
-            value => {
-                let text = value.to_string();
-                // `true` says nothing without its name.
-                let is_said = self.says(&text) && self.says(name);
-                (text, is_said)
-            }
+        let is_empty = match value {
+            Value::Null => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(members) => members.is_empty(),
+            Value::Bool(_) | Value::Number(_) => false,
         };
-        match name {
-            _ if is_said => {}
+        let name = match name {
             // Nothing was given.
-            "" if matches!(text.as_str(), "" | "null" | "{}" | "[]") => {}
-            "" => self.lines.push(format!("input: {}", bounded(text))),
-            _ => self.lines.push(format!("{name}: {}", bounded(text))),
-        }
-    }
-
-    /// Whether the prompt names a text as what it is about: `Run TEXT`, `TOOL: TEXT (why)`, `- TEXT: what it means`. In
-    /// other places a prompt may say anything about it, such as `Explain TEXT`.
-    fn names(&self, text: &str) -> bool {
-        let is_named = |at: usize| {
-            let line = &self.prompt[self.prompt[..at].rfind('\n').map_or(0, |newline| newline + 1)..at];
-            let after = &self.prompt[at + text.len()..];
-            let is_end = after.is_empty() || after.starts_with('\n') || after.starts_with(" (");
-            match line {
-                "- " => is_end || after.starts_with(": "),
-                "" | "Run " => is_end,
-                _ => {
-                    let tool = line.strip_suffix(": ").or_else(|| line.strip_suffix(' '));
-                    is_end && tool.is_some_and(|tool| tool.eq_ignore_ascii_case(self.tool))
-                }
-            }
+            "" if is_empty => return,
+            "" => "input",
+            name => name,
         };
-        !text.trim().is_empty() && self.prompt.match_indices(text).any(|(at, _)| is_named(at))
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if value.is_string() && self.quotable.contains(&text.as_str()) {
+            self.quoted.push(self.lines.len());
+        }
+        self.lines.push(format!("{name}: {}", bounded(text)));
     }
+}
 
-    fn says(&self, word: &str) -> bool {
-        self.prompt.split_whitespace().any(|said| said == word)
+/// What a prompt quotes if it is `TEXT`, `Run TEXT`, `TOOL: TEXT` or `TOOL TEXT`, on one line. In other places it may say
+/// anything about a text, such as `Explain TEXT`, or on its next line that the text is not run.
+fn quotable<'a>(prompt: &'a str, tool: &str) -> Vec<&'a str> {
+    if prompt.contains('\n') {
+        return Vec::new();
     }
+    let of_tool = prompt.get(..tool.len()).filter(|prefix| !tool.is_empty() && prefix.eq_ignore_ascii_case(tool));
+    let of_tool = of_tool.map(|_| &prompt[tool.len()..]);
+    let of_tool = of_tool.and_then(|rest| rest.strip_prefix(": ").or_else(|| rest.strip_prefix(' ')));
+    let texts = [Some(prompt), prompt.strip_prefix("Run "), of_tool].into_iter().flatten();
+    texts.filter(|text| !text.trim().is_empty()).collect()
 }
 
 /// A sanitized text; of one that is longer than `most` the beginning and the end.

@@ -61,7 +61,7 @@ pub struct LiveTask {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockedBy {
-    /// As its owner sees it; `cancel` is the operator's command.
+    /// As operators see it, and with it the command by which its caller answers.
     #[serde(flatten)]
     pub blocker: BlockingTaskView,
     pub caller: String,
@@ -108,8 +108,7 @@ fn state_name(state: TaskState) -> String {
 }
 
 fn blocked_by(blocker: &BlockingTask) -> BlockedBy {
-    let cancel = Some(format!("switchboard task cancel {}", blocker.task));
-    let shown = BlockingTaskView { cancel, ..blocker.full_view() };
+    let shown = BlockingTaskView { answer: blocker.owner_view().answer, ..blocker.operator_view() };
     BlockedBy { blocker: shown, caller: blocker.owner.to_string() }
 }
 

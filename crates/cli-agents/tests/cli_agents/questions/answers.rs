@@ -130,6 +130,55 @@ fn a_programs_own_choices_are_answers_too_and_our_words_mean_what_they_mean() {
 }
 
 #[test]
+fn an_option_is_answered_with_what_is_shown_even_if_its_id_hides_one_of_our_words() {
+    let ids = [
+        " y",
+        "later",
+        "y\u{a0}",
+        "\u{202e}y",
+        "y\u{200b}",
+        "a\nb",
+        "",
+        "n\n",
+        "always incomplete",
+        "a  b",
+        "option-1",
+    ];
+    let offered = [
+        "option-option-1",
+        "later",
+        "option-3",
+        "option-4",
+        "option-5",
+        "option-6",
+        "option-7",
+        "option-8",
+        "option-always incomplete",
+        "option-10",
+        "option-1",
+    ];
+    let questions = Questions::new(&ids.map(|id| (id, ChoiceKind::Other)));
+    let asked = questions.asked();
+    let options = question(&asked)["options"].clone();
+    let shown: Vec<&str> =
+        options.as_array().unwrap()[3..].iter().map(|option| option["id"].as_str().unwrap()).collect();
+    assert_eq!(shown, offered);
+    let words = status_text(&asked);
+    assert!(
+        words.contains(r"It also takes option-option-1 ( y), later, option-3 (y\u{a0}), option-4 (\u{202e}y), "),
+        "{words}"
+    );
+    for (id, offered) in ids.into_iter().zip(offered) {
+        let expected = format!("choose: {id}");
+        assert_eq!(questions.answer(vec![text(offered)]), expected, "{offered}");
+        assert_eq!(questions.answer(vec![data(json!({"decision": offered}))]), expected, "{offered} as data");
+    }
+    for (word, expected) in [(" y", "allow"), ("y\u{a0}", "allow"), ("n\n", "deny"), ("always incomplete", NEITHER)] {
+        assert_eq!(questions.answer(vec![text(word)]), expected, "{word:?}");
+    }
+}
+
+#[test]
 fn a_yes_or_a_reason_that_cannot_be_given_is_not_asked_for() {
     let questions = Questions::new(&[("aa", ChoiceKind::Other), ("ro", ChoiceKind::RejectOnce)]);
     questions.change(|question| {

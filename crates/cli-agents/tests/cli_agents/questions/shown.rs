@@ -56,15 +56,19 @@ fn what_a_prompt_does_not_say_about_a_call_is_shown_with_it() {
             "Edit a.rs?\n  file_path: /p/a.rs\n  old_string: x\n  new_string: evil()\n  | }"
         }),
         ("Show files", json!({"command": "sh"}), "Show files?\n  command: sh"),
-        ("Run ls (List)", json!({"command": "ls"}), "Run ls (List)?"),
+        ("Run ls", json!({"command": "ls"}), "Run ls?"),
+        ("run: ls", json!({"command": "ls"}), "run: ls?"),
+        ("ls", json!({"title": "ls"}), "ls?"),
+        ("Run ls (List)", json!({"command": "ls"}), "Run ls (List)?\n  command: ls"),
+        ("Run ls", json!({"command": "ls", "sandbox": "ls"}), "Run ls?\n  command: ls\n  sandbox: ls"),
         ("Run ls; rm x", json!({"command": "ls"}), "Run ls; rm x?\n  command: ls"),
         ("Please explain rm -rf ~", json!({"command": "rm -rf ~"}), {
             "Please explain rm -rf ~?\n  command: rm -rf ~"
         }),
         ("Which?\n- A: one\n- B", json!({"question": "Which?", "options": ["A", "B"]}), {
-            "Which?\n  | - A: one\n  | - B?"
+            "Which?\n  | - A: one\n  | - B?\n  question: Which?\n  options.0: A\n  options.1: B"
         }),
-        ("Fix 2 files", json!({"files": 2}), "Fix 2 files?"),
+        ("Fix 2 files", json!({"files": 2}), "Fix 2 files?\n  files: 2"),
         ("Is it true", json!({"force": true}), "Is it true?\n  force: true"),
         (r#"mcp__x__y: {"n":1}"#, json!({"n": 1}), r#"mcp__x__y: {"n":1}?"#),
         ("Go", json!({}), "Go?"),
@@ -80,6 +84,27 @@ fn what_a_prompt_does_not_say_about_a_call_is_shown_with_it() {
             (question.prompt, question.input) = (prompt.to_owned(), input.clone());
         });
         assert_eq!(questions.shown(), shown, "{prompt} {input}");
+    }
+}
+
+#[test]
+fn a_title_that_speaks_of_a_member_does_not_hide_it() {
+    let questions = Questions::new(&[]);
+    let command = "npm test # dangerouslyDisableSandbox must not be true here";
+    let unsandboxed = json!({"command": command, "dangerouslyDisableSandbox": true});
+    let removes = json!({"command": "rm -rf ~"});
+    for (title, input, member) in [
+        (format!("Bash: {command}").as_str(), &unsandboxed, "dangerouslyDisableSandbox: true"),
+        ("List files. Not run, for reference only:\n- rm -rf ~: skipped", &removes, "command: rm -rf ~"),
+        ("Show the git log\nrm -rf ~\nis what this avoids", &removes, "command: rm -rf ~"),
+        ("Show help\nRun rm -rf ~ (example)", &removes, "command: rm -rf ~"),
+        ("Show help\nBash: rm -rf ~", &removes, "command: rm -rf ~"),
+        ("Run rm -rf ~\nis what this avoids", &removes, "command: rm -rf ~"),
+        (r#"Explain {"command":"rm -rf ~"}"#, &removes, "command: rm -rf ~"),
+    ] {
+        questions.change(|question| (question.prompt, question.input) = (title.to_owned(), input.clone()));
+        let shown = questions.shown();
+        assert!(shown.lines().any(|line| line == format!("  {member}")), "{shown}");
     }
 }
 

@@ -11,6 +11,7 @@ const MOST_OPTIONS: usize = 20;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AnswerOption {
+    /// Exactly what the agent takes for it.
     pub(super) id: String,
     /// What it means; empty if the agent does not say.
     pub(super) label: String,
@@ -32,7 +33,8 @@ enum OptionEntry {
     Bare(String),
 }
 
-/// The answers that a status offers, if it asks: the `options` of a data part, as approvals have them.
+/// The answers that a status offers, if it asks: the `options` of a data part, as approvals have them. One whose id a
+/// terminal would not show as it is has no command, and is left out.
 pub(super) fn options(status: &TaskStatus) -> Vec<AnswerOption> {
     if status.state != TaskState::InputRequired {
         return Vec::new();
@@ -43,10 +45,12 @@ pub(super) fn options(status: &TaskStatus) -> Vec<AnswerOption> {
         _ => None,
     });
     let offered = offers.flat_map(|offer| offer.options).map(|offered| match offered {
-        OptionEntry::Named { id, label } => AnswerOption { id: sanitize::line(&id), label: sanitize::line(&label) },
-        OptionEntry::Bare(id) => AnswerOption { id: sanitize::line(&id), label: String::new() },
+        OptionEntry::Named { id, label } => AnswerOption { id, label: sanitize::line(&label) },
+        OptionEntry::Bare(id) => AnswerOption { id, label: String::new() },
     });
-    offered.filter(|option| !option.id.is_empty()).take(MOST_OPTIONS).collect()
+    // A sanitized id would be another answer than the one offered, perhaps a yes.
+    let is_printable = |option: &AnswerOption| !option.id.is_empty() && sanitize::line(&option.id) == option.id;
+    offered.filter(is_printable).take(MOST_OPTIONS).collect()
 }
 
 /// The status message, unless it only repeats an artifact or points to it.

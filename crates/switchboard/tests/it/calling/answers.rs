@@ -79,6 +79,12 @@ fn the_options_of_an_open_question_are_shown() {
     let offers = json!([{ "id": "allow", "label": "Allow\u{1b} once" }, "later", { "id": "x", "more": 1 }]);
     let asked = sent(task("INPUT_REQUIRED", json!([]), data(json!({ "options": offers, "tool": "t" }))));
     assert!(asked.stdout.contains("options:\n  allow  Allow once\n  later\n  x\n\n"), "{}", asked.stdout);
+    // Without what a terminal does not show, these would be a yes.
+    let hidden = json!([" y", { "id": "y\u{a0}" }, "\u{202e}y", "a\nb", "", "later"]);
+    let asked = sent(task("INPUT_REQUIRED", json!([]), data(json!({ "options": hidden }))));
+    assert!(asked.stdout.contains("options:\n  later\n\n"), "{}", asked.stdout);
+    let commands: Vec<&str> = asked.stderr.lines().filter(|line| line.contains("--task-id t ")).collect();
+    assert!(matches!(commands[..], [command] if command.ends_with("--task-id t later")), "{}", asked.stderr);
     for (state, value) in [("COMPLETED", json!({ "options": offers })), ("INPUT_REQUIRED", json!({ "options": 7 }))] {
         let run = sent(task(state, json!([]), data(value)));
         assert!(!run.stdout.contains("options:"), "{state}: {}", run.stdout);
