@@ -165,7 +165,6 @@ fn a_task_that_waits_for_another_callers_says_which_agent_and_since_when_and_ope
             (CallerRole::Viewer, all(), false),
             (CallerRole::Operator, all(), true),
             (CallerRole::Operator, AgentScope::Only(vec!["coder".into()]), true),
-            (CallerRole::Admin, AgentScope::Only(vec!["other".into()]), false),
             (CallerRole::Admin, all(), true),
         ] {
             let about = format!("{role} of {agents:?}");
