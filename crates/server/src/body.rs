@@ -20,7 +20,8 @@ use crate::response_budget::ReservedBytes;
 /// The size of a piece, and what is sent as one.
 const PIECE: usize = 64 << 10;
 
-pub(crate) struct Body {
+/// A response body.
+pub struct Body {
     content: Content,
     /// The reserved bytes of what is still to be sent.
     reserved: Option<ReservedBytes>,
@@ -34,7 +35,7 @@ pub(crate) struct Body {
 }
 
 /// Bytes on their way out. HTTP/2 keeps them until the client's flow-control window opens, and only they see when.
-pub(crate) struct Piece {
+pub struct Piece {
     bytes: Bytes,
     unsent: Option<UnsentPiece>,
     /// Given back when the piece is sent.
@@ -52,7 +53,8 @@ enum Content {
 }
 
 impl Body {
-    pub(crate) fn empty() -> Self {
+    /// No bytes.
+    pub fn empty() -> Self {
         Self::of(Content::Empty)
     }
 
@@ -60,7 +62,8 @@ impl Body {
         Self { content, reserved: None, in_flight: None, address_slot: None, unsent: None }
     }
 
-    pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
+    /// One buffer.
+    pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self::of(if bytes.is_empty() { Content::Empty } else { Content::Full(bytes) })
     }

@@ -18,10 +18,11 @@ mod hsts;
 pub(crate) mod json_response;
 mod landing_page;
 mod lingering_close;
-mod request_body;
+pub(crate) mod request_body;
 pub(crate) mod request_guard;
 pub(crate) mod request_id;
 pub(crate) mod request_metrics;
+pub(crate) mod router;
 mod slow_client;
 mod socket;
 pub(crate) mod stream_slots;
@@ -40,18 +41,22 @@ use tokio_util::sync::CancellationToken;
 
 use self::accept_loop::AcceptLoop;
 use self::connection::Phase;
+use self::router::Router;
 pub use self::tls::{Tls, TlsError, TlsPart};
-use crate::{Authenticator, CallerIdentity, CurrentState, Options, ResponseBudget, State};
+use crate::api::{CallbackFront, WebhookFront};
+use crate::health::HealthFront;
+use crate::{Authenticator, CallerIdentity, CurrentState, Front, Options, ResponseBudget, State};
 
 /// The server.
 pub struct Server {
     state: State,
+    fronts: Vec<Arc<dyn Front>>,
 }
 
 impl Server {
     /// A server for a kernel. With [`Options::open`] no key is needed.
     pub fn new(engine: Engine, options: Options, authenticator: Arc<dyn Authenticator>) -> Self {
-        Self { state: State::new(engine, options, authenticator) }
+        Self { state: State::new(engine, options, authenticator), fronts: Vec::new() }
     }
 
     /// Lets callers set webhooks, and operators manage them. Without this, or while they are not enabled, callers get
@@ -77,6 +82,13 @@ impl Server {
         self
     }
 
+    /// Adds endpoints beside A2A. A path belongs to the first front that has it; the server's own come first.
+    #[must_use]
+    pub fn fronts(mut self, fronts: Vec<Arc<dyn Front>>) -> Self {
+        self.fronts = fronts;
+        self
+    }
+
     /// The bytes of responses in flight, readable while the server runs.
     pub fn responses(&self) -> Arc<ResponseBudget> {
         Arc::clone(&self.state.responses)
@@ -88,7 +100,13 @@ impl Server {
     /// [`Options::drain`] after the signal are cut.
     ///
     /// The kernel's own graceful shutdown is to be started by the same signal, beside this and not after it.
-    pub async fn run(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+    pub async fn run(mut self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let own: [Arc<dyn Front>; 3] = [
+            Arc::new(HealthFront::new(&self.state)),
+            Arc::new(WebhookFront { webhooks: self.state.outbox.clone() }),
+            Arc::new(CallbackFront { receiver: self.state.callbacks.clone() }),
+        ];
+        self.state.router = Arc::new(Router::new(own.into_iter().chain(self.fronts).collect()));
         let current_state = Arc::new(CurrentState::new(self.state));
         let state = current_state.get();
         let (phase, watched_phase) = tokio::sync::watch::channel(Phase::Serving);

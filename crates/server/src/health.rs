@@ -1,16 +1,20 @@
 //! Health checks (liveness, readiness) and metrics, for operators and their machines.
 
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, Response, StatusCode};
-use switchboard_engine::{CallerRole, Error};
+use std::sync::Arc;
 
-use crate::edge::authenticate::check_role;
+use futures_util::future::BoxFuture;
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, Method, Response, StatusCode};
+use switchboard_engine::{CallerRole, Engine, Error};
+use switchboard_webhooks::Webhooks;
+
 use crate::edge::json_response;
+use crate::front::{Access, Exchange, Front, WrongMethod};
 use crate::metric_definitions as metric;
-use crate::{Body, CallerIdentity, RenderMetrics, State};
+use crate::{Body, RenderMetrics, ResponseBudget, State};
 
 #[derive(Clone, Copy)]
-pub(crate) enum HealthCheck {
+enum HealthCheck {
     /// Whether the process listens.
     Alive,
     /// Whether new work would be accepted.
@@ -19,7 +23,7 @@ pub(crate) enum HealthCheck {
 }
 
 /// The paths; the unabbreviated ones are those of other servers.
-pub(crate) fn find(path: &str) -> Option<HealthCheck> {
+fn check_at(path: &str) -> Option<HealthCheck> {
     match path {
         "/healthz" | "/health" => Some(HealthCheck::Alive),
         "/readyz" | "/ready" => Some(HealthCheck::Ready),
@@ -28,18 +32,74 @@ pub(crate) fn find(path: &str) -> Option<HealthCheck> {
     }
 }
 
-/// Answers; the caller matters for metrics only.
-pub(crate) async fn answer(state: &State, check: HealthCheck, identity: &CallerIdentity) -> Response<Body> {
-    match check {
-        HealthCheck::Alive => json_response::json(StatusCode::OK, &serde_json::json!({ "status": "ok" })),
-        HealthCheck::Ready => match state.engine.ready() {
-            Ok(()) => json_response::json(StatusCode::OK, &serde_json::json!({ "status": "ready" })),
-            Err(error) => not_ready(&error),
-        },
-        HealthCheck::Metrics => match check_role(&identity.caller, CallerRole::Admin) {
-            Ok(()) => metrics(state).await,
-            Err(error) => json_response::refusal(&error),
-        },
+/// Whether a machine asks at this path every few seconds.
+pub(crate) fn is_probe(path: &str) -> bool {
+    check_at(path).is_some()
+}
+
+pub(crate) struct HealthFront {
+    engine: Engine,
+    webhooks: Option<Webhooks>,
+    responses: Arc<ResponseBudget>,
+    /// Absent if the server was started without metrics.
+    render: Option<RenderMetrics>,
+}
+
+impl HealthFront {
+    pub(crate) fn new(state: &State) -> Self {
+        Self {
+            engine: state.engine.clone(),
+            webhooks: state.outbox.clone(),
+            responses: Arc::clone(&state.responses),
+            render: state.options.metrics.clone(),
+        }
+    }
+}
+
+impl Front for HealthFront {
+    fn name(&self) -> &'static str {
+        "health"
+    }
+
+    fn find(&self, path: &str, method: &Method) -> Option<Result<Access, WrongMethod>> {
+        let access = match check_at(path)? {
+            HealthCheck::Alive | HealthCheck::Ready => Access::PUBLIC,
+            HealthCheck::Metrics => Access::role(CallerRole::Admin),
+        };
+        Some(if *method == Method::GET { Ok(access) } else { Err(WrongMethod("GET, HEAD")) })
+    }
+
+    fn answer<'a>(&'a self, exchange: &'a mut Exchange) -> BoxFuture<'a, Response<Body>> {
+        Box::pin(async move {
+            let path = exchange.parts.uri.path();
+            match check_at(path) {
+                Some(HealthCheck::Alive) => json_response::json(StatusCode::OK, &serde_json::json!({ "status": "ok" })),
+                Some(HealthCheck::Ready) => match self.engine.ready() {
+                    Ok(()) => json_response::json(StatusCode::OK, &serde_json::json!({ "status": "ready" })),
+                    Err(error) => not_ready(&error),
+                },
+                Some(HealthCheck::Metrics) => self.metrics().await,
+                None => json_response::not_found(path),
+            }
+        })
+    }
+}
+
+impl HealthFront {
+    async fn metrics(&self) -> Response<Body> {
+        let Some(RenderMetrics(render)) = &self.render else {
+            return json_response::error(StatusCode::NOT_FOUND, "this server was started without metrics");
+        };
+        self.engine.measure().await;
+        if let Some(webhooks) = &self.webhooks {
+            webhooks.measure().await;
+        }
+        metrics::gauge!(metric::RESPONSE_BYTES).set(self.responses.bytes() as f64);
+        metrics::gauge!(metric::WAITING_RESPONSES).set(self.responses.waiting() as f64);
+        for hosted in self.engine.directory().agents() {
+            metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(1.0);
+        }
+        json_response::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", render())
     }
 }
 
@@ -51,20 +111,4 @@ fn not_ready(error: &Error) -> Response<Body> {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
-}
-
-async fn metrics(state: &State) -> Response<Body> {
-    let Some(RenderMetrics(render)) = &state.options.metrics else {
-        return json_response::error(StatusCode::NOT_FOUND, "this server was started without metrics");
-    };
-    state.engine.measure().await;
-    if let Some(webhooks) = &state.outbox {
-        webhooks.measure().await;
-    }
-    metrics::gauge!(metric::RESPONSE_BYTES).set(state.responses.bytes() as f64);
-    metrics::gauge!(metric::WAITING_RESPONSES).set(state.responses.waiting() as f64);
-    for hosted in state.engine.directory().agents() {
-        metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(1.0);
-    }
-    json_response::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", render())
 }

@@ -1,13 +1,15 @@
 //! The A2A server: an accept loop, guards and callers in `edge`, the protocol's bindings in `bindings`.
 //!
 //! A request passes through bytes, guards, caller, binding, engine. [`Server`] is all of it; its owner passes the
-//! listener, the kernel, the authenticator and the stop signal in.
+//! listener, the kernel, the authenticator and the stop signal in. A [`Front`] adds endpoints beside A2A.
 
 mod api;
 mod authenticator;
 mod bindings;
 mod body;
 mod edge;
+mod event_stream;
+mod front;
 mod health;
 mod metric_definitions;
 mod options;
@@ -18,12 +20,14 @@ pub use authenticator::{Authenticator, CallerIdentity};
 // Only for the fuzz targets: they try whatever reads a caller's bytes.
 #[doc(hidden)]
 pub use bindings::page_token;
+pub use body::Body;
 pub use edge::{Server, Tls, TlsError, TlsPart};
+pub use event_stream::{FrameFormat, StreamFlow};
+pub use front::{Access, Authorization, BodyRule, Exchange, Front, WrongMethod};
 pub use metric_definitions::describe_metrics;
 pub use options::{Options, RenderMetrics};
 pub use response_budget::ResponseBudget;
 
 pub(crate) use bindings::RequestContext;
-pub(crate) use body::Body;
 pub(crate) use edge::request_metrics::RequestLabels;
 pub(crate) use state::{CurrentState, State};

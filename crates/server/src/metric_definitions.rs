@@ -2,6 +2,7 @@
 
 pub(crate) const AGENT_UP: &str = "a2a_agent_up";
 pub(crate) const REQUESTS: &str = "a2a_requests_total";
+pub(crate) const FRONT_REQUESTS: &str = "a2a_front_requests_total";
 pub(crate) const REQUEST_DURATION: &str = "a2a_request_duration_seconds";
 pub(crate) const STREAM_SUBSCRIBERS: &str = "a2a_stream_subscribers";
 pub(crate) const RESPONSE_BYTES: &str = "a2a_response_bytes";
@@ -15,6 +16,7 @@ pub(crate) const FAILED_HANDSHAKES: &str = "a2a_failed_handshakes_total";
 const DESCRIPTIONS: &[(&str, &str)] = &[
     (AGENT_UP, "1 for every agent that is served"),
     (REQUESTS, "A2A requests by operation, agent and outcome"),
+    (FRONT_REQUESTS, "Requests to endpoints beside A2A, by front and HTTP status"),
     (REQUEST_DURATION, "Seconds from a request's headers to its response's headers"),
     (STREAM_SUBSCRIBERS, "Open event streams"),
     (RESPONSE_BYTES, "Bytes of responses in flight: rendered, or about to be, and not yet taken by their clients"),

@@ -11,6 +11,7 @@ use crate::edge::address_slots::AddressSlots;
 use crate::edge::request_guard::RequestGuard;
 use crate::edge::request_id::RequestIds;
 use crate::edge::request_metrics::RequestMetrics;
+use crate::edge::router::Router;
 use crate::edge::stream_slots::StreamSlots;
 use crate::response_budget::ResponseBudget;
 use crate::{Authenticator, CallerIdentity, Options};
@@ -32,6 +33,8 @@ pub(crate) struct State {
     pub(crate) outbox: Option<Webhooks>,
     /// The receiver of other servers' push notifications, if a task here waits for any.
     pub(crate) callbacks: Option<CallbackReceiver>,
+    /// Finds endpoints.
+    pub(crate) router: Arc<Router>,
     /// The slots for open streams; a binding takes one per stream.
     pub(crate) streams: Arc<StreamSlots>,
     /// The slots for connections of one address.
@@ -66,6 +69,7 @@ impl State {
             engine,
             options,
             authenticator,
+            router: Arc::default(),
             outbox: None,
             callbacks: None,
         }
@@ -105,6 +109,7 @@ impl CurrentState {
                 addresses: Arc::clone(&first.addresses),
                 outbox: first.outbox.clone(),
                 callbacks: first.callbacks.clone(),
+                router: Arc::clone(&first.router),
                 ..State::new(first.engine.clone(), options, Arc::clone(&first.authenticator))
             })
         })

@@ -1,7 +1,6 @@
 //! Errors of the operator API.
 
 use http::{Response, StatusCode};
-use switchboard_a2a::Error;
 use switchboard_engine::store::StoreError;
 
 use crate::Body;
@@ -10,8 +9,6 @@ use crate::edge::json_response;
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    #[error("{}", .0.message)]
-    Role(Error),
     #[error("this server was started without webhooks")]
     NoWebhooks,
     #[error("{name} is {given:?} and must be {wanted}")]
@@ -33,7 +30,6 @@ pub(crate) enum ApiError {
 impl ApiError {
     pub(crate) fn response(&self) -> Response<Body> {
         let status = match self {
-            Self::Role(error) => return json_response::refusal(error),
             Self::NoWebhooks | Self::Missing { .. } => StatusCode::NOT_FOUND,
             Self::Parameter { .. } | Self::UnknownParameter { .. } | Self::Repeated(_) | Self::Query(_) => {
                 StatusCode::BAD_REQUEST

@@ -1,102 +1,136 @@
-//! Webhooks, dead letters and signing secrets, as operators see them.
+//! `/api/webhooks`: webhooks, dead letters and signing secrets, for operators of the agents they belong to.
 
-use std::time::Duration;
+mod answers;
 
-use http::{Response, StatusCode};
-use serde::Serialize;
-use serde_json::json;
-use switchboard_engine::Caller;
-use switchboard_webhooks::{WebhookService, WebhookView};
+use futures_util::future::BoxFuture;
+use http::{Method, Response, Uri};
+use switchboard_engine::{Caller, CallerRole};
+use switchboard_webhooks::Webhooks;
 
-use super::accepted;
 use super::error::ApiError;
 use super::parameters::Parameters;
 use crate::Body;
+use crate::bindings::percent;
 use crate::edge::json_response;
+use crate::front::{Access, Exchange, Front, WrongMethod};
 
-type Answer = Result<Response<Body>, ApiError>;
+const WEBHOOKS: &str = "/api/webhooks";
 
-pub(super) async fn list(service: &WebhookService, parameters: &Parameters) -> Answer {
-    let (after, size) = (parameters.after()?, parameters.page_size()?);
-    let found = service.list(parameters.task()?, parameters.state()?, after, size + 1).await?;
-    Ok(page("webhooks", found, size, |last| last.webhook))
+pub(crate) struct WebhookFront {
+    /// Absent on a server without webhooks.
+    pub(crate) webhooks: Option<Webhooks>,
 }
 
-pub(super) async fn dead_letters(service: &WebhookService, parameters: &Parameters) -> Answer {
-    let (after, size) = (parameters.after()?, parameters.page_size()?);
-    let found = service.dead_letters(after, size + 1).await?;
-    Ok(page("deadLetters", found, size, |last| last.delivery))
-}
-
-/// A page of what was found; one item more than its size tells that there is a next page, which begins behind its last.
-fn page<T: Serialize>(name: &str, mut found: Vec<T>, size: usize, number: fn(&T) -> i64) -> Response<Body> {
-    let has_more = found.len() > size;
-    found.truncate(size);
-    let next = found.last().filter(|_| has_more).map(number);
-    json_response::json(StatusCode::OK, &json!({ name: found, "next": next }))
-}
-
-/// One webhook and its newest deliveries.
-pub(super) async fn show(service: &WebhookService, webhook: i64) -> Answer {
-    let (view, deliveries) = service.show(webhook).await?.ok_or(missing(webhook))?;
-    Ok(json_response::json(StatusCode::OK, &json!({ "webhook": view, "deliveries": deliveries })))
-}
-
-pub(super) async fn pause(service: &WebhookService, webhook: i64) -> Answer {
-    let paused = service.pause(webhook).await?;
-    changed(paused, view(service, webhook).await?, None, "an active one", "paused")
-}
-
-pub(super) async fn resume(service: &WebhookService, webhook: i64, waits: Option<&str>) -> Answer {
-    let resumed = service.resume(webhook).await?;
-    changed(resumed, view(service, webhook).await?, waits, "a paused or disabled one", "resumed")
-}
-
-fn changed(
-    was_changed: bool,
-    view: WebhookView,
-    waits: Option<&str>,
-    wanted: &'static str,
-    done: &'static str,
-) -> Answer {
-    if was_changed {
-        return Ok(accepted(json!({ "webhook": view }), waits));
+impl Front for WebhookFront {
+    fn name(&self) -> &'static str {
+        "webhooks"
     }
-    Err(ApiError::WrongState { webhook: view.webhook, state: view.state, wanted, done })
-}
 
-async fn view(service: &WebhookService, webhook: i64) -> Result<WebhookView, ApiError> {
-    let found = service.show(webhook).await?;
-    found.map(|(view, _)| view).ok_or(missing(webhook))
-}
+    fn find(&self, path: &str, method: &Method) -> Option<Result<Access, WrongMethod>> {
+        let (offered, request) = request_at(path)?;
+        Some(match offered {
+            offered if offered == *method => Ok(Access::role(request.role())),
+            Method::GET => Err(WrongMethod("GET, HEAD")),
+            _ => Err(WrongMethod("POST")),
+        })
+    }
 
-fn missing(webhook: i64) -> ApiError {
-    ApiError::Missing { what: "webhook", number: webhook }
-}
-
-/// Retries one delivery.
-pub(super) async fn retry(service: &WebhookService, delivery: i64, waits: Option<&str>) -> Answer {
-    match service.retry(delivery).await? {
-        true => Ok(accepted(json!({ "delivery": delivery }), waits)),
-        false => Err(ApiError::Missing { what: "delivery to send again under number", number: delivery }),
+    fn answer<'a>(&'a self, exchange: &'a mut Exchange) -> BoxFuture<'a, Response<Body>> {
+        Box::pin(async move {
+            let uri = &exchange.parts.uri;
+            let Some((_, request)) = request_at(uri.path()) else { return json_response::not_found(uri.path()) };
+            let answer = self.perform(request, uri, exchange.caller()).await;
+            answer.unwrap_or_else(|problem| problem.response())
+        })
     }
 }
 
-/// Retries every dead letter, or those of one task.
-pub(super) async fn retry_dead(service: &WebhookService, parameters: &Parameters, waits: Option<&str>) -> Answer {
-    let retried = service.retry_dead(parameters.task_unless_empty()?.as_ref()).await?;
-    Ok(accepted(json!({ "retried": retried }), waits.filter(|_| retried > 0)))
+/// A request about webhooks.
+#[derive(Clone, Copy)]
+enum WebhookRequest {
+    List,
+    Show(i64),
+    Pause(i64),
+    Resume(i64),
+    DeadLetters,
+    Retry(i64),
+    RetryDead,
+    Secret,
+    Rotate,
 }
 
-/// The caller's own signing secrets. Those of others are not shown: any name has one, and this API does not know which
-/// names are callers.
-pub(super) async fn secret(service: &WebhookService, caller: &Caller) -> Answer {
-    Ok(json_response::json(StatusCode::OK, &service.secret(&caller.id).await?))
+impl WebhookRequest {
+    /// Each caller may read its own secret; new secrets are for all callers at once, so they are an admin's.
+    fn role(self) -> CallerRole {
+        match self {
+            Self::Secret => CallerRole::None,
+            Self::Rotate => CallerRole::Admin,
+            _ => CallerRole::Operator,
+        }
+    }
+
+    fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::List => &["task", "taskId", "state", "after", "pageSize"],
+            Self::DeadLetters => &["after", "pageSize"],
+            Self::RetryDead => &["task", "taskId"],
+            Self::Rotate => &["overlapSeconds"],
+            Self::Show(_) | Self::Pause(_) | Self::Resume(_) | Self::Retry(_) | Self::Secret => &[],
+        }
+    }
 }
 
-/// Rotates the secrets of all callers.
-pub(super) async fn rotate(service: &WebhookService, parameters: &Parameters) -> Answer {
-    let overlap = Duration::from_secs(parameters.overlap_seconds()?);
-    let previous_until = service.rotate_secrets(overlap).await?;
-    Ok(json_response::json(StatusCode::OK, &json!({ "previousUntil": previous_until })))
+impl WebhookFront {
+    async fn perform(&self, request: WebhookRequest, uri: &Uri, caller: &Caller) -> Result<Response<Body>, ApiError> {
+        let webhooks = self.webhooks.as_ref().ok_or(ApiError::NoWebhooks)?;
+        let service = webhooks.service().for_agents(caller.scopes.agents.clone());
+        let parameters = Parameters::read(uri.query(), request.parameters())?;
+        let waits = (!webhooks.is_enabled()).then_some("webhooks.enabled is false");
+        match request {
+            WebhookRequest::List => answers::list(&service, &parameters).await,
+            WebhookRequest::Show(webhook) => answers::show(&service, webhook).await,
+            WebhookRequest::Pause(webhook) => answers::pause(&service, webhook).await,
+            WebhookRequest::Resume(webhook) => answers::resume(&service, webhook, waits).await,
+            WebhookRequest::DeadLetters => answers::dead_letters(&service, &parameters).await,
+            WebhookRequest::Retry(delivery) => answers::retry(&service, delivery, waits).await,
+            WebhookRequest::RetryDead => answers::retry_dead(&service, &parameters, waits).await,
+            WebhookRequest::Secret => answers::secret(&service, caller).await,
+            WebhookRequest::Rotate => answers::rotate(&service, &parameters).await,
+        }
+    }
+}
+
+/// The request at a path, and its method. These paths hold no id that may contain a slash, so they can be decoded at once.
+fn request_at(path: &str) -> Option<(Method, WebhookRequest)> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    webhook_request(&percent::decode(path.strip_prefix(WEBHOOKS)?)?)
+}
+
+fn webhook_request(below: &str) -> Option<(Method, WebhookRequest)> {
+    if below.is_empty() {
+        return Some((Method::GET, WebhookRequest::List));
+    }
+    match below.strip_prefix('/')? {
+        "dead-letters" => Some((Method::GET, WebhookRequest::DeadLetters)),
+        "dead-letters:retry" => Some((Method::POST, WebhookRequest::RetryDead)),
+        "secret" => Some((Method::GET, WebhookRequest::Secret)),
+        "secret:rotate" => Some((Method::POST, WebhookRequest::Rotate)),
+        word => {
+            if let Some(delivery) = word.strip_prefix("deliveries/") {
+                let number = number(delivery.strip_suffix(":retry")?)?;
+                return Some((Method::POST, WebhookRequest::Retry(number)));
+            }
+            match word.split_once(':') {
+                None => Some((Method::GET, WebhookRequest::Show(number(word)?))),
+                Some((webhook, "pause")) => Some((Method::POST, WebhookRequest::Pause(number(webhook)?))),
+                Some((webhook, "resume")) => Some((Method::POST, WebhookRequest::Resume(number(webhook)?))),
+                Some(_) => None,
+            }
+        }
+    }
+}
+
+/// Numbers are written with digits and nothing else.
+fn number(word: &str) -> Option<i64> {
+    if word.bytes().all(|byte| byte.is_ascii_digit()) { word.parse().ok() } else { None }
 }

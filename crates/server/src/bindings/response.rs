@@ -13,13 +13,13 @@ use super::dialect::VERSION;
 use super::operation::{OperationCall, Reply};
 use super::{sse, truncate};
 use crate::edge::json_response::retry_after;
+use crate::front::event_stream_response;
 use crate::{Body, RequestLabels};
 
 /// JSON-RPC, cards and everything of v0.3.
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// REST of v1.0.
 pub(super) const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
-const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// The binding of a response: JSON-RPC under an id, or REST.
 #[derive(Clone, Debug)]
@@ -70,12 +70,9 @@ impl Binding {
     }
 }
 
-/// An event stream, which no proxy may cache or buffer.
 pub(super) fn events(version: Version, body: Body) -> Response<Body> {
-    let mut response = plain(StatusCode::OK, EVENT_STREAM, version, body);
-    let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    let mut response = event_stream_response(body);
+    response.headers_mut().insert(HeaderName::from_static(VERSION), HeaderValue::from_static(version.as_str()));
     response
 }
 

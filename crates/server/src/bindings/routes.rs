@@ -1,4 +1,4 @@
-//! The one table of A2A routes: which operation a method and path stand for, and for which agent.
+//! The table of A2A routes: which operation a method and path stand for, and for which agent.
 //!
 //! A path is split before it is decoded, so that an id may hold a slash or a colon in its encoded form. The version is
 //! not decided here: the `A2A-Version` header goes first.

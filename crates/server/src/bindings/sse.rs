@@ -1,7 +1,7 @@
-//! Event streams (SSE): a subscription to a task's log, written as server-sent events.
+//! A2A event streams: a subscription to a task's log, written as frames of one dialect and binding.
 //!
-//! All events that are ready go out in one buffer. The stored line of an event is its v1.0 frame, so v1.0 readers get it
-//! as it is; for v0.3 it is translated once and shared by all readers.
+//! The stored line of an event is its v1.0 frame, so v1.0 readers get it as it is; for v0.3 it is translated once and
+//! shared by all readers.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,20 +12,15 @@ use futures_util::future::BoxFuture;
 use http::Response;
 use switchboard_a2a::{Dialect, Error, ErrorKind, Message, Task, encode, jsonrpc, rest_files};
 use switchboard_engine::{Cursor, Error as Refusal, LogStream, LoggedEvent, SendStream, Seq, StreamEnd, Subscription};
-use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::error::from_engine;
 use super::response::{self, Binding};
 use super::{render, task};
-use crate::body::StreamItem;
 use crate::edge::stream_slots::StreamSlot;
+use crate::event_stream::{self, FrameFormat, StreamFlow};
 use crate::response_budget::{ReservedBytes, SMALL};
 use crate::{Body, CallerIdentity, State};
-
-/// Sent at graceful shutdown: reconnect in a second.
-const RECONNECT: &[u8] = b"retry: 1000\n\n";
-/// The SSE keep-alive, which keeps proxies and readers from timing out.
-const PING: Bytes = Bytes::from_static(b": ping\n\n");
 
 /// About the bytes around an event in its frame.
 const AROUND_EVENT: usize = 128;
@@ -39,8 +34,8 @@ pub(super) struct Events {
     /// Whether the reader expects base64 of base64.
     pub(super) files_twice: bool,
     /// Given back at the end.
-    pub(super) _slot: StreamSlot,
-    /// Reserved bytes for what is sent next: at first the first frame, where it is large.
+    pub(super) slot: StreamSlot,
+    /// Reserved bytes for the first frame, where it is large.
     pub(super) reserved: Option<ReservedBytes>,
 }
 
@@ -54,7 +49,6 @@ pub(super) enum Source {
         stream: LogStream,
         last_sent: Seq,
     },
-    Over,
 }
 
 impl From<SendStream> for Source {
@@ -76,20 +70,16 @@ pub(super) fn response(
     binding: Binding,
     events: Events,
 ) -> Response<Body> {
-    let stream = EventStream {
-        frames: Frames { files_twice: events.files_twice, ..Frames::new(dialect, binding) },
-        events,
+    let Events { source, until, history_length, files_twice, slot, reserved } = events;
+    let format = A2aFormat {
+        frames: Frames { files_twice, ..Frames::new(dialect, binding) },
+        source,
+        until,
+        history_length,
         state: Arc::clone(state),
         identity: Arc::clone(identity),
-        ended: false,
-        quiet_until: Instant::now() + state.options.ping,
     };
-    let chunks = futures_util::stream::unfold(stream, |mut stream| async move {
-        let chunk = stream.next().await?;
-        stream.quiet_until = Instant::now() + stream.state.options.ping;
-        Some((chunk, stream))
-    });
-    response::events(dialect.version(), Body::stream(chunks))
+    response::events(dialect.version(), event_stream::body(state, identity, format, Some(slot), reserved))
 }
 
 /// A stream that is nothing but one error, for readers that take no other media type.
@@ -99,129 +89,46 @@ pub(super) fn failure(dialect: Dialect, binding: Binding, failed: &Error) -> Res
     response::events(dialect.version(), Body::full(bytes))
 }
 
-struct EventStream {
-    events: Events,
+/// The events of a task, or a direct reply, as A2A frames.
+struct A2aFormat {
     frames: Frames,
+    source: Source,
+    until: StreamEnd,
+    history_length: Option<u32>,
     state: Arc<State>,
     identity: Arc<CallerIdentity>,
-    /// The last event of this stream was sent.
-    ended: bool,
-    quiet_until: Instant,
 }
 
-/// The next events of a log; none at its end.
-type NextEvents = Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>;
+/// The next events of a log; none with the agent's choice between a task and a message.
+type NextEvents = Result<Vec<Arc<LoggedEvent>>, Refusal>;
 
-impl Source {
-    /// Waits for the next events, or for the agent's choice, which comes without any. Cancellation-safe.
-    async fn next_events(&mut self) -> NextEvents {
-        match self {
-            Self::Undecided(decision) => {
-                *self = Self::from(decision.await);
-                Ok(Some(Vec::new()))
-            }
-            Self::Task { stream, .. } => stream.next().await,
-            Self::Message(_) | Self::Over => Ok(None),
-        }
-    }
+impl FrameFormat for A2aFormat {
+    type Events = NextEvents;
 
-    /// Advances to an event; returns the number that was sent before it.
-    fn advance(&mut self, seq: Seq) -> Seq {
-        match self {
-            Self::Task { last_sent, .. } => std::mem::replace(last_sent, seq),
-            Self::Undecided(_) | Self::Message(_) | Self::Over => seq,
-        }
-    }
-}
-
-impl EventStream {
-    async fn next(&mut self) -> Option<StreamItem> {
-        loop {
-            self.reserve_next().await?;
-            if let Some(bytes) = self.first_frame().await {
-                return Some(self.chunk(bytes));
-            }
-            if matches!(self.events.source, Source::Over) {
-                return None;
-            }
-            let events = tokio::select! {
-                biased;
-                () = self.identity.revoked.cancelled() => return None,
-                events = self.events.source.next_events() => events,
-                () = tokio::time::sleep_until(self.quiet_until) => {
-                    // What was read was not for this stream, and the next event may take hours.
-                    self.events.reserved = None;
-                    return Some((PING, None));
-                }
-            };
-            let bytes = match &events {
-                Ok(Some(events)) => length(events),
-                Ok(None) | Err(_) => 0,
-            };
-            self.reserve(bytes).await?;
-            let mut bytes = Vec::new();
-            self.write(events, &mut bytes);
-            if !bytes.is_empty() {
-                return Some(self.chunk(bytes));
-            }
-        }
-    }
-
-    /// Reserves what will be copied next: the first frame, or events that are no longer in memory. Those in memory are
-    /// shared by all streams, and reserved when they come.
-    async fn reserve_next(&mut self) -> Option<()> {
-        let bytes = match &self.events.source {
+    /// The first frame, or events that are no longer in memory.
+    fn unread_bytes(&self) -> usize {
+        match &self.source {
             Source::Task { first: Some(_), stream, .. } => usize::try_from(stream.task_bytes()).unwrap_or(usize::MAX),
             Source::Task { stream, .. } => stream.unread_bytes(),
-            Source::Undecided(_) | Source::Message(_) | Source::Over => 0,
-        };
-        self.reserve(bytes).await
-    }
-
-    /// Reserves bytes unless some are reserved; none if the stream has to end instead.
-    async fn reserve(&mut self, bytes: usize) -> Option<()> {
-        if bytes == 0 || self.events.reserved.is_some() {
-            return Some(());
+            Source::Undecided(_) | Source::Message(_) => 0,
         }
-        let responses = &self.state.responses;
-        let reserved = match responses.try_reserve(&self.identity, bytes) {
-            Some(reserved) => reserved,
-            None => tokio::select! {
-                biased;
-                () = self.identity.revoked.cancelled() => return None,
-                reserved = Box::pin(responses.reserve(&self.identity, bytes)) => reserved,
-                // The kernel has stopped, and the log will not go on.
-                () = self.state.engine.drained().cancelled() => responses.force(&self.identity, bytes),
-            },
-        };
-        self.events.reserved = Some(reserved);
-        Some(())
-    }
-
-    fn chunk(&mut self, bytes: Vec<u8>) -> StreamItem {
-        let mut reserved = self.events.reserved.take();
-        if let Some(reserved) = &mut reserved {
-            reserved.resize(bytes.len());
-        }
-        (bytes.into(), reserved)
     }
 
     /// The first frame, and the events that are ready with it.
-    async fn first_frame(&mut self) -> Option<Vec<u8>> {
-        let mut bytes = Vec::new();
+    async fn write_ready(&mut self, out: &mut Vec<u8>) -> StreamFlow {
         let dialect = self.frames.dialect;
-        match &mut self.events.source {
+        match &mut self.source {
             Source::Message(message) => {
                 if self.frames.files_twice {
                     rest_files::add_layer(&mut **message);
                 }
-                self.frames.result(None, &encode::encode_send_message(dialect, message), &mut bytes);
-                self.events.source = Source::Over;
-                return Some(bytes);
+                self.frames.result(None, &encode::encode_send_message(dialect, message), out);
+                return StreamFlow::End;
             }
             Source::Task { first, stream, .. } => {
-                let (cursor, mut snapshot) = *first.take()?;
-                task::trim(&mut snapshot, self.events.history_length);
+                let Some(first) = first.take() else { return StreamFlow::Continue };
+                let (cursor, mut snapshot) = *first;
+                task::trim(&mut snapshot, self.history_length);
                 if self.frames.files_twice {
                     rest_files::add_layer(&mut snapshot);
                 }
@@ -238,46 +145,75 @@ impl EventStream {
                     Ok(encode::encode_send_task(dialect, &snapshot))
                 };
                 match encoded {
-                    Ok(encoded) => self.frames.result(Some(cursor), &encoded, &mut bytes),
+                    Ok(encoded) => self.frames.result(Some(cursor), &encoded, out),
                     Err(failed) => {
-                        self.fail(&failed, &mut bytes);
-                        return Some(bytes);
+                        self.frames.error(&failed, out);
+                        return StreamFlow::End;
                     }
                 }
             }
-            Source::Undecided(_) | Source::Over => return None,
+            Source::Undecided(_) => return StreamFlow::Continue,
         }
-        if let Some(events) = self.events.source.next_events().now_or_never() {
-            self.write(events, &mut bytes);
-        }
-        Some(bytes)
-    }
-
-    /// During graceful shutdown tasks may still end, so a stream goes on until the kernel has drained.
-    fn write(&mut self, events: NextEvents, out: &mut Vec<u8>) {
-        match events {
-            Ok(Some(events)) => {
-                out.reserve(length(&events));
-                for event in &events {
-                    let before = self.events.source.advance(event.seq);
-                    if let Err(failed) = self.frames.event(event, before, self.events.until, out) {
-                        return self.fail(&failed, out);
-                    }
-                    self.ended |= self.events.until.ends_at(event.kind);
-                }
-            }
-            Ok(None) | Err(_) if self.state.engine.drained().is_cancelled() && !self.ended => {
-                out.extend_from_slice(RECONNECT);
-                self.events.source = Source::Over;
-            }
-            Ok(None) => self.events.source = Source::Over,
-            Err(refusal) => self.fail(&from_engine(refusal), out),
+        match self.source.next_events().now_or_never().flatten() {
+            Some(events) => self.write(events, out),
+            None => StreamFlow::Continue,
         }
     }
 
-    fn fail(&mut self, failed: &Error, out: &mut Vec<u8>) {
-        self.frames.error(failed, out);
-        self.events.source = Source::Over;
+    /// The log and the agent's choice end with the kernel themselves.
+    async fn next(&mut self, drained: &CancellationToken) -> Option<NextEvents> {
+        let events = self.source.next_events().await;
+        // A store that is closed is no error to tell.
+        events.filter(|events| events.is_ok() || !drained.is_cancelled())
+    }
+
+    fn frame_bytes(&self, events: &NextEvents) -> usize {
+        events.as_ref().map_or(0, |events| length(events))
+    }
+
+    fn write(&mut self, events: NextEvents, out: &mut Vec<u8>) -> StreamFlow {
+        let events = match events {
+            Ok(events) => events,
+            Err(refusal) => {
+                self.frames.error(&from_engine(refusal), out);
+                return StreamFlow::End;
+            }
+        };
+        out.reserve(length(&events));
+        let mut flow = StreamFlow::Continue;
+        for event in &events {
+            let before = self.source.advance(event.seq);
+            if let Err(failed) = self.frames.event(event, before, self.until, out) {
+                self.frames.error(&failed, out);
+                return StreamFlow::End;
+            }
+            if self.until.ends_at(event.kind) {
+                flow = StreamFlow::End;
+            }
+        }
+        flow
+    }
+}
+
+impl Source {
+    /// Waits for the next events, or for the agent's choice, which comes without any; none at the end of the log.
+    async fn next_events(&mut self) -> Option<NextEvents> {
+        match self {
+            Self::Undecided(decision) => {
+                *self = Self::from(decision.await);
+                Some(Ok(Vec::new()))
+            }
+            Self::Task { stream, .. } => stream.next().await.transpose(),
+            Self::Message(_) => None,
+        }
+    }
+
+    /// Advances to an event; returns the number that was sent before it.
+    fn advance(&mut self, seq: Seq) -> Seq {
+        match self {
+            Self::Task { last_sent, .. } => std::mem::replace(last_sent, seq),
+            Self::Undecided(_) | Self::Message(_) => seq,
+        }
     }
 }
 

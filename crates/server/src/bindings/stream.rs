@@ -36,5 +36,5 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, request: SendRequest) -
         Source::from(streamed.await)
     };
     let files_twice = call.writes_files_twice();
-    Ok(Events { source, until, history_length, files_twice, _slot: slot, reserved })
+    Ok(Events { source, until, history_length, files_twice, slot, reserved })
 }

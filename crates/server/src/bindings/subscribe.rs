@@ -32,5 +32,5 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, id: &TaskId) -> Result<
     call.hosted = hosted;
     let streamed = SendStream::Task(subscription);
     let files_twice = call.writes_files_twice();
-    Ok(Events { source: Source::from(streamed), until, history_length: None, files_twice, _slot: slot, reserved })
+    Ok(Events { source: Source::from(streamed), until, history_length: None, files_twice, slot, reserved })
 }

@@ -25,7 +25,7 @@ impl AccessLog {
         let duration_ms = duration.as_micros() as f64 / 1_000.0;
         let request_id = request_id.to_str().unwrap_or_default();
         // Probes come every few seconds and say nothing.
-        if crate::health::find(path).is_some() {
+        if crate::health::is_probe(path) {
             tracing::debug!(target: "switchboard::access", %method, path, status, duration_ms, caller, %client, request_id, "request");
         } else {
             tracing::info!(target: "switchboard::access", %method, path, status, duration_ms, caller, %client, request_id, "request");

@@ -1,5 +1,5 @@
-//! The handler of one request, from its head to its response: guards, caller, body, binding; then metrics and access
-//! log.
+//! The handler of one request, from its head to its response: guards, caller, body, binding or front; then metrics and
+//! access log.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -13,39 +13,39 @@ use http::header::{CONNECTION, CONTENT_LENGTH, ORIGIN, STRICT_TRANSPORT_SECURITY
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
-use switchboard_a2a::{Error, ErrorKind, TaskId};
+use switchboard_a2a::{Error, ErrorKind};
 use switchboard_engine::Address;
 
 use super::access_log::AccessLog;
 use super::activity::Activity;
-use super::authenticate::{AuthError, INSUFFICIENT_SCOPE, identify};
+use super::authenticate::{AuthError, INSUFFICIENT_SCOPE, check_role, identify};
 use super::request_guard::Origin;
 use super::request_id::X_REQUEST_ID;
+use super::router::Endpoint;
 use super::{client_address, cors, header_limits, hsts, json_response, landing_page, request_body};
-use crate::bindings::routes::{self, Route, WrongMethod};
-use crate::health::{self, HealthCheck};
-use crate::{Body, CallerIdentity, RequestContext, RequestLabels, State, api, bindings};
+use crate::bindings::routes::Route;
+use crate::front::{Access, Authorization, Exchange, Front};
+use crate::metric_definitions as metric;
+use crate::{Body, CallerIdentity, RequestContext, RequestLabels, State, bindings};
 
 /// When a client that has too many requests under way may try again: most take less.
 const OVERLOADED_RETRY_MS: u64 = 1_000;
-
-enum Endpoint {
-    A2a(Route),
-    Health(HealthCheck),
-    Api(api::Route),
-    /// With the methods there are, and whose address it is.
-    WrongMethod(&'static str, Address),
-    Nothing,
-}
 
 /// A response and what metrics, access log and CORS need to know of its request.
 struct HandledRequest {
     response: Response<Body>,
     /// Once the caller is authenticated.
     identity: Option<Arc<CallerIdentity>>,
-    /// Whether it counts as an A2A request.
-    counted: bool,
+    counted: Counted,
     origin: Origin,
+}
+
+/// The metrics that count a request.
+#[derive(Clone, Copy)]
+enum Counted {
+    A2a,
+    Front(&'static str),
+    Nowhere,
 }
 
 /// Answers one request; a panic behind this becomes a response too.
@@ -75,9 +75,16 @@ pub(super) async fn handle(
 
     let duration = began.elapsed();
     let response = &mut handled.response;
-    if handled.counted {
-        let measured = response.extensions_mut().remove::<RequestLabels>();
-        state.request_metrics.count(measured.unwrap_or_else(|| unnamed(response.status())), duration);
+    match handled.counted {
+        Counted::A2a => {
+            let measured = response.extensions_mut().remove::<RequestLabels>();
+            state.request_metrics.count(measured.unwrap_or_else(|| unnamed(response.status())), duration);
+        }
+        Counted::Front(front) => {
+            let status = response.status().as_str().to_owned();
+            metrics::counter!(metric::FRONT_REQUESTS, "front" => front, "status" => status).increment(1);
+        }
+        Counted::Nowhere => {}
     }
     let caller = handled.identity.as_ref().map_or("-", |identity| identity.caller.id.as_str());
     log.write(response.status(), duration, caller, &request_id);
@@ -106,7 +113,7 @@ pub(super) async fn handle(
 
 async fn answer(
     state: &Arc<State>,
-    activity: &Activity,
+    activity: &Arc<Activity>,
     mut parts: Parts,
     mut body: Incoming,
     over_limit: Option<IpAddr>,
@@ -114,36 +121,44 @@ async fn answer(
     if parts.method == Method::HEAD {
         parts.method = Method::GET;
     }
-    let endpoint = find(parts.uri.path(), &parts.method);
-    let (identity, origin) = match admit(state, &parts, &endpoint, over_limit) {
+    let (endpoint, access) = state.router.find(parts.uri.path(), &parts.method);
+    let counted = match &endpoint {
+        Endpoint::A2a(_) => Counted::A2a,
+        Endpoint::Front(front) => Counted::Front(front.name()),
+        Endpoint::WrongMethod(..) | Endpoint::Nothing => Counted::Nowhere,
+    };
+    let (identity, origin) = match admit(state, &parts, access, over_limit) {
         Ok((Some(identity), origin)) => (identity, origin),
         Ok((None, origin)) => {
             let response = cors::preflight(&parts.headers);
-            return HandledRequest { response, identity: None, counted: false, origin };
+            return HandledRequest { response, identity: None, counted: Counted::Nowhere, origin };
         }
         Err(refused) => {
             let sent = request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
-            let (mut response, counted) = match &endpoint {
-                Endpoint::A2a(route) => {
-                    (bindings::reject(state, route, &parts.headers, sent.as_deref(), &refused.error), true)
-                }
-                _ => (json_response::refusal(&refused.error), false),
+            let mut response = match &endpoint {
+                Endpoint::A2a(route) => bindings::reject(state, route, &parts.headers, sent.as_deref(), &refused.error),
+                _ => json_response::refusal(&refused.error),
             };
             if let Some(challenge) = refused.challenge {
                 response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
             }
-            return HandledRequest { response, identity: None, counted, origin: refused.origin };
+            return HandledRequest { response, identity: refused.identity, counted, origin: refused.origin };
         }
     };
-    let (mut response, counted) = match endpoint {
-        Endpoint::A2a(route) => (dispatch_to_binding(state, activity, route, parts, body, &identity).await, true),
+    let mut response = match endpoint {
+        Endpoint::A2a(route) => dispatch_to_binding(state, activity, route, parts, body, &identity).await,
         // Boxed, so that its size is not carried along with every message.
-        Endpoint::Api(api::Route::Callback(task)) => {
-            (Box::pin(receive_callback(state, activity, &task, parts, body)).await, false)
+        Endpoint::Front(front) => {
+            let mut exchange = Exchange::new(state, activity, &identity, access.body, parts, body);
+            Box::pin(dispatch_to_front(front, access, &mut exchange)).await
         }
-        other => {
+        Endpoint::WrongMethod(allow, address) => {
             request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
-            (serve_own_endpoint(state, other, &parts, &identity).await, false)
+            wrong_method(state, &parts, &identity, allow, address)
+        }
+        Endpoint::Nothing => {
+            request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
+            json_response::not_found(parts.uri.path())
         }
     };
     let challenge = match response.status() {
@@ -164,68 +179,46 @@ struct Refused {
     error: Error,
     origin: Origin,
     challenge: Option<HeaderValue>,
+    /// If it is known and its role is not enough.
+    identity: Option<Arc<CallerIdentity>>,
 }
 
 /// The guards, in order, and the caller; no caller if the request is a CORS preflight.
 fn admit(
     state: &State,
     parts: &Parts,
-    endpoint: &Endpoint,
+    access: Access,
     over_limit: Option<IpAddr>,
 ) -> Result<(Option<Arc<CallerIdentity>>, Origin), Box<Refused>> {
     let origin = state.guard.check(&parts.uri, &parts.headers).map_err(|refusal| {
         let error = Error::with_message(ErrorKind::PermissionDenied, refusal);
-        Box::new(Refused { error, origin: Origin::None, challenge: None })
+        Box::new(Refused { error, origin: Origin::None, challenge: None, identity: None })
     })?;
     let within_limits = header_limits::check(parts, &state.options).and_then(|()| match over_limit {
         Some(address) => Err(too_many_requests(address, state)),
         None => Ok(()),
     });
     if let Err(error) = within_limits {
-        return Err(Box::new(Refused { error, origin, challenge: None }));
+        return Err(Box::new(Refused { error, origin, challenge: None, identity: None }));
     }
     if cors::is_preflight(&parts.method, &parts.headers) {
         return Ok((None, origin));
     }
-    match identify(state, &parts.headers) {
-        Ok(identity) => Ok((Some(identity), origin)),
-        Err(error) if !endpoint.is_public() || error == AuthError::Ambiguous => {
-            Err(Box::new(Refused { error: error.error(), origin, challenge: Some(error.challenge()) }))
+    let identity = match (identify(state, &parts.headers), access.authorization) {
+        (Ok(identity), _) => identity,
+        (Err(error), Authorization::Public) if error != AuthError::Ambiguous => Arc::clone(&state.anonymous),
+        (Err(error), _) => {
+            let challenge = Some(error.challenge());
+            return Err(Box::new(Refused { error: error.error(), origin, challenge, identity: None }));
         }
-        Err(_) => Ok((Some(Arc::clone(&state.anonymous)), origin)),
+    };
+    if let Authorization::Role(needed) = access.authorization
+        && let Err(error) = check_role(&identity.caller, needed)
+    {
+        let challenge = Some(INSUFFICIENT_SCOPE);
+        return Err(Box::new(Refused { error, origin, challenge, identity: Some(identity) }));
     }
-}
-
-fn find(path: &str, method: &Method) -> Endpoint {
-    if let Some(check) = health::find(path) {
-        return match *method {
-            Method::GET => Endpoint::Health(check),
-            _ => Endpoint::WrongMethod("GET, HEAD", Address::Root),
-        };
-    }
-    match api::find(path) {
-        Some((offered, route)) if offered == *method => return Endpoint::Api(route),
-        Some((Method::GET, _)) => return Endpoint::WrongMethod("GET, HEAD", Address::Root),
-        Some(_) => return Endpoint::WrongMethod("POST", Address::Root),
-        None => {}
-    }
-    match routes::find(path, method) {
-        Some(Ok(route)) => Endpoint::A2a(route),
-        Some(Err(WrongMethod(allow, address))) => Endpoint::WrongMethod(allow, address),
-        None => Endpoint::Nothing,
-    }
-}
-
-impl Endpoint {
-    /// Whether no key is needed. A callback has a token of its own.
-    fn is_public(&self) -> bool {
-        match self {
-            Self::A2a(route) => matches!(route, Route::Card(_) | Route::OpenApi),
-            Self::Health(check) => !matches!(check, HealthCheck::Metrics),
-            Self::Api(route) => matches!(route, api::Route::Callback(_)),
-            Self::WrongMethod(..) | Self::Nothing => true,
-        }
-    }
+    Ok((Some(identity), origin))
 }
 
 async fn dispatch_to_binding(
@@ -249,52 +242,39 @@ async fn dispatch_to_binding(
     bindings::answer(state, route, context).await
 }
 
-/// A push notification of another server about a task of ours.
-async fn receive_callback(
-    state: &Arc<State>,
-    activity: &Activity,
-    task: &TaskId,
-    parts: Parts,
-    mut body: Incoming,
-) -> Response<Body> {
-    let admitted = match api::admit(state, task, &parts.headers).await {
-        Ok(admitted) => admitted,
-        Err(response) => {
-            request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
-            return response;
+/// What the front has begun goes on if the caller's key is revoked meanwhile, as if the connection were lost.
+async fn dispatch_to_front(front: &dyn Front, access: Access, exchange: &mut Exchange) -> Response<Body> {
+    let identity = Arc::clone(&exchange.identity);
+    let answering = async {
+        if access.stream {
+            exchange.take_stream_slot()?;
         }
+        Ok::<_, Error>(front.answer(exchange).await)
     };
-    match request_body::read(state, activity, &parts, body).await {
-        Ok(bytes) => api::receive(admitted, &parts.headers, &bytes).await,
-        Err(rejected) => rejected.finish(&parts, json_response::refusal(&rejected.error)),
-    }
+    let response = tokio::select! {
+        biased;
+        () = identity.revoked.cancelled() => json_response::refusal(&AuthError::since(&identity).error()),
+        answered = answering => answered.unwrap_or_else(|error| json_response::refusal(&error)),
+    };
+    exchange.discard_body().await;
+    response
 }
 
-/// Health checks, the operator API, the landing page, and what is not there.
-async fn serve_own_endpoint(
+/// 405. People open A2A addresses with a browser, and get a page that tells what is there.
+fn wrong_method(
     state: &State,
-    endpoint: Endpoint,
     parts: &Parts,
     identity: &CallerIdentity,
+    allow: &'static str,
+    address: Option<Address>,
 ) -> Response<Body> {
-    let path = parts.uri.path();
-    match endpoint {
-        Endpoint::Health(check) => health::answer(state, check, identity).await,
-        Endpoint::WrongMethod(allow, address) => {
-            let no_agent = bindings::no_agent_at(state, &address, &identity.caller);
-            // People open A2A addresses with a browser, but not those under /api.
-            let is_for_people = landing_page::is_wanted(&parts.method, &parts.headers) && !path.starts_with("/api/");
-            no_agent.unwrap_or_else(|| match is_for_people {
-                true => landing_page::page(state, identity),
-                false => json_response::wrong_method(path, &parts.method, allow),
-            })
-        }
-        Endpoint::Api(api::Route::Webhooks(request)) => {
-            let answer = api::answer(state, request, &parts.uri, identity).await;
-            answer.unwrap_or_else(|problem| problem.response())
-        }
-        Endpoint::A2a(_) | Endpoint::Api(_) | Endpoint::Nothing => json_response::not_found(path),
-    }
+    let refused = || json_response::wrong_method(parts.uri.path(), &parts.method, allow);
+    let Some(address) = address else { return refused() };
+    let no_agent = bindings::no_agent_at(state, &address, &identity.caller);
+    no_agent.unwrap_or_else(|| match landing_page::is_wanted(&parts.method, &parts.headers) {
+        true => landing_page::page(state, identity),
+        false => refused(),
+    })
 }
 
 /// The refusal of a client that has too many requests under way, over connections of a trusted proxy.
@@ -311,7 +291,7 @@ fn panicked(request_id: &HeaderValue) -> HandledRequest {
     let request_id = request_id.to_str().unwrap_or_default();
     tracing::error!(request_id, "a request panicked, this is a bug");
     let response = json_response::error(StatusCode::INTERNAL_SERVER_ERROR, "internal error, the log says more");
-    HandledRequest { response, identity: None, counted: true, origin: Origin::None }
+    HandledRequest { response, identity: None, counted: Counted::A2a, origin: Origin::None }
 }
 
 /// The labels of a response that no binding has labelled.

@@ -31,12 +31,12 @@ const KEPT: usize = 64 << 10;
 const BYTES_PER_SECOND: usize = 32 << 10;
 
 /// Why a request whose body was not read is refused.
-pub(super) struct RejectedBody {
-    pub(super) error: Error,
+pub(crate) struct RejectedBody {
+    pub(crate) error: Error,
     /// Where it is not the status of the error: the body did not come to its end then.
     status: Option<StatusCode>,
     /// What the client has sent, which may hold the request's id.
-    pub(super) sent: Option<Bytes>,
+    pub(crate) sent: Option<Bytes>,
 }
 
 impl RejectedBody {
@@ -51,7 +51,7 @@ impl RejectedBody {
     }
 
     /// Completes a response that says what is wrong.
-    pub(super) fn finish(&self, parts: &Parts, mut response: Response<Body>) -> Response<Body> {
+    pub(crate) fn finish(&self, parts: &Parts, mut response: Response<Body>) -> Response<Body> {
         if let Some(status) = self.status {
             *response.status_mut() = status;
             // What is left of the body would be taken for the next request.
@@ -97,7 +97,7 @@ impl BodyDeadline<'_> {
 }
 
 /// Reads a whole body.
-pub(super) async fn read(
+pub(crate) async fn read(
     state: &State,
     activity: &Activity,
     parts: &Parts,
@@ -143,7 +143,7 @@ async fn read_within(options: &Options, parts: &Parts, body: &mut Incoming) -> R
         return Ok(Bytes::new());
     };
     // A chunked body may have turned out to be empty, and an empty one needs no media type.
-    if method == Method::POST && !has_type {
+    if matches!(*method, Method::POST | Method::PUT | Method::PATCH) && !has_type {
         return Err(RejectedBody::refused(no_json(headers.get(CONTENT_TYPE)), first));
     }
     if first.len() > limit {
@@ -165,7 +165,7 @@ async fn read_within(options: &Options, parts: &Parts, body: &mut Incoming) -> R
 
 /// Reads what a refused client still sends. A small body is returned, because the error can name its request then; a
 /// large one is discarded. The rest is discarded by the lingering close, after the response.
-pub(super) async fn drain_refused(
+pub(crate) async fn drain_refused(
     state: &State,
     activity: &Activity,
     parts: &Parts,

@@ -5,6 +5,7 @@ mod bodies;
 mod callers;
 mod certificates;
 mod connections;
+mod fronts;
 mod graceful_shutdown;
 mod guards;
 mod keyring;

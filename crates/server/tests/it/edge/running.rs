@@ -10,7 +10,7 @@ use switchboard_engine::store::StoreError;
 use switchboard_engine::{
     Address, AgentScope, Caller, CallerRole, Engine, FixedDirectory, Hosted, IncomingMessage, Settings,
 };
-use switchboard_server::{Options, ResponseBudget, Server};
+use switchboard_server::{Front, Options, ResponseBudget, Server};
 use switchboard_store::SqliteStore;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -57,11 +57,20 @@ impl Running {
 
     /// The same, told otherwise.
     pub(crate) async fn keyed_with(change: impl FnOnce(&mut Options)) -> Self {
-        let running = Self::with(|options| {
+        Self::keyed_with_fronts(change, Settings { drain: HOUR, ..Settings::default() }, Vec::new()).await
+    }
+
+    /// The same with fronts.
+    pub(crate) async fn keyed_with_fronts(
+        change: impl FnOnce(&mut Options),
+        settings: Settings,
+        fronts: Vec<Arc<dyn Front>>,
+    ) -> Self {
+        let change = |options: &mut Options| {
             options.open = false;
             change(options);
-        })
-        .await;
+        };
+        let running = Self::with_fronts(change, settings, fronts).await;
         running.keys.add("a2a_ann", "ann", AgentScope::All, CallerRole::Admin);
         running.keys.add("a2a_bob", "bob", AgentScope::Only(vec!["echo".into()]), CallerRole::None);
         running
@@ -72,6 +81,10 @@ impl Running {
     }
 
     pub(crate) async fn with_settings(change: impl FnOnce(&mut Options), settings: Settings) -> Self {
+        Self::with_fronts(change, settings, Vec::new()).await
+    }
+
+    async fn with_fronts(change: impl FnOnce(&mut Options), settings: Settings, fronts: Vec<Arc<dyn Front>>) -> Self {
         let data = TempDir::new().unwrap();
         // A busy disk is not what is tested here.
         let durability = switchboard_store::Durability::Process;
@@ -95,7 +108,8 @@ impl Running {
         change(&mut options);
         let keys = Arc::new(Keyring::default());
         let keyed = CancellationToken::new();
-        let server = Server::new(engine.clone(), options, Arc::clone(&keys) as _).open_until(keyed.clone());
+        let server =
+            Server::new(engine.clone(), options, Arc::clone(&keys) as _).open_until(keyed.clone()).fronts(fronts);
         let responses = server.responses();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(server.run(listener, async {
