@@ -32,7 +32,7 @@ struct Ordered {
     failed: AtomicUsize,
     /// After so many more appends they fail; none at zero.
     fail_after: AtomicUsize,
-    /// The next row read has lost its last event, as after a power cut.
+    /// Rows that are read lack their last event, as after a power cut, until a task is loaded anew.
     rewound: AtomicBool,
     loads: AtomicUsize,
     portions: AtomicUsize,
@@ -81,7 +81,7 @@ impl Faults {
         self.0.failed.load(Ordering::SeqCst)
     }
 
-    /// The next row that is read says that the log is shorter than it was.
+    /// Rows say that the log is shorter than it was, until a task is loaded anew.
     pub(crate) fn rewind(&self) {
         self.0.rewound.store(true, Ordering::SeqCst);
     }
@@ -199,7 +199,7 @@ impl Store for FaultyStore {
         async move {
             let mut row = row.await?;
             if let Some(row) = &mut row
-                && faults.0.rewound.swap(false, Ordering::SeqCst)
+                && faults.0.rewound.load(Ordering::SeqCst)
             {
                 row.last_seq = Seq(row.last_seq.0 - 1);
             }
@@ -208,6 +208,7 @@ impl Store for FaultyStore {
         .boxed()
     }
     fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
+        self.faults.0.rewound.store(false, Ordering::SeqCst);
         self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
         self.around(self.store.load(id))
     }
