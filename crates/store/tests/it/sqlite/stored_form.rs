@@ -1,6 +1,7 @@
 //! The stored form of events: without the ids of their task, and read back with them.
 
 use switchboard_engine::ids::Seq;
+use switchboard_engine::store::feed::{FeedContent, Position};
 use switchboard_engine::store::{Store, TaskIdentity};
 use switchboard_store::{check, database_path};
 
@@ -22,6 +23,13 @@ fn lines(task: &TaskIdentity) -> [String; 2] {
 async fn read(store: &impl Store, task: &TaskIdentity) -> [Vec<String>; 2] {
     let loaded = store.load(&task.id).await.unwrap().unwrap();
     let after_first = store.read(loaded.row.key, Seq(1), usize::MAX).await.unwrap();
+    // The order of all rows has the same ones.
+    let all = store.read_all(Position::default(), usize::MAX, usize::MAX).await.unwrap().rows.into_iter();
+    let of_task = all.filter_map(|row| match row.content {
+        FeedContent::Events { key, events, .. } if key == loaded.row.key => Some(events.events),
+        _ => None,
+    });
+    assert_eq!(of_task.collect::<Vec<_>>(), loaded.events.iter().map(|row| row.events.clone()).collect::<Vec<_>>());
     let text = |rows: &[switchboard_engine::store::EventRow]| {
         rows.iter().map(|row| String::from_utf8(row.events.to_vec()).unwrap()).collect()
     };
