@@ -1,8 +1,8 @@
 //! The attack of unread responses: one key asks for many large pages and reads none of them, while another key works.
 //!
-//! What the server keeps for such slow clients stays within its response budget, as its own metric and its memory tell, and
-//! the requests of the other key all succeed, about as fast as before. Memory is judged as a multiple of the budget, and
-//! latency against the idle server of the same run: absolute figures depend on the machine, and are only printed.
+//! What the server keeps for such slow clients stays within the response budget of one caller, as its own metric tells, its
+//! memory within two whole budgets, and the requests of the other key all succeed, about as fast as before. Latency is judged
+//! against the idle server of the same run: absolute times depend on the machine, and are only printed.
 
 mod measured;
 
@@ -33,7 +33,7 @@ const PAGE: &str = "/a2a/echo/tasks?pageSize=100";
 
 /// How often the other key calls each operation in a measurement.
 const CALLS: usize = 400;
-/// Other things run on this machine. A delay that is in the code is there at every try.
+/// Other things run on this machine. A delay that is in the code is there at every try; bytes are not a matter of luck.
 const TRIES: usize = 3;
 /// Between two looks at the server's metrics and memory.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -85,9 +85,11 @@ fn measure(setup: &ServerSetup) -> anyhow::Result<Outcome> {
         let idle = callers.phase(&server, &format!("idle-{number}"), 0)?;
         let attacked = callers.phase(&server, &format!("attacked-{number}"), UNREAD)?;
         let measured = Measured { idle, attacked, page_us, fresh_kib };
-        outcome.problems = measured.problems();
+        let (kept, delayed) = (measured.kept_too_much(), measured.delayed());
         outcome.measured.push(measured);
-        if outcome.problems.is_empty() {
+        let is_last = !kept.is_empty() || delayed.is_empty();
+        outcome.problems = kept.into_iter().chain(delayed).collect();
+        if is_last {
             break;
         }
     }

@@ -234,6 +234,12 @@ fn warnings(config: &Config, address: SocketAddr, data_dir: &std::path::Path) ->
             data_dir.display()
         ));
     }
+    if let Err(error) = switchboard_egress::check_ssl_cert_file() {
+        warnings.push(format!(
+            "{error}: webhooks and agents at https addresses cannot be called until SSL_CERT_FILE names a file of \
+             certificates in PEM"
+        ));
+    }
     warnings.extend(open_files::raise(config.limits.connections.get()));
     warnings
 }

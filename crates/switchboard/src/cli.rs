@@ -6,6 +6,7 @@ mod call;
 mod exit_codes;
 mod calling;
 mod origins;
+mod printed_commands;
 pub(crate) mod settings;
 mod task;
 mod usage_errors;

@@ -77,7 +77,7 @@ fn control_request<T: Serialize + DeserializeOwned>(
         (Err(ControlClientError::NoServer(refusal)), Some(next)) => {
             return Err(printer.failure(&refusal.problem, &next));
         }
-        (sent, _) => sent.map_err(refused(printer))?,
+        (sent, _) => sent.map_err(refused(flags, printer))?,
     };
     if printer.is_json() {
         printer.json(&reply)
@@ -88,8 +88,8 @@ fn control_request<T: Serialize + DeserializeOwned>(
 }
 
 /// Prints why a request failed.
-fn refused(printer: Printer) -> impl FnOnce(ControlClientError) -> ExitCode {
-    move |error| printer.failure(&error.to_string(), &next_step(&error))
+fn refused(flags: &DataFlags, printer: Printer) -> impl FnOnce(ControlClientError) -> ExitCode {
+    move |error| printer.failure(&flags.in_commands(&error.to_string()), &flags.in_commands(&next_step(&error)))
 }
 
 /// What the operator can do about it.

@@ -32,7 +32,9 @@ pub struct Server {
     /// Reverse proxies whose forwarding headers count.
     ///
     /// Addresses or networks. For a request from one of them the client is the one that `X-Forwarded-For`, `Forwarded` or
-    /// `X-Real-IP` names: in the access log and for `limits.connectionsPerAddress`. The headers of others are ignored.
+    /// `X-Real-IP` names: in the access log and for `limits.connectionsPerAddress`. If those present name different
+    /// clients, the request counts as the proxy's own, so the proxy must remove those that it does not set. The headers of
+    /// others are ignored.
     pub trusted_proxies: Vec<Network>,
     /// Agent of the root address.
     ///

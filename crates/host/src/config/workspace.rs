@@ -185,9 +185,19 @@ impl<'a> Loader<'a> {
 
     /// Warns of files whose name is close to the expected one, which are not read.
     pub fn warn_of_unread_files(&mut self, name: &str, others: &[&str]) {
-        for other in others.iter().filter(|other| self.workspace.folder.join(other).is_file()) {
-            let unread = format!("{} is not read: rename it to {name}", self.shown(Path::new(other)));
-            self.workspace.unread.push(unread);
+        let folder = &self.workspace.folder;
+        let Ok(entries) = folder.read_dir() else { return };
+        let files = entries.flatten().filter(|entry| entry.path().is_file());
+        let mut files: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        files.sort();
+        // Where the file system does not tell case apart, the file is found under either name.
+        let any_case_is_read = folder.join(name).is_file() && !files.iter().any(|file| file == name);
+        for file in &files {
+            let is_name = file.eq_ignore_ascii_case(name) && file != name && !any_case_is_read;
+            if is_name || others.iter().any(|other| file.eq_ignore_ascii_case(other)) {
+                let unread = format!("{} is not read: rename it to {name}", self.shown(Path::new(file)));
+                self.workspace.unread.push(unread);
+            }
         }
     }
 

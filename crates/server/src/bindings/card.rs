@@ -37,7 +37,11 @@ pub(super) fn answer(state: &State, address: &Address, context: &RequestContext)
         Some(Version::V03) => CardFormat::V03,
         None => state.options.card_default,
     };
-    let (mut response, outcome) = match written(state, address, form, &context.identity.caller) {
+    let card = match requested.ambiguity() {
+        Some(error) => Err(error),
+        None => written(state, address, form, &context.identity.caller),
+    };
+    let (mut response, outcome) = match card {
         Ok(card) => (found(state, context, form, &card), "ok"),
         Err(error) => (Binding::Rest.failure(Dialect::V1, &error), response::outcome(error.kind)),
     };

@@ -21,14 +21,17 @@ pub(super) enum RequestedVersion {
     Number(VersionNumber),
     /// A text that is no version.
     Invalid(String),
+    /// Several headers that name different versions; a proxy in between may have gone by another one of them.
+    Ambiguous,
 }
 
 impl RequestedVersion {
-    /// Reads the header, else the query; empty is the same as absent.
+    /// Reads the headers, else the query; empty is the same as absent.
     pub(super) fn read(headers: &HeaderMap, query: Option<&str>) -> Self {
-        let header = headers.get(VERSION).map(|value| String::from_utf8_lossy(value.as_bytes()));
-        if let Some(text) = header.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
-            return Self::of(text);
+        let values = headers.get_all(VERSION).iter().map(|value| value.as_bytes().trim_ascii());
+        let mut named = values.filter(|value| !value.is_empty()).map(|value| Self::of(&String::from_utf8_lossy(value)));
+        if let Some(first) = named.next() {
+            return if named.all(|other| other == first) { first } else { Self::Ambiguous };
         }
         let found = percent::find(query, VERSION);
         found.as_deref().map(str::trim).filter(|text| !text.is_empty()).map_or(Self::Unspecified, Self::of)
@@ -52,7 +55,14 @@ impl RequestedVersion {
             Self::Unspecified => "the request names no A2A-Version".to_owned(),
             Self::Number(VersionNumber { major, minor }) => format!("{major}.{minor}"),
             Self::Invalid(text) => format!("{text:?}"),
+            Self::Ambiguous => "several versions".to_owned(),
         }
+    }
+
+    /// The error of headers that contradict each other.
+    pub(super) fn ambiguity(&self) -> Option<Error> {
+        let problem = "is there more than once, with different versions: send it once";
+        (*self == Self::Ambiguous).then(|| Error::invalid_field("A2A-Version", problem))
     }
 
     fn is_first_major(&self) -> bool {
@@ -71,6 +81,9 @@ pub(super) fn of_method(
     strict: bool,
 ) -> Result<Dialect, UnsupportedVersion> {
     let dialect = method.rpc_dialect();
+    if let Some(error) = requested.ambiguity() {
+        return Err((dialect, error));
+    }
     let has_default = method == Version::V03 || !strict;
     if requested.supported() == Some(method) || *requested == RequestedVersion::Unspecified && has_default {
         return Ok(dialect);
@@ -105,6 +118,9 @@ pub(super) fn of_path(
     requested: &RequestedVersion,
     strict: bool,
 ) -> Result<Dialect, UnsupportedVersion> {
+    if let Some(error) = requested.ambiguity() {
+        return Err((if prefixed { Dialect::V03Rest } else { Dialect::V1 }, error));
+    }
     let refused = |dialect| {
         let said = format!("{}; send A2A-Version: 1.0 or 0.3", requested.describe());
         Err((dialect, not_supported(&said)))

@@ -36,7 +36,12 @@ impl AddressSlots {
         if exempt || self.trusted_proxies.iter().any(|proxies| proxies.contains(&address)) {
             return Some(None);
         }
-        self.slots.try_acquire(&network_of(address)).ok().map(Some)
+        self.take_counted(address)
+    }
+
+    /// The same for an address that is not exempt, whatever it is.
+    pub(crate) fn take_counted(&self, address: IpAddr) -> Option<AddressSlot> {
+        self.slots.try_acquire(&network_of(address.to_canonical())).ok().map(Some)
     }
 }
 

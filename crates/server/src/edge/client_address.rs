@@ -2,7 +2,8 @@
 //! ignored, because any client can send them.
 //!
 //! Each proxy appends the address it heard from. So the list is read from its end, past the trusted proxies: the first
-//! address that is none of theirs is the last one that a trusted proxy vouches for.
+//! address that is none of theirs is the last one that a trusted proxy vouches for. Which of the headers the proxy writes is
+//! not known, and most proxies let the others pass as the client sent them: only what all of them agree on is believed.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,47 +14,64 @@ use ipnet::IpNet;
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
+/// Reads the address in one element of a forwarding header.
+type ReadAddress = fn(&str) -> Option<IpAddr>;
+
+/// Where a request comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ClientAddress {
-    /// Where the request comes from.
-    pub(super) address: IpAddr,
-    /// Whether a trusted proxy says so, rather than the connection itself.
-    pub(super) is_forwarded: bool,
+pub(super) enum ClientAddress {
+    /// The peer itself, whose connection was counted when it was accepted.
+    Peer(IpAddr),
+    /// The client that a trusted proxy names.
+    Forwarded(IpAddr),
+    /// The address of a trusted proxy whose headers contradict each other or name no address. All such requests count as
+    /// those of one client, because each could name a client of its own choice.
+    Unattributed(IpAddr),
+}
+
+impl ClientAddress {
+    pub(super) fn address(self) -> IpAddr {
+        let (Self::Peer(address) | Self::Forwarded(address) | Self::Unattributed(address)) = self;
+        address
+    }
 }
 
 /// The client of a request that came over a connection from `peer`.
 pub(super) fn of_request(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> ClientAddress {
     let peer = peer.to_canonical();
     let is_trusted = |address: &IpAddr| trusted.iter().any(|proxies| proxies.contains(address));
-    let direct = ClientAddress { address: peer, is_forwarded: false };
     if !is_trusted(&peer) {
-        return direct;
+        return ClientAddress::Peer(peer);
     }
+    let readers: [(HeaderName, ReadAddress); 3] =
+        [(X_FORWARDED_FOR, address), (FORWARDED, forwarded_for), (X_REAL_IP, address)];
+    let mut clients = readers.into_iter().filter_map(|(name, read)| named_client(headers, &name, read, is_trusted));
+    match clients.next() {
+        None => ClientAddress::Peer(peer),
+        Some(Some(client)) if clients.all(|other| other == Some(client)) => ClientAddress::Forwarded(client),
+        Some(_) => ClientAddress::Unattributed(peer),
+    }
+}
+
+/// The client that a header names, or nothing in its place if that is no address; none if there is no such header.
+fn named_client(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    read: ReadAddress,
+    is_trusted: impl Fn(&IpAddr) -> bool,
+) -> Option<Option<IpAddr>> {
+    let values = headers.get_all(name).iter().rev();
+    // Element by element: what a client wrote before them must not make those of the proxies unreadable.
+    let elements = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
     let mut nearest = None;
-    for hop in hops(headers).into_iter().rev() {
-        // An element that is no address was not written by a trusted proxy, so nothing before it counts.
-        let Some(address) = hop else { break };
-        nearest = Some(address);
-        if !is_trusted(&address) {
+    for element in elements.filter(|element| !element.is_empty()) {
+        let hop = std::str::from_utf8(element).ok().and_then(read);
+        nearest = Some(hop);
+        if !hop.is_some_and(|address| is_trusted(&address)) {
             break;
         }
     }
-    nearest.map_or(direct, |address| ClientAddress { address, is_forwarded: true })
-}
-
-/// The addresses that the headers name, the one nearest to us last. Most proxies write `X-Forwarded-For` and let the other
-/// headers of their client pass, so that one goes first.
-fn hops(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
-    let listed = |name: HeaderName, read: fn(&str) -> Option<IpAddr>| -> Vec<Option<IpAddr>> {
-        // Element by element: what a client wrote before them must not make those of the proxies unreadable.
-        let elements = headers.get_all(name).into_iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
-        elements.map(|element| std::str::from_utf8(element).ok().and_then(|element| read(element.trim()))).collect()
-    };
-    [(X_FORWARDED_FOR, address as fn(&str) -> _), (FORWARDED, forwarded_for), (X_REAL_IP, address)]
-        .into_iter()
-        .map(|(name, read)| listed(name, read))
-        .find(|hops| !hops.is_empty())
-        .unwrap_or_default()
+    nearest
 }
 
 /// The client in one element of `Forwarded` (RFC 7239).

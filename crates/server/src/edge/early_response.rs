@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use switchboard_a2a::{Dialect, Error, ErrorKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -19,11 +20,17 @@ pub(super) const CONCURRENT_REJECTIONS: usize = 64;
 /// Every response of ours has it, and none of the library's.
 const OURS: &[u8] = b"x-request-id:";
 
+const NO_STORE: &str = "cache-control: no-store\r\n";
+
 /// A whole response with a REST error as its body. `status` is the code and its phrase; each of the further `headers` has
 /// the end of its line.
 pub(super) fn render(status: &str, headers: &str, name: &str, message: &str) -> String {
     let code: u16 = status.get(..3).and_then(|code| code.parse().ok()).unwrap_or(400);
     let body = serde_json::json!({ "error": { "code": code, "status": name, "message": message } }).to_string();
+    with_body(status, headers, &body)
+}
+
+fn with_body(status: &str, headers: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}connection: close\r\n\
          content-length: {}\r\n\r\n{body}",
@@ -65,7 +72,11 @@ impl ParseErrors {
             "the request has more than {headers} headers, the value of limits.headers, or its address and headers have \
              more than {bytes} bytes, the value of limits.requestHeaders"
         );
-        let answer = |status, name, message: &str| render(status, "cache-control: no-store\r\n", name, message).into();
+        let too_large = Error::with_message(ErrorKind::HeadersTooLarge, too_large)
+            .detail("maxHeaders", headers)
+            .detail("maxBytes", bytes)
+            .encode_rest(Dialect::V1);
+        let answer = |status, name, message: &str| render(status, NO_STORE, name, message).into();
         Self {
             malformed: answer("400 Bad Request", "INVALID_ARGUMENT", "the request is not HTTP/1.1 as RFC 9112 has it"),
             address_too_long: answer(
@@ -73,7 +84,12 @@ impl ParseErrors {
                 "INVALID_ARGUMENT",
                 "the address of the request has more than 65534 bytes",
             ),
-            headers_too_large: answer("431 Request Header Fields Too Large", "RESOURCE_EXHAUSTED", &too_large),
+            headers_too_large: with_body(
+                "431 Request Header Fields Too Large",
+                NO_STORE,
+                &String::from_utf8_lossy(&too_large),
+            )
+            .into(),
         }
     }
 

@@ -19,6 +19,7 @@ use switchboard_engine::Address;
 use super::access_log::AccessLog;
 use super::activity::Activity;
 use super::authenticate::{AuthError, INSUFFICIENT_SCOPE, check_role, identify};
+use super::client_address::ClientAddress;
 use super::request_guard::Origin;
 use super::request_id::X_REQUEST_ID;
 use super::router::Endpoint;
@@ -60,16 +61,17 @@ pub(super) async fn handle(
     let (parts, body) = request.into_parts();
     let request_id = state.request_ids.name(&parts.headers);
     let client = client_address::of_request(peer, &parts.headers, &state.options.trusted_proxies);
-    let log = AccessLog::begin(&parts.method, &parts.uri, client.address);
+    let log = AccessLog::begin(&parts.method, &parts.uri, client.address());
     // A proxy's connection carries the requests of many clients; each address has its slots all the same.
-    let slot = match client.is_forwarded {
-        true => state.addresses.take(client.address).ok_or(client.address),
-        false => Ok(None),
+    let slot = match client {
+        ClientAddress::Peer(_) => Some(None),
+        ClientAddress::Forwarded(address) => state.addresses.take(address),
+        ClientAddress::Unattributed(proxy) => state.addresses.take_counted(proxy),
     };
     let is_head = parts.method == Method::HEAD;
     let page = parts.headers.get(ORIGIN).cloned();
     let promises_tls = state.options.tls.is_some() && hsts::is_due(&parts);
-    let answering = answer(&state, &activity, parts, body, slot.as_ref().err().copied());
+    let answering = answer(&state, &activity, parts, body, slot.is_none().then_some(client));
     let handled = AssertUnwindSafe(answering).catch_unwind().await;
     let mut handled = handled.unwrap_or_else(|_| panicked(&request_id));
 
@@ -108,7 +110,7 @@ pub(super) async fn handle(
         }
         body = Body::empty();
     }
-    Ok(Response::from_parts(parts, body.holding(in_flight, slot.ok().flatten())))
+    Ok(Response::from_parts(parts, body.holding(in_flight, slot.flatten())))
 }
 
 async fn answer(
@@ -116,7 +118,7 @@ async fn answer(
     activity: &Arc<Activity>,
     mut parts: Parts,
     mut body: Incoming,
-    over_limit: Option<IpAddr>,
+    over_limit: Option<ClientAddress>,
 ) -> HandledRequest {
     if parts.method == Method::HEAD {
         parts.method = Method::GET;
@@ -188,14 +190,14 @@ fn admit(
     state: &State,
     parts: &Parts,
     access: Access,
-    over_limit: Option<IpAddr>,
+    over_limit: Option<ClientAddress>,
 ) -> Result<(Option<Arc<CallerIdentity>>, Origin), Box<Refused>> {
     let origin = state.guard.check(&parts.uri, &parts.headers).map_err(|refusal| {
         let error = Error::with_message(ErrorKind::PermissionDenied, refusal);
         Box::new(Refused { error, origin: Origin::None, challenge: None, identity: None })
     })?;
     let within_limits = header_limits::check(parts, &state.options).and_then(|()| match over_limit {
-        Some(address) => Err(too_many_requests(address, state)),
+        Some(client) => Err(too_many_requests(client, state)),
         None => Ok(()),
     });
     if let Err(error) = within_limits {
@@ -278,10 +280,17 @@ fn wrong_method(
 }
 
 /// The refusal of a client that has too many requests under way, over connections of a trusted proxy.
-fn too_many_requests(address: IpAddr, state: &State) -> Error {
-    let limit = state.options.connections_per_address;
+fn too_many_requests(client: ClientAddress, state: &State) -> Error {
+    let (address, limit) = (client.address(), state.options.connections_per_address);
+    let reason = match client {
+        ClientAddress::Unattributed(_) => {
+            " (the forwarding headers of this proxy name no single client, so that all such requests count as one client's)"
+        }
+        _ => "",
+    };
     let message = format!(
-        "{address} has {limit} requests under way, as many as limits.connectionsPerAddress allows, wait for some first"
+        "{address} has {limit} requests under way, as many as limits.connectionsPerAddress allows, wait for some \
+         first{reason}"
     );
     Error::overloaded(message, OVERLOADED_RETRY_MS)
 }

@@ -21,6 +21,9 @@ pub enum CheckError {
     /// There is no database.
     #[error("there is no database at {}", .0.display())]
     Missing(PathBuf),
+    /// A directory was named in place of a file.
+    #[error("{} is a directory", .0.display())]
+    Directory(PathBuf),
     /// A later version of the program has written it.
     #[error("{}", migrate::newer_schema(*.0))]
     NewerSchema(i64),
@@ -60,10 +63,17 @@ pub fn check(directory: &Path) -> Result<IntegrityReport, CheckError> {
 
 /// Checks a database file wherever it is, such as a backup, and leaves nothing beside it. Blocks until it is done.
 pub fn check_file(path: &Path) -> Result<IntegrityReport, CheckError> {
-    if !path.exists() {
-        return Err(CheckError::Missing(path.to_owned()));
-    }
+    find_file(path)?;
     check_connection(&mut connection::open_at_rest(path)?)
+}
+
+/// Whether a path names a file, so that the reason can be told if not: SQLite says no more than that it cannot be read.
+pub(crate) fn find_file(path: &Path) -> Result<(), CheckError> {
+    match path.metadata() {
+        Ok(found) if found.is_dir() => Err(CheckError::Directory(path.to_owned())),
+        Ok(_) => Ok(()),
+        Err(_) => Err(CheckError::Missing(path.to_owned())),
+    }
 }
 
 /// Checks what a connection sees.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::check::{CheckError, IntegrityReport, check_connection};
+use super::check::{CheckError, IntegrityReport, check_connection, find_file};
 use super::lock::DirectoryLock;
 use super::open::{self, OpenError, database_path};
 use super::{Options, backup, connection, migrate};
@@ -64,9 +64,7 @@ pub struct Restored {
 /// several restores can be told apart. Blocks until it is done.
 pub fn restore(directory: &Path, file: &Path, stamp: &str) -> Result<Restored, RestoreError> {
     let target = database_path(directory);
-    if !file.exists() {
-        return Err(RestoreError::Unusable { file: file.to_owned(), source: CheckError::Missing(file.to_owned()) });
-    }
+    find_file(file).map_err(|source| RestoreError::Unusable { file: file.to_owned(), source })?;
     if target.exists() && file.canonicalize().ok() == target.canonicalize().ok() {
         return Err(RestoreError::Same(file.to_owned()));
     }

@@ -52,6 +52,14 @@ pub(crate) fn new_task(owner: &str, agent: &str, context: &str) -> TaskIdentity 
     }
 }
 
+/// The line of an event, for tests to which it does not matter which.
+pub(crate) const EVENT: &str = "\"interrupted\"";
+
+/// The line of an event with this text.
+pub(crate) fn event(text: &str) -> String {
+    format!("{{\"saved\":\"{text}\"}}")
+}
+
 /// An append of events, one per text.
 pub(crate) fn append(guard: AppendGuard, events: &[&str], row: RowState) -> Append {
     Append {
@@ -131,7 +139,7 @@ pub(crate) trait Writes: Store {
     /// The epoch that the store writes in now.
     async fn epoch_now(&self) -> Epoch {
         let task = new_task("epoch", "epoch", "epoch");
-        self.append(create(&task, &["made"], hidden(done(1, 1)))).await.unwrap().epoch
+        self.append(create(&task, &[EVENT], hidden(done(1, 1)))).await.unwrap().epoch
     }
 }
 
@@ -193,7 +201,7 @@ pub(crate) async fn make_watched(
     endpoint: &str,
     row: RowState,
 ) -> (TaskKey, WebhookKey) {
-    let made = with_webhook(create(&new_task("ann", "echo", "c"), &["1", "2", "3"], row), webhook(id, endpoint, 0));
+    let made = with_webhook(create(&new_task("ann", "echo", "c"), &[EVENT; 3], row), webhook(id, endpoint, 0));
     let key = store.append(made).await.unwrap().key;
     (key, store.webhook(key, id).await.unwrap().unwrap().key)
 }
@@ -230,7 +238,7 @@ pub(crate) async fn make(
     row: RowState,
 ) -> (TaskId, TaskKey) {
     let task = new_task(owner, agent, context);
-    let appended = store.append(create(&task, &["made"], row)).await.unwrap();
+    let appended = store.append(create(&task, &[EVENT], row)).await.unwrap();
     (task.id, appended.key)
 }
 

@@ -35,18 +35,15 @@ pub(super) use interrupt::INTERRUPTED;
 pub(crate) use switchboard_host::sanitize;
 
 use std::future::Future;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use http::{HeaderName, HeaderValue};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::{self, PemObject};
 use serde::Serialize;
 use switchboard_a2a::ErrorKind;
 use switchboard_client::{CallContext, Client, ClientError, Credentials, FoundCard, Peer};
-use switchboard_egress::{Egress, Options, SetupError};
+use switchboard_egress::{Egress, Options, RootFileError, SetupError, check_ssl_cert_file, read_roots};
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::{Output, Printer};
 use tokio::time::Instant;
@@ -190,7 +187,11 @@ impl<'a> AgentCall<'a> {
         peer.limits.head = limit.unwrap_or(peer.limits.head);
         warn(flags, &identity);
         let unverified = flags.insecure;
-        roots.extend(flags.ca.as_deref().map(authorities).transpose()?.unwrap_or_default());
+        if !unverified {
+            check_ssl_cert_file().map_err(|error| unusable_roots(&error, "SSL_CERT_FILE"))?;
+        }
+        let named = flags.ca.as_deref().map(read_roots).transpose();
+        roots.extend(named.map_err(|error| unusable_roots(&error, CA))?.unwrap_or_default());
         let options = Options {
             anywhere: true,
             idle_per_host: 8,
@@ -200,7 +201,10 @@ impl<'a> AgentCall<'a> {
             ..Options::default()
         };
         let egress = Egress::new(options).map_err(|error| match (&error, &flags.ca) {
-            (SetupError::Root { .. }, Some(file)) => not_authorities(file, &error.to_string()),
+            (SetupError::Root { .. }, Some(file)) => {
+                let error = RootFileError { file: file.clone(), why: error.to_string() };
+                unusable_roots(&error, CA)
+            }
             _ => Failure::internal(error.to_string()),
         })?;
         // A token that was kept is for this agent's host alone, whatever host a trusted card names.
@@ -306,20 +310,11 @@ fn negotiate(peer: &mut Peer, flags: &CallFlags) {
     peer.limits.poll = flags.poll_interval.map(TimeSpan::duration);
 }
 
-/// The certificates of a file that `--ca` names.
-fn authorities(file: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
-    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    match read {
-        Ok(certificates) if certificates.is_empty() => Err(not_authorities(file, "there is no certificate in it")),
-        Ok(certificates) => Ok(certificates),
-        Err(pem::Error::Io(error)) => Err(not_authorities(file, &error.to_string())),
-        Err(_) => Err(not_authorities(file, "it is not well-formed PEM")),
-    }
-}
+/// What names the file of certificates to trust besides the system's.
+const CA: &str = "--ca or A2ACLI_CA";
 
-fn not_authorities(file: &Path, why: &str) -> Failure {
-    let message = format!("the certificates in {} cannot be used: {why}", file.display());
-    Failure::usage(message, "name a file of certificates in PEM with --ca or A2ACLI_CA")
+fn unusable_roots(error: &RootFileError, named_by: &str) -> Failure {
+    Failure::usage(error.to_string(), format!("name a file of certificates in PEM with {named_by}"))
 }
 
 /// Warns on standard error of probable mistakes.

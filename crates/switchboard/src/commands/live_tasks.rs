@@ -66,12 +66,12 @@ async fn send<T: DeserializeOwned>(
     let sent = control_client::request(workspace, Request::Tasks(request)).await;
     sent.map(|(reply, _)| reply).map_err(|error| match error {
         ControlClientError::Refused(refusal) => {
-            Failure::at_control_socket(&refusal.code, refusal.problem, refusal.next)
+            Failure::at_control_socket(&refusal.code, refusal.problem, flags.in_commands(&refusal.next))
         }
         ControlClientError::NoServer(refusal) => {
             Failure::at_control_socket("", refusal.problem, format!("switchboard serve{} starts one", flags.again()))
         }
-        error => Failure::at_control_socket("", error.to_string(), next_step(&error)),
+        error => Failure::at_control_socket("", error.to_string(), flags.in_commands(&next_step(&error))),
     })
 }
 
@@ -84,7 +84,7 @@ fn print(tasks: &[LiveTask], flags: &DataFlags, printer: Printer) {
         let Some(id) = blocker.task_id.as_ref().filter(|id| !printed.contains(&id.as_str())) else { continue };
         printed.push(id.as_str());
         if let Some(answer) = &blocker.answer {
-            let answer = answer.replacen(" send", &format!(" send{}", flags.again()), 1);
+            let answer = flags.in_commands(answer);
             printer.line(format!("{id} asks its caller {caller}, who answers with: {answer}"));
         }
         printer.line(format!("{id} is stopped with: switchboard task cancel{} {id}", flags.again()));

@@ -8,6 +8,7 @@ use switchboard_host::logging;
 use switchboard_host::printer::Printer;
 use switchboard_host::serve::{Plan, Serving, Signals, StartError, stop_signal};
 
+use crate::cli::DataFlags;
 use crate::commands::{loaded, no_threads};
 use switchboard_fleet::config::FleetConfig;
 use switchboard_fleet::configured;
@@ -19,7 +20,12 @@ pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> Result<(), ExitCode>
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| no_threads(&error, printer))?;
     let served = runtime.block_on(serve(fleet, flags.clone(), printer));
-    served.map_err(|error| printer.failure(&error.to_string(), &error.next_step()))
+    served.map_err(|error| printer.failure(&error.to_string(), &data_flags(flags).in_commands(&error.next_step())))
+}
+
+/// The flags that other commands on the same data need.
+fn data_flags(flags: &ConfigFlags) -> DataFlags {
+    DataFlags { workspace: flags.workspace.clone(), data_dir: flags.data_dir.clone() }
 }
 
 async fn serve(fleet: FleetConfig, flags: ConfigFlags, printer: Printer) -> Result<(), StartError> {
@@ -29,11 +35,12 @@ async fn serve(fleet: FleetConfig, flags: ConfigFlags, printer: Printer) -> Resu
     for agent in &remotes {
         tracing::info!(agent = %agent.name, url = agent.url.as_str(), "called, not hosted");
     }
+    let data = data_flags(&flags);
     let read_again = Box::new(move || FleetConfig::of(&flags).map(|fleet| fleet.workspace));
     let serving = Serving::start(Plan { workspace, fleet: configured(agents), read_again });
     let serving = serving.await?;
     for warning in &serving.warnings {
-        printer.warning(warning);
+        printer.warning(&data.in_commands(warning));
     }
     if printer.is_json() {
         printer.json(&serving.banner);

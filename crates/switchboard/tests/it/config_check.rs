@@ -61,6 +61,8 @@ fn every_scalar_key_can_be_set_from_the_environment() {
 fn a_variable_that_sets_nothing_and_a_misspelled_file_are_warned_of() {
     let workspace = Workspace::new()
         .file("agents.yml", "agents: []\n")
+        .file("Agents.yaml", "agents: []\n")
+        .file("Switchboard.YML", "")
         .variable("SWITCHBOARD_SERVER_BNID", "127.0.0.1:1")
         .variable("SWITCHBOARD_SERVER_SERVICE_PORT", "80")
         .variable("SWITCHBOARD_API_KEY", "of another program")
@@ -68,6 +70,8 @@ fn a_variable_that_sets_nothing_and_a_misspelled_file_are_warned_of() {
         .variable("SWITCHBOARD_STORE", ".")
         .variable("SWITCHBOARDS_SERVER_BIND", "no name of ours");
     let warnings = [
+        "Switchboard.YML is not read: rename it to switchboard.yaml",
+        "Agents.yaml is not read: rename it to agents.yaml",
         "agents.yml is not read: rename it to agents.yaml",
         "the environment variable SWITCHBOARD_API_KEY sets nothing: no setting has that name: remove it",
         "the environment variable SWITCHBOARD_SERVER_BNID sets nothing: did you mean SWITCHBOARD_SERVER_BIND?",

@@ -115,6 +115,8 @@ fn a_backup_that_cannot_be_used_changes_nothing() {
     };
     tampered("newer.db", "UPDATE meta SET value = 999 WHERE name = 'schema'");
     tampered("damaged.db", "DELETE FROM event");
+    tampered("garbage.db", "UPDATE event SET blob = CAST(replace(blob, '}', ']') AS BLOB)");
+    std::fs::create_dir(workspace.path().join("folder")).unwrap();
     let whole = std::fs::read(workspace.path().join("good.db")).unwrap();
     std::fs::write(workspace.path().join("half.db"), &whole[..whole.len() / 2]).unwrap();
     std::fs::write(workspace.path().join("text.db"), "no database at all, however long it is, and it is long enough")
@@ -126,6 +128,8 @@ fn a_backup_that_cannot_be_used_changes_nothing() {
     for (name, problem) in [
         ("newer.db", "the database has schema 999"),
         ("damaged.db", "damaged.db cannot be restored: "),
+        ("garbage.db", "cannot be read: "),
+        ("folder", "folder is a directory\nnext: name a file that db backup has written"),
         ("half.db", "damaged beyond reading"),
         ("text.db", "damaged beyond reading"),
         ("photos.db", "schema 0"),
@@ -136,7 +140,10 @@ fn a_backup_that_cannot_be_used_changes_nothing() {
         assert_eq!(run.code, Some(1), "{name}: {}", run.stdout);
         assert!(run.stderr.contains(problem) && run.stderr.contains("\nnext: "), "{name}: {}", run.stderr);
         if !name.starts_with('.') {
-            assert_eq!(workspace.run(&["db", "check", name]).code, Some(1), "{name}");
+            let run = workspace.run(&["db", "check", name]);
+            assert_eq!(run.code, Some(1), "{name}");
+            let is_told = run.stderr.contains("folder is a directory\nnext: name a file that db backup has written");
+            assert_eq!(is_told, name == "folder", "{name}: {}", run.stderr);
         }
     }
     assert_eq!(std::fs::read(&database).unwrap(), before);

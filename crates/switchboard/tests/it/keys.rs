@@ -138,6 +138,10 @@ fn without_a_server_the_file_is_used() {
 
     let unknown = workspace.run(&["keys", "revoke", "key_0"]);
     assert!(unknown.code == Some(1) && unknown.stderr.contains("there is no key \"key_0\""), "{}", unknown.stderr);
+    let data = workspace.path().join(".switchboard").display().to_string();
+    let elsewhere = workspace.run(&["keys", "revoke", "--data-dir", &data, "key_0"]);
+    let list = format!("switchboard keys list --data-dir {data} shows them all");
+    assert!(elsewhere.code == Some(1) && elsewhere.stderr.contains(&list), "{}", elsewhere.stderr);
     assert_eq!(workspace.run(&["keys", "revoke", &id]).code, Some(0));
     let again = workspace.run(&["keys", "revoke", &id]);
     assert!(again.code == Some(1) && again.stderr.contains("already revoked"), "{}", again.stderr);

@@ -130,6 +130,11 @@ fn a_task_that_cannot_be_stopped_says_why_and_what_to_do() {
         let next = "next: switchboard task list --all shows those that have not ended\n";
         assert_eq!((refused.code, refused.stderr), (Some(1), format!("error: {problem}\n{next}")));
         assert!(refused.stdout.is_empty());
+        // A command that is printed finds the same server.
+        let data = workspace.path().join(".switchboard").display().to_string();
+        let refused = workspace.run(&["task", "cancel", "--data-dir", &data, id]);
+        let next = format!("next: switchboard task list --data-dir {data} --all shows those that have not ended\n");
+        assert_eq!((refused.code, refused.stderr), (Some(1), format!("error: {problem}\n{next}")));
         let refused = workspace.run(&["task", "cancel", id, "-o", "json"]);
         let error = &refused.json()["error"];
         assert_eq!((refused.code, &error["code"], &error["message"]), (Some(1), &json!(code), &json!(problem)));

@@ -120,6 +120,30 @@ async fn rest_goes_by_the_header_and_then_by_the_path() {
 }
 
 #[tokio::test]
+async fn headers_that_name_different_versions_are_refused() {
+    let world = World::start().await;
+    let told = "Invalid parameters: A2A-Version: is there more than once, with different versions: send it once";
+    let message = TestDialect::RpcV1.message("hello");
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}});
+    for (first, second, is_refused) in [
+        ("1.0", "0.3", true),
+        ("0.3", "1.0", true),
+        ("1.0", "banana", true),
+        ("1.0", "1.0", false),
+        ("1.0", "1.0.1", false),
+    ] {
+        let reply = world.post("/a2a", &body).version(first).version(second).reply().await.json();
+        let error = &reply["error"];
+        let wanted = if is_refused { (json!(-32602), json!(told)) } else { (Value::Null, Value::Null) };
+        assert_eq!((&error["code"], &error["message"]), (&wanted.0, &wanted.1), "{first} and {second}");
+        for path in ["/a2a/tasks", "/a2a/v1/tasks", "/.well-known/agent-card.json"] {
+            let reply = world.get(path).version(first).version(second).reply().await;
+            assert_eq!(reply.status, if is_refused { 400 } else { 200 }, "{path} with {first} and {second}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_strict_server_wants_the_version_named() {
     let mut plan = Plan::default();
     plan.options.strict_version = true;

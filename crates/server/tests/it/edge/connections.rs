@@ -195,6 +195,12 @@ async fn a_request_that_cannot_be_read_is_told_why() {
                 "{refused:?}"
             );
             assert_eq!(refused.json()["error"]["status"], "RESOURCE_EXHAUSTED", "{refused:?}");
+            let info = &refused.json()["error"]["details"][0];
+            assert_eq!(
+                (&info["reason"], &info["metadata"]["maxHeaders"]),
+                (&"REQUEST_HEADERS_TOO_LARGE".into(), &"20".into()),
+                "{refused:?}"
+            );
             assert!(
                 refused.body.contains("limits.headers") && refused.body.contains("limits.requestHeaders"),
                 "{refused:?}"

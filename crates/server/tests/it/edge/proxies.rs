@@ -68,6 +68,29 @@ async fn behind_a_trusted_proxy_each_client_has_its_own_limit() {
 }
 
 #[tokio::test]
+async fn a_client_cannot_escape_its_limit_with_a_forwarding_header_that_its_proxy_lets_pass() {
+    let mut running = Running::keyed_with(|options| {
+        options.connections_per_address = 1;
+        options.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    // The proxy writes X-Real-IP alone; the other header is the client's own, and another one each time.
+    let real = "X-Real-IP: 192.0.2.9";
+    let mut busy = running.connect().await;
+    let body = send_message(1, "SendMessage", "wait");
+    busy.send(&request("POST /a2a/gate", &[JSON, ANN, real, "X-Forwarded-For: 198.51.100.1"], &body)).await;
+    running.began.recv().await.unwrap();
+    let refused = running.ask("GET /a2a/gate/tasks", &[ANN, real, "X-Forwarded-For: 198.51.100.2"], "").await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert!(refused.body.contains("127.0.0.1 has 1 requests under way"), "{refused:?}");
+    assert!(refused.body.contains("name no single client"), "{refused:?}");
+    let honest = running.ask("GET /a2a/gate/tasks", &[ANN, real], "").await;
+    assert_eq!(honest.status, 200, "clients that send no such header are told apart: {honest:?}");
+    running.gate.notify_one();
+    assert_eq!(busy.reply().await.status, 200);
+}
+
+#[tokio::test]
 async fn only_trusted_proxies_say_which_address_the_client_has() {
     let trusted = ["127.0.0.0/8", "10.0.0.0/8", "fd00::/8"];
     // Without a slot for any address, the refusal names the one that counts; trusted ones need none.
@@ -85,10 +108,17 @@ async fn only_trusted_proxies_say_which_address_the_client_has() {
         (&["X-Real-IP: 2001:db8::7"], Some("2001:db8::7")),
         (&["Forwarded: proto=https;For=\"[2001:db8::7]:4711\";by=10.0.0.2"], Some("2001:db8::7")),
         (&["Forwarded: for=192.0.2.9, for=10.1.1.1"], Some("192.0.2.9")),
-        // A client's own header passes most proxies.
-        (&["Forwarded: for=1.1.1.1", "X-Forwarded-For: 192.0.2.9"], Some("192.0.2.9")),
-        (&["X-Forwarded-For: 192.0.2.9, unknown, 10.0.0.7"], None),
-        (&["Forwarded: for=_hidden"], None),
+        (
+            &["Forwarded: for=192.0.2.9", "X-Forwarded-For: 1.1.1.1, 192.0.2.9", "X-Real-IP: 192.0.2.9"],
+            Some("192.0.2.9"),
+        ),
+        // A client's own header passes most proxies, so that one of these may be its own: the proxy counts.
+        (&["Forwarded: for=1.1.1.1", "X-Forwarded-For: 192.0.2.9"], Some("127.0.0.1")),
+        (&["X-Forwarded-For: 1.1.1.1", "X-Real-IP: 192.0.2.9"], Some("127.0.0.1")),
+        (&["X-Forwarded-For: 192.0.2.9, unknown, 10.0.0.7"], Some("127.0.0.1")),
+        (&["Forwarded: for=_hidden"], Some("127.0.0.1")),
+        (&["X-Forwarded-For: 10.0.0.7"], None),
+        (&["X-Forwarded-For: ,"], None),
         (&[], None),
     ] {
         let reply = running.ask("GET /healthz", headers, "").await;

@@ -1,10 +1,16 @@
-//! Every task's events: numbered without gaps, as many lines as the row says, ending where the task's row says.
+//! Every task's events: numbered without gaps, as many lines as the row says, each of them an event, ending where the task's
+//! row says; and the snapshots beside them. One row is in memory at a time.
 
 use rusqlite::{Connection, Row};
+use switchboard_engine::event::Event;
+use switchboard_engine::fold::Fold;
 
 use super::IntegrityReport;
 use crate::sqlite::columns::IdentifierText;
 use crate::sqlite::event_lines::Fragments;
+
+/// The most characters of a decoder's message, which may quote what it has read.
+const REASON: usize = 200;
 
 /// The sums over the events of one task.
 struct Log {
@@ -16,9 +22,10 @@ struct Log {
 
 pub(super) fn check(connection: &Connection, report: &mut IntegrityReport) -> rusqlite::Result<()> {
     let mut tasks = connection.prepare("SELECT id, key, first_row, last_seq, bytes, context FROM task ORDER BY key")?;
-    let mut first = connection.prepare("SELECT first_seq, count, blob FROM event WHERE id = ?1 AND task_key = ?2")?;
-    let mut later = connection
-        .prepare("SELECT first_seq, count, blob FROM event WHERE task_key = ?1 AND first_seq > 1 ORDER BY first_seq")?;
+    let select = "SELECT first_seq, count, blob, id, snapshot FROM event";
+    let mut first = connection.prepare(&format!("{select} WHERE id = ?1 AND task_key = ?2"))?;
+    let mut later =
+        connection.prepare(&format!("{select} WHERE task_key = ?1 AND first_seq > 1 ORDER BY first_seq"))?;
     let mut rows = tasks.query([])?;
     while let Some(row) = rows.next()? {
         report.tasks += 1;
@@ -45,7 +52,7 @@ impl Log {
         report.event_rows += 1;
         let (first_seq, count): (i64, i64) = (row.get(0)?, row.get(1)?);
         let events = self.fragments.splice_in(row.get(2)?);
-        let (id, expected) = (&self.id, self.found_seq + 1);
+        let (id, expected) = (&self.id, self.found_seq.saturating_add(1));
         if first_seq != expected {
             report.problems.push(format!("task {id}: event {expected} should follow, but {first_seq} does"));
         }
@@ -55,9 +62,28 @@ impl Log {
                 .problems
                 .push(format!("task {id}: the row of event {first_seq} says {count} events and holds {lines}"));
         }
-        self.found_seq = first_seq + count - 1;
+        self.contents(row.get(3)?, first_seq, &events, row.get_ref(4)?.as_blob_or_null()?, report);
+        self.found_seq = first_seq.saturating_add(count).saturating_sub(1);
         self.found_bytes += i64::try_from(events.len()).unwrap_or(i64::MAX);
         Ok(())
+    }
+
+    /// Reads the events of a row, and its snapshot, as a server would. Of several that cannot be read, the first is named.
+    fn contents(&self, row: i64, first_seq: i64, events: &[u8], snapshot: Option<&[u8]>, report: &mut IntegrityReport) {
+        let id = &self.id;
+        let mut unreadable = |what: &str, error: &dyn std::fmt::Display| {
+            let reason: String = error.to_string().chars().take(REASON).collect();
+            report.problems.push(format!("task {id}: {what} in event row {row} cannot be read: {reason}"));
+        };
+        for (line, seq) in events.split(|byte| *byte == b'\n').zip(first_seq..=i64::MAX) {
+            if let Err(error) = Event::decode(line) {
+                unreadable(&format!("event {seq}"), &error);
+                break;
+            }
+        }
+        if let Some(Err(error)) = snapshot.map(Fold::from_snapshot) {
+            unreadable("the snapshot", &error);
+        }
     }
 
     fn end(self, last_seq: i64, bytes: i64, report: &mut IntegrityReport) {

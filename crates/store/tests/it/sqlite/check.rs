@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::fold::Fold;
 use switchboard_engine::ids::Seq;
 use switchboard_engine::store::callbacks::CallbackStore;
 use switchboard_engine::store::webhooks::{OutboxWrite, WebhookStore};
@@ -10,8 +11,8 @@ use switchboard_store::{check, quick_check};
 
 use super::SqliteFixture;
 use crate::build::{
-    Writes, bury, create, delivery, done, hidden, make, make_watched, new_task, owner, parked, prepare, row, with_send,
-    with_snapshot, working,
+    EVENT, Writes, bury, create, delivery, done, hidden, make, make_watched, new_task, owner, parked, prepare, row,
+    with_send, with_snapshot, working,
 };
 use crate::suite::Fixture;
 
@@ -20,10 +21,11 @@ async fn sound() -> (SqliteFixture, TaskId) {
     let fixture = SqliteFixture::new();
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");
-    let first = with_send(create(&task, &["1", "2"], working(1, 1)), "ann", "echo", "k");
+    let first = with_send(create(&task, &[EVENT, EVENT], working(1, 1)), "ann", "echo", "k");
     let key = store.write(first).await.unwrap().key;
-    store.write(owner(key, 1, &["3"], working(2, 1))).await.unwrap();
-    store.write(with_snapshot(owner(key, 1, &["4"], done(3, 1)), "as of 4")).await.unwrap();
+    store.write(owner(key, 1, &[EVENT], working(2, 1))).await.unwrap();
+    let snapshot = String::from_utf8(Fold::new(&task).snapshot().to_vec()).unwrap();
+    store.write(with_snapshot(owner(key, 1, &[EVENT], done(3, 1)), &snapshot)).await.unwrap();
     make(&store, "ann", "echo", "c", row(1)).await;
     make(&store, "bob", "guide", "c", parked(1, 9)).await;
     make(&store, "bob", "guide", "c", hidden(done(1, 1))).await;
@@ -64,7 +66,7 @@ async fn every_planted_damage_is_named() {
         ("DELETE FROM event WHERE first_seq = 1 AND task_key = 1", "event 1 should follow, but 3 does"),
         ("UPDATE event SET blob = x'310a32' WHERE first_seq = 3", "says 1 events and holds 2"),
         ("UPDATE task SET last_seq = 9 WHERE key = 1", "its row ends at event 9, its log at 4"),
-        ("UPDATE task SET bytes = 1 WHERE key = 1", "its row counts 1 bytes of events, its log has 5"),
+        ("UPDATE task SET bytes = 1 WHERE key = 1", "its row counts 1 bytes of events, its log has 53"),
         ("UPDATE task SET phase = 3 WHERE key = 1", "it is in a terminal state but not done"),
         ("UPDATE task SET state = 2 WHERE key = 1", "it is done but not in a terminal state"),
         ("UPDATE task SET lease = 1 WHERE key = 1", "it holds a lease although no turn runs"),
@@ -73,6 +75,20 @@ async fn every_planted_damage_is_named() {
         ("UPDATE event SET snapshot = NULL", "its snapshot is missing"),
         ("UPDATE task SET webhooks = 1 WHERE key = 1", "its row counts other webhooks than there are"),
         ("UPDATE task SET snapshot_row = 99 WHERE key = 1", "its snapshot is missing"),
+        // As long as what was there.
+        (
+            "UPDATE event SET blob = CAST(replace(blob, 'interrupted', 'interrupter') AS BLOB) WHERE first_seq = 3",
+            "event 3 in event row 2 cannot be read: unknown variant `interrupter`",
+        ),
+        (
+            "UPDATE event SET blob = CAST(substr(blob, 1, 14) || 'x' || substr(blob, 16) AS BLOB) WHERE task_key = 1 \
+             AND first_seq = 1",
+            "event 2 in event row 1 cannot be read: ",
+        ),
+        (
+            "UPDATE event SET snapshot = CAST('[' || substr(snapshot, 2) AS BLOB) WHERE snapshot IS NOT NULL",
+            "the snapshot in event row 3 cannot be read: ",
+        ),
     ];
     for (damage, words) in cases {
         let (fixture, id) = sound().await;

@@ -7,7 +7,7 @@ use switchboard_engine::store::{RowState, Store};
 use switchboard_store::{Options, SqliteStore, backup, check, database_path, lock_holder};
 
 use super::SqliteFixture;
-use crate::build::{Writes, bury, create, delivery, done, make, make_watched, new_task, query, working};
+use crate::build::{EVENT, Writes, bury, create, delivery, done, make, make_watched, new_task, query, working};
 use crate::suite::Fixture;
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_backup_under_load_is_whole() {
             let mut written = 0;
             while !*stopped.borrow() {
                 let task = new_task("ann", "echo", "c");
-                store.write(create(&task, &["a", "b"], done(2, 1))).await.unwrap();
+                store.write(create(&task, &[EVENT, EVENT], done(2, 1))).await.unwrap();
                 written += 1;
             }
             written

@@ -10,7 +10,7 @@ use switchboard_engine::store::{Append, Retention, Store, StoreError};
 use switchboard_store::{Durability, Options, check, database_path};
 
 use super::SqliteFixture;
-use crate::build::{Writes, create, done, make, new_task, owner, query, row, working};
+use crate::build::{EVENT, Writes, create, done, event, make, new_task, owner, query, row, working};
 use crate::suite::Fixture;
 
 /// A hang guard: what has not happened after so long never will. It says nothing about speed.
@@ -24,7 +24,7 @@ const EVICT_ALL: Retention = Retention {
 };
 
 fn large() -> Append {
-    create(&new_task("ann", "echo", "c"), &["x".repeat(60_000).as_str()], done(1, 1))
+    create(&new_task("ann", "echo", "c"), &[event(&"x".repeat(60_000)).as_str()], done(1, 1))
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn more_than_the_queue_holds_waits_and_gets_in() {
     let fixture = SqliteFixture::new();
     let store = fixture.open_with(Options { durability: Durability::Process, ..Options::default() });
     let results =
-        join_all((0..6_000).map(|_| store.write(create(&new_task("ann", "echo", "c"), &["x"], done(1, 1))))).await;
+        join_all((0..6_000).map(|_| store.write(create(&new_task("ann", "echo", "c"), &[EVENT], done(1, 1))))).await;
     assert!(results.iter().all(Result::is_ok));
     assert_eq!(store.list(query("ann")).await.unwrap().total, 6_000);
     store.close().await.unwrap();

@@ -22,8 +22,10 @@ const FIRST_VERSION: &str = "
     INSERT INTO name (id, text) VALUES (1, 'ann'), (2, 'echo');
     INSERT INTO task (key, id, owner, agent, context, state, status_at, phase, fence, lease, expires_at, hidden, recoveries,
         last_seq, first_row, snapshot_row, bytes, created_at)
-        VALUES (5, 'task 1', 1, 2, 'c', 6, 30, 3, 1, NULL, 99, 0, 0, 3, 11, NULL, 5, 10);
-    INSERT INTO event (id, task_key, first_seq, count, epoch, blob) VALUES (11, 5, 1, 2, 3, x'610a62'), (12, 5, 3, 1, 4, x'6363');
+        VALUES (5, 'task 1', 1, 2, 'c', 6, 30, 3, 1, NULL, 99, 0, 0, 3, 11, NULL, 40, 10);
+    INSERT INTO event (id, task_key, first_seq, count, epoch, blob) VALUES
+        (11, 5, 1, 2, 3, CAST('\"interrupted\"' || char(10) || '\"interrupted\"' AS BLOB)),
+        (12, 5, 3, 1, 4, CAST('\"interrupted\"' AS BLOB));
     INSERT INTO tally (owner, agent, state, hidden, parked, n) VALUES (1, 2, 6, 0, 1, 1);
 ";
 
@@ -61,9 +63,10 @@ const THIRD_VERSION: &str = "
     INSERT INTO name (id, text) VALUES (1, 'ann'), (2, 'echo');
     INSERT INTO task (key, id, owner, agent, context, state, status_at, phase, fence, lease, expires_at, hidden, recoveries,
         last_seq, first_row, snapshot_row, bytes, created_at)
-        VALUES (5, 'begun', 1, 2, 'c', 1, 30, 0, 1, NULL, NULL, 0, 2, 1, 11, NULL, 1, 10),
-               (6, 'new', 1, 2, 'c', 1, 31, 0, 1, NULL, NULL, 0, 0, 1, 12, NULL, 1, 10);
-    INSERT INTO event (id, task_key, first_seq, count, epoch, blob) VALUES (11, 5, 1, 1, 3, x'61'), (12, 6, 1, 1, 3, x'62');
+        VALUES (5, 'begun', 1, 2, 'c', 1, 30, 0, 1, NULL, NULL, 0, 2, 1, 11, NULL, 13, 10),
+               (6, 'new', 1, 2, 'c', 1, 31, 0, 1, NULL, NULL, 0, 0, 1, 12, NULL, 13, 10);
+    INSERT INTO event (id, task_key, first_seq, count, epoch, blob) VALUES
+        (11, 5, 1, 1, 3, CAST('\"interrupted\"' AS BLOB)), (12, 6, 1, 1, 3, CAST('\"interrupted\"' AS BLOB));
     INSERT INTO tally (owner, agent, state, hidden, parked, n) VALUES (1, 2, 1, 0, 0, 2);
 ";
 

@@ -12,7 +12,9 @@ use crate::suite::Fixture;
 fn lines(task: &TaskIdentity) -> [String; 2] {
     let (id, context) = (&task.id, &task.context);
     [
-        format!(r#"{{"received":{{"message":{{"contextId":"{context}","taskId":"{id}","parts":[]}}}}}}"#),
+        format!(
+            r#"{{"received":{{"message":{{"messageId":"m","contextId":"{context}","taskId":"{id}","role":"ROLE_USER","parts":[{{"text":"x"}}]}},"at":"2026-01-01T00:00:00Z"}}}}"#
+        ),
         format!(
             r#"{{"statusUpdate":{{"taskId":"{id}","contextId":"{context}","status":{{"state":"TASK_STATE_WORKING"}}}}}}"#
         ),
@@ -56,7 +58,10 @@ async fn ids_are_left_out_of_stored_events_and_rows_with_them_read_the_same() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    assert_eq!(stored[0], b"{\"received\":{\"message\":{\x013,\x012,\"parts\":[]}}}");
+    assert_eq!(
+        String::from_utf8_lossy(&stored[0]),
+        "{\"received\":{\"message\":{\"messageId\":\"m\",\u{1}3,\u{1}2,\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}]},\"at\":\"2026-01-01T00:00:00Z\"}}"
+    );
     assert_eq!(stored[1], b"\x011WORKING\"}}}");
 
     // As the program stored them before.

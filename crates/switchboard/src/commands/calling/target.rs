@@ -64,7 +64,7 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
             let peer = Peer::new(format!("{}/a2a/{typed}", base(&status)));
             Ok(Target { roots: roots(status.certificate.as_deref()), is_local: true, ..Target::new(peer) })
         }
-        Some(status) => Err(unknown(typed, &fleet, &status.agents, "")),
+        Some(status) => Err(unknown(typed, &fleet, &status.agents, "", flags)),
         None => at_default_address(typed, &fleet, flags).await,
     }
 }
@@ -85,17 +85,34 @@ async fn at_default_address(typed: &str, fleet: &FleetConfig, flags: &DataFlags)
         let own = workspace.config.server.tls.files().map(|(certificate, _)| certificate);
         return Ok(Target { roots: roots(own), ..Target::new(peer) });
     }
-    let tried = format!("no server runs on the data in {data_dir}, and nothing listens at {url}");
+    let tried = nothing_runs(workspace, &url);
     let names: Vec<String> = fleet.agents.iter().map(|agent| agent.name.to_string()).collect();
     if names.iter().any(|name| name == typed) {
-        let next = format!(
-            "start one with switchboard serve{}, or name the one that runs: its data with --data-dir, its workspace with \
-             --workspace, or the agent by its URL",
-            flags.again()
-        );
-        return Err(Failure::unreachable(format!("{tried}, so that agent {typed} cannot be called"), next));
+        let message = format!("{tried}, so that agent {typed} cannot be called");
+        return Err(Failure::unreachable(message, start_one(flags)));
     }
-    Err(unknown(typed, fleet, &names, &format!("; {tried}")))
+    Err(unknown(typed, fleet, &names, &format!("; {tried}"), flags))
+}
+
+/// The failure of a command about the server of a workspace, if there is none, nor one at the default address.
+pub(super) async fn needs_server(workspace: &Workspace, flags: &DataFlags) -> Result<(), Failure> {
+    let url = default_url(workspace);
+    match is_answered(&url).await {
+        true => Ok(()),
+        false => Err(Failure::unreachable(nothing_runs(workspace, &url), start_one(flags))),
+    }
+}
+
+fn nothing_runs(workspace: &Workspace, url: &str) -> String {
+    format!("no server runs on the data in {}, and nothing listens at {url}", workspace.data_dir().display())
+}
+
+fn start_one(flags: &DataFlags) -> String {
+    format!(
+        "start one with switchboard serve{}, or name the one that runs: its data with --data-dir, its workspace with \
+         --workspace, or the agent by its URL",
+        flags.again()
+    )
 }
 
 /// The address of a server of this workspace that was started without flags.
@@ -149,7 +166,7 @@ pub(super) fn load(flags: &DataFlags) -> Result<FleetConfig, Failure> {
     flags.load().map_err(|problems| {
         let problems: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
         let next = "switchboard config check says it in full; an agent's URL needs no workspace";
-        Failure::internal(problems.join("; ")).with_hint(next)
+        Failure::internal(problems.join("; ")).with_hint(flags.in_commands(next))
     })
 }
 
@@ -207,7 +224,7 @@ fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<Cli
     identity.map(Some).map_err(failed)
 }
 
-fn unknown(typed: &str, fleet: &FleetConfig, hosted: &[String], tried: &str) -> Failure {
+fn unknown(typed: &str, fleet: &FleetConfig, hosted: &[String], tried: &str, flags: &DataFlags) -> Failure {
     // It may be listed in a file that is not read.
     fleet.workspace.unread.iter().for_each(|unread| Printer::new(Output::Text).warning(unread));
     let remotes = fleet.remotes.iter().map(|remote| remote.name.as_str());
@@ -218,5 +235,5 @@ fn unknown(typed: &str, fleet: &FleetConfig, hosted: &[String], tried: &str) -> 
         Some(name) => format!("did you mean {name}? switchboard agents lists all of them"),
         None => "name one of them, or a URL such as https://agent.example".to_owned(),
     };
-    Failure::no_agent(message, next)
+    Failure::no_agent(message, flags.in_commands(&next))
 }

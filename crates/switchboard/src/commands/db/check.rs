@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_host::printer::Printer;
+use switchboard_host::sanitize::shell_path;
 use switchboard_host::serve::{RESTORE, open_problem};
 use switchboard_store::{CheckError, IntegrityReport, OpenError, database_path};
 
@@ -19,13 +20,13 @@ pub(crate) fn run(flags: &DataFlags, backup: Option<&Path>, printer: Printer) ->
     };
     let found = switchboard_store::check_file(&file).map_err(|error| {
         let (problem, next) = unchecked(&error, &file, backup.is_some());
-        printer.failure(&problem, &next)
+        printer.failure(&problem, &flags.in_commands(&next))
     })?;
-    print(&found, &file, backup.is_some(), printer);
+    print(&found, &file, backup.is_some(), flags, printer);
     if found.problems.is_empty() { Ok(()) } else { Err(ExitCode::FAILURE) }
 }
 
-fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer) {
+fn print(found: &IntegrityReport, file: &Path, is_backup: bool, flags: &DataFlags, printer: Printer) {
     if printer.is_json() {
         printer.json(&json!({
             "ok": found.problems.is_empty(),
@@ -43,7 +44,7 @@ fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer
         let next = if is_backup { "restore an earlier backup" } else { RESTORE };
         match found.problems.len() {
             0 => printer.line(format!("{checked}: all is well")),
-            count => printer.error(&format!("{checked}: {count} problems"), next),
+            count => printer.error(&format!("{checked}: {count} problems"), &flags.in_commands(next)),
         }
     }
 }
@@ -51,6 +52,14 @@ fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer
 /// Why the file cannot be checked, and what to do.
 fn unchecked(error: &CheckError, file: &Path, is_backup: bool) -> (String, String) {
     let next = match (error, is_backup) {
+        (CheckError::Directory(directory), _) => {
+            let next = format!(
+                "name a file that db backup has written; the data of a server is checked with switchboard db check \
+                 --data-dir {}",
+                shell_path(directory)
+            );
+            return (error.to_string(), next);
+        }
         // The same message as for every other command.
         (CheckError::NewerSchema(found), false) => {
             let directory = file.parent().unwrap_or(file);

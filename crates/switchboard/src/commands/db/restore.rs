@@ -16,12 +16,13 @@ use crate::commands::loaded_data;
 pub(crate) fn run(flags: &DataFlags, file: &Path, printer: Printer) -> Result<(), ExitCode> {
     let workspace = loaded_data(flags, printer)?;
     let created = create_data_dir(&workspace.data_dir());
-    let data_dir = created.map_err(|error| printer.failure(&error.to_string(), &error.next_step()))?;
+    let data_dir =
+        created.map_err(|error| printer.failure(&error.to_string(), &flags.in_commands(&error.next_step())))?;
     // A colon in a file's name is trouble on other systems.
     let stamp = SystemClock.now().to_string().replace(':', "-");
     let restored = switchboard_store::restore(&data_dir, file, &stamp).map_err(|error| {
         let (problem, next) = refusal(error, &data_dir, file);
-        printer.failure(&problem, &next)
+        printer.failure(&problem, &flags.in_commands(&next))
     })?;
     print(&restored, file, &data_dir, &flags.again(), printer);
     Ok(())
@@ -62,7 +63,9 @@ fn refusal(error: RestoreError, data_dir: &Path, file: &Path) -> (String, String
             let error = open_problem(data_dir, error);
             return (error.to_string(), error.next_step());
         }
-        RestoreError::Unusable { source: CheckError::Missing(_), .. } => "name a file that db backup has written",
+        RestoreError::Unusable { source: CheckError::Missing(_) | CheckError::Directory(_), .. } => {
+            "name a file that db backup has written"
+        }
         RestoreError::Unusable { source: CheckError::NewerSchema(_), .. } => {
             "use the switchboard program that wrote it, or a later one; nothing was changed"
         }

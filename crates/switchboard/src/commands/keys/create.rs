@@ -49,7 +49,7 @@ pub(crate) fn run(flags: &DataFlags, options: CreateKeyOptions, printer: Printer
         expires_in_ms: options.expires.map(|span| u64::try_from(span.duration().as_millis()).unwrap_or(u64::MAX)),
     };
     let sent = short(printer, request(&fleet.workspace, Request::CreateKey(new)))?;
-    let (created, is_server) = sent.map_err(refused(printer))?;
+    let (created, is_server) = sent.map_err(refused(flags, printer))?;
     print(&created, is_server, printer);
     Ok(())
 }

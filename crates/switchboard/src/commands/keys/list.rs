@@ -16,19 +16,19 @@ pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
     let keys = match short(printer, request(&workspace, Request::ListKeys))? {
         // Where there is no data there are no keys.
         Err(ControlClientError::NoData(_)) => Vec::new(),
-        listed => listed.map_err(refused(printer))?.0,
+        listed => listed.map_err(refused(flags, printer))?.0,
     };
-    print(keys, printer);
+    print(keys, flags, printer);
     Ok(())
 }
 
-fn print(keys: Vec<KeyView>, printer: Printer) {
+fn print(keys: Vec<KeyView>, flags: &DataFlags, printer: Printer) {
     if printer.is_json() {
         printer.json(&json!({ "keys": keys }));
         return;
     }
     if keys.is_empty() {
-        printer.line("there are no keys; switchboard keys create makes one");
+        printer.line(format!("there are no keys; switchboard keys create{} makes one", flags.again()));
         return;
     }
     let heading = ["ID", "NAME", "KEY", "STATE", "AGENTS", "ROLE", "CREATED", "EXPIRES"];

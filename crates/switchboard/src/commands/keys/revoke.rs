@@ -14,7 +14,7 @@ use crate::control_client::request;
 pub(crate) fn run(flags: &DataFlags, id: String, printer: Printer) -> Result<(), ExitCode> {
     let workspace = loaded_data(flags, printer)?;
     let sent = short(printer, request::<KeyView>(&workspace, Request::RevokeKey { id }))?;
-    let (key, is_server) = sent.map_err(refused(printer))?;
+    let (key, is_server) = sent.map_err(refused(flags, printer))?;
     match printer.is_json() {
         true => printer.json(&json!({ "key": key, "inForce": is_server })),
         false => printer.line(format!("{} is revoked", key.id)),

@@ -11,10 +11,10 @@ use crate::commands::webhooks::{outcome, time};
 
 pub(crate) fn run(flags: &DataFlags, page: PageFlags, printer: Printer) -> Result<(), ExitCode> {
     let request = WebhookRequest::DeadLetters { after: page.after, limit: usize::from(page.limit) };
-    control_request(flags, request, None, printer, |answer| print(&answer, page.after, printer))
+    control_request(flags, request, None, printer, |answer| print(&answer, page.after, flags, printer))
 }
 
-fn print(page: &DeadLetterPage, after: i64, printer: Printer) {
+fn print(page: &DeadLetterPage, after: i64, flags: &DataFlags, printer: Printer) {
     if page.dead_letters.is_empty() {
         printer.line(match after {
             0 => "there are no dead letters: no delivery was given up".to_owned(),
@@ -37,10 +37,12 @@ fn print(page: &DeadLetterPage, after: i64, printer: Printer) {
         ]
     });
     printer.titled_table(heading, rows);
+    let again = flags.again();
     if let Some(next) = page.next {
-        printer.line(format!("there are more: switchboard webhooks dead-letters --after {next}"));
+        printer.line(format!("there are more: switchboard webhooks dead-letters{again} --after {next}"));
     }
-    printer.line(
-        "switchboard webhooks retry DELIVERY sends one once more, switchboard webhooks retry --all-dead all of them",
-    );
+    printer.line(format!(
+        "switchboard webhooks retry{again} DELIVERY sends one once more, switchboard webhooks retry{again} --all-dead \
+         all of them"
+    ));
 }

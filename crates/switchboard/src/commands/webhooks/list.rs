@@ -35,16 +35,18 @@ pub(crate) fn run(flags: &DataFlags, options: WebhookListOptions, printer: Print
         }
     };
     let request = WebhookRequest::List { task, state, after: page.after, limit: usize::from(page.limit) };
-    control_request(flags, request, None, printer, |answer| print(&answer, some_only, &filter, printer))
+    control_request(flags, request, None, printer, |answer| print(&answer, some_only, &filter, flags, printer))
 }
 
-fn print(page: &WebhookPage, some_only: bool, filter: &str, printer: Printer) {
+fn print(page: &WebhookPage, some_only: bool, filter: &str, flags: &DataFlags, printer: Printer) {
+    let again = flags.again();
     if page.webhooks.is_empty() {
         printer.line(match some_only {
-            true => "no webhook is like that; switchboard webhooks list shows all of them",
+            true => format!("no webhook is like that; switchboard webhooks list{again} shows all of them"),
             false => {
-                "there are no webhooks; a caller sets one with a message (configuration.taskPushNotificationConfig) or \
-                 for a task it has (CreateTaskPushNotificationConfig)"
+                "there are no webhooks; a caller sets one with a message (configuration.taskPushNotificationConfig) \
+                      or for a task it has (CreateTaskPushNotificationConfig)"
+                    .to_owned()
             }
         });
         return;
@@ -52,10 +54,10 @@ fn print(page: &WebhookPage, some_only: bool, filter: &str, printer: Printer) {
     let heading = ["NUMBER", "STATE", "TASK", "AGENT", "CALLER", "ENDPOINT", "DELIVERED", "DEAD", "WAITS UNTIL"];
     printer.titled_table(heading, page.webhooks.iter().map(row));
     if let Some(next) = page.next {
-        printer.line(format!("there are more: switchboard webhooks list{filter} --after {next}"));
+        printer.line(format!("there are more: switchboard webhooks list{again}{filter} --after {next}"));
     }
     if page.webhooks.iter().any(|webhook| webhook.dead > 0) {
-        printer.line("dead ones were given up: switchboard webhooks dead-letters says why");
+        printer.line(format!("dead ones were given up: switchboard webhooks dead-letters{again} says why"));
     }
 }
 

@@ -11,7 +11,8 @@ use crate::commands::control_request;
 pub(crate) fn pause(flags: &DataFlags, webhook: i64, printer: Printer) -> Result<(), ExitCode> {
     control_request(flags, WebhookRequest::Pause { webhook }, None, printer, |_: ChangedWebhook| {
         printer.line(format!(
-            "webhook {webhook} is paused; what it is not told waits for switchboard webhooks resume {webhook}"
+            "webhook {webhook} is paused; what it is not told waits for switchboard webhooks resume{} {webhook}",
+            flags.again()
         ));
     })
 }

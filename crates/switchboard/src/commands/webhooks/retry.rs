@@ -39,7 +39,9 @@ pub(crate) fn run(flags: &DataFlags, options: RetryOptions, printer: Printer) ->
             many => format!("{many} deliveries are"),
         };
         printer.line(match answer.waits {
-            None => format!("{what} sent once more; switchboard webhooks show NUMBER says how it went"),
+            None => {
+                format!("{what} sent once more; switchboard webhooks show{} NUMBER says how it went", flags.again())
+            }
             Some(waits) => format!("{what} sent once more as soon as {}", waits.until()),
         });
     })

@@ -24,7 +24,10 @@ pub(crate) fn show(flags: &DataFlags, caller: String, printer: Printer) -> Resul
 pub(crate) fn rotate(flags: &DataFlags, overlap: TimeSpan, printer: Printer) -> Result<(), ExitCode> {
     let overlap_ms = u64::try_from(overlap.duration().as_millis()).unwrap_or(u64::MAX);
     control_request(flags, WebhookRequest::RotateSecret { overlap_ms }, None, printer, |answer: RotatedSecret| {
-        printer.line("every caller has a new secret; switchboard webhooks secret show --caller ID shows it");
+        let again = flags.again();
+        printer.line(format!(
+            "every caller has a new secret; switchboard webhooks secret show{again} --caller ID shows it"
+        ));
         printer.line(match overlap {
             TimeSpan::ZERO => "the old ones are used no more".to_owned(),
             _ => format!("deliveries are signed with the old ones too until {}", answer.previous_until),

@@ -14,7 +14,7 @@ pub(crate) fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> Result<(
     control_request(flags, WebhookRequest::Show { webhook }, None, printer, |answer: WebhookDetails| {
         print_webhook(&answer.webhook, printer);
         printer.line("");
-        print_deliveries(&answer.deliveries, printer);
+        print_deliveries(&answer.deliveries, flags, printer);
     })
 }
 
@@ -36,7 +36,7 @@ fn print_webhook(webhook: &WebhookView, printer: Printer) {
     printer.fields(rows.into_iter().chain(webhook.endpoint_paused_until.map(paused)));
 }
 
-fn print_deliveries(deliveries: &[DeliveryView], printer: Printer) {
+fn print_deliveries(deliveries: &[DeliveryView], flags: &DataFlags, printer: Printer) {
     if deliveries.is_empty() {
         printer.line("nothing was delivered yet");
         return;
@@ -58,6 +58,6 @@ fn print_deliveries(deliveries: &[DeliveryView], printer: Printer) {
     });
     printer.titled_table(heading, rows);
     if deliveries.iter().any(|delivery| delivery.state == "dead") {
-        printer.line("switchboard webhooks retry DELIVERY sends one once more");
+        printer.line(format!("switchboard webhooks retry{} DELIVERY sends one once more", flags.again()));
     }
 }

@@ -165,6 +165,47 @@ fn a_local_server_with_a_certificate_of_its_own_is_trusted() {
 }
 
 #[test]
+fn a_certificate_file_of_the_environment_that_cannot_be_used_is_told() {
+    let issued = Issued::new();
+    let workspace = Workspace::new()
+        .file("switchboard.yaml", "server:\n  tls: { cert: tls/cert.pem, key: tls/key.pem }\n")
+        .file("tls/cert.pem", &issued.certificate_pem)
+        .file("tls/key.pem", &issued.key_pem);
+    let fleet = Fleet::of(workspace);
+    let url = format!("https://{}/a2a/echo", fleet.server.address);
+    let junk = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+    let mixed = format!("{junk}{}", Issued::new().certificate_pem);
+    for (file, content, why) in [
+        ("missing.pem", None, "No such file"),
+        ("empty.pem", Some(""), "there is no certificate in it"),
+        ("junk.pem", Some(junk), "no certificate in it is valid"),
+    ] {
+        let mut workspace = Workspace::new().variable("SSL_CERT_FILE", file);
+        if let Some(content) = content {
+            workspace = workspace.file(file, content);
+        }
+        let run = workspace.run(&["send", &url, "hi"]);
+        let told = format!("the certificates in {file} cannot be used: {why}");
+        assert!(run.code == Some(2) && run.stderr.starts_with(&format!("error: {told}")), "{}", run.stderr);
+        assert!(
+            run.stderr.ends_with("\nnext: name a file of certificates in PEM with SSL_CERT_FILE\n"),
+            "{}",
+            run.stderr
+        );
+        let run = workspace.run(&["send", &url, "hi", "-q", "--insecure"]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{}", run.stderr);
+        // A server needs it for webhooks alone, if at all.
+        let log = std::fs::File::create(workspace.path().join("log.txt")).unwrap();
+        crate::server::Server::start_logging_to(&workspace, log).stop();
+        let log = std::fs::read_to_string(workspace.path().join("log.txt")).unwrap();
+        assert_eq!(log.matches(&format!("warning: {told}")).count(), 1, "{log}");
+    }
+    let trusting = Workspace::new().variable("SSL_CERT_FILE", "mixed.pem").file("mixed.pem", mixed);
+    let run = trusting.run(&["send", &url, "hi"]);
+    assert!(run.code == Some(3) && run.stderr.contains("signed by itself"), "one is enough: {}", run.stderr);
+}
+
+#[test]
 fn a_card_is_shown_with_what_is_used_of_it() {
     let fleet = Fleet::new();
     let card = fleet.run(&["card", "echo"]);

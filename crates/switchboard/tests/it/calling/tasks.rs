@@ -150,4 +150,11 @@ fn without_an_agent_all_tasks_are_listed_with_time_state_and_first_words() {
     let here = crate::program::Workspace::new().variable("SWITCHBOARD_SERVER_BIND", &fleet.server.address);
     let there = here.run(&["task", "list"]);
     assert_eq!((there.stdout.lines().count(), there.stderr.lines().count()), (3, 1), "{}", there.stderr);
+    // No server at all: no single agent is to blame.
+    let free = super::free_address();
+    let nowhere = crate::program::Workspace::new().variable("SWITCHBOARD_SERVER_BIND", &free);
+    let refused = nowhere.run(&["task", "list", "--data-dir", "elsewhere"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(3), ""));
+    assert!(refused.stderr.contains(&format!(", and nothing listens at http://{free}\n")), "{}", refused.stderr);
+    assert!(refused.stderr.contains("start one with switchboard serve --data-dir elsewhere,"), "{}", refused.stderr);
 }

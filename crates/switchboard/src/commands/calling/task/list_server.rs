@@ -24,7 +24,10 @@ pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Print
     let fleet = target::load(&flags.workspace)?;
     let agents = match target::running(&fleet.workspace).await? {
         Some(status) => status.agents,
-        None => fleet.agents.iter().map(|agent| agent.name.to_string()).collect(),
+        None => {
+            target::needs_server(&fleet.workspace, &flags.workspace).await?;
+            fleet.agents.iter().map(|agent| agent.name.to_string()).collect()
+        }
     };
     let mut tasks: Vec<ListedTask> = Vec::new();
     let (mut total, mut heard, mut failures) = (0, false, Vec::new());
