@@ -80,7 +80,7 @@ impl Admission {
 
     /// What the turns of an agent count against, besides the limit of the agent.
     fn turns_of(&self, hosted: &Hosted) -> &KeyedCounter<CallerId> {
-        match hosted.manifest.execution {
+        match hosted.execution() {
             Execution::Local => &self.running,
             Execution::Remote => &self.remote,
         }
@@ -181,7 +181,7 @@ impl EngineState {
         // The common case, found out once instead of for every lane.
         let is_full = self.admission.running.held() >= settings.running_tasks;
         let is_admitted = |caller: &CallerId, hosted: &Hosted| {
-            (!is_full || hosted.manifest.execution == Execution::Remote)
+            (!is_full || hosted.execution() == Execution::Remote)
                 && hosted.recovering.held() == 0
                 && hosted.running.held() < hosted.max_running(settings.running_per_agent)
                 && self.admission.turns_of(hosted).check(caller).is_ok()

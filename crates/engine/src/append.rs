@@ -160,7 +160,7 @@ impl LiveTask {
                         row.phase = Phase::Done;
                     } else if state.is_interrupted() {
                         row.expires_at = engine.expiry_of(core, Review::of_event(event).as_ref());
-                        row.phase = if self.may_park() { Phase::Parked } else { row.phase };
+                        row.phase = if self.may_park(core) { Phase::Parked } else { row.phase };
                     }
                 }
                 Event::ArtifactUpdate(_) => {

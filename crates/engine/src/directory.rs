@@ -1,7 +1,9 @@
 //! The agent directory: which agent serves a request. The kernel ships a fixed list; a hub can route instead.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::RwLock;
 use switchboard_a2a::{Message, PushPayload, RestFiles};
 use switchboard_admission::Counter;
 
@@ -9,7 +11,7 @@ use crate::agent::{Agent, DynAgent};
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::ids::AgentName;
-use crate::manifest::Manifest;
+use crate::manifest::{Execution, Manifest};
 use crate::routing_hints::RoutingHints;
 
 /// Where a request was sent.
@@ -67,15 +69,14 @@ pub trait Directory: Send + Sync + 'static {
     fn agents(&self) -> Vec<Arc<Hosted>>;
 }
 
-/// An agent at its address.
+/// An agent at its address: its name and its counters, which stay, and how it is served, which can be replaced.
 pub struct Hosted {
     /// Its name in addresses.
     pub name: AgentName,
-    /// What it says of itself.
-    pub manifest: Manifest,
-    /// How it is served.
-    pub switches: Switches,
-    pub(crate) agent: Box<dyn DynAgent>,
+    /// Read for every message and rarely written.
+    served: RwLock<Arc<Served>>,
+    /// [`Switches::max_running`] of what is served, which every permit asks for.
+    max_running: AtomicUsize,
     pub(crate) running: Counter,
     /// Of the running turns, those that wait for an answer and keep their permit meanwhile.
     pub(crate) asking: Counter,
@@ -83,6 +84,33 @@ pub struct Hosted {
     pub(crate) released: Counter,
     /// Above zero during recovery of an earlier process's tasks, so that no other turn begins before that.
     pub(crate) recovering: Counter,
+}
+
+/// An agent and how it is served. A turn keeps the one it began with.
+pub struct Served {
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// How it is served.
+    pub switches: Switches,
+    pub(crate) agent: Box<dyn DynAgent>,
+}
+
+impl Served {
+    /// An agent, served as usual.
+    pub fn new(agent: impl Agent) -> Self {
+        Self { manifest: agent.manifest(), switches: Switches::default(), agent: Box::new(agent) }
+    }
+
+    /// The same, served differently.
+    #[must_use]
+    pub fn switches(self, switches: Switches) -> Self {
+        Self { switches, ..self }
+    }
+
+    /// Whether it has a skill of that id.
+    pub fn has_skill(&self, id: &str) -> bool {
+        self.manifest.skills.iter().any(|skill| skill.id == id)
+    }
 }
 
 /// How an agent is served, where clients differ in what they expect.
@@ -136,11 +164,15 @@ impl Default for Switches {
 impl Hosted {
     /// An agent under a name.
     pub fn new(name: impl Into<AgentName>, agent: impl Agent) -> Self {
+        Self::serving(name, Served::new(agent))
+    }
+
+    /// The same, served in a way of its own.
+    pub fn serving(name: impl Into<AgentName>, served: Served) -> Self {
         Self {
             name: name.into(),
-            manifest: agent.manifest(),
-            switches: Switches::default(),
-            agent: Box::new(agent),
+            max_running: AtomicUsize::new(own_limit(&served)),
+            served: RwLock::new(Arc::new(served)),
             running: Counter::default(),
             asking: Counter::default(),
             released: Counter::default(),
@@ -148,16 +180,28 @@ impl Hosted {
         }
     }
 
-    /// The same, served differently.
-    #[must_use]
-    pub fn switches(mut self, switches: Switches) -> Self {
-        self.switches = switches;
-        self
+    /// The agent as it is served now.
+    pub fn served(&self) -> Arc<Served> {
+        self.served.read().clone()
+    }
+
+    /// Serves another agent under the same name from the next turn on. Turns that run keep theirs, and both count against
+    /// the same limits.
+    pub fn replace(&self, served: Served) {
+        let max_running = own_limit(&served);
+        let mut current = self.served.write();
+        self.max_running.store(max_running, Ordering::Relaxed);
+        *current = Arc::new(served);
+    }
+
+    /// Where its next turn works.
+    pub(crate) fn execution(&self) -> Execution {
+        self.served.read().manifest.execution
     }
 
     /// How many of its turns may run, where the kernel lets an agent have `limit`.
     pub(crate) fn max_running(&self, limit: usize) -> usize {
-        self.switches.max_running.map_or(limit, |own| own.min(limit))
+        self.max_running.load(Ordering::Relaxed).min(limit)
     }
 
     /// Why a turn of this agent waits, if the limit of the agent itself is reached.
@@ -178,17 +222,17 @@ impl Hosted {
             (_, asking) => format!("{taken}, {asking} of them by tasks that wait for answers"),
         })
     }
-
-    /// Whether it has a skill of that id.
-    pub fn has_skill(&self, id: &str) -> bool {
-        self.manifest.skills.iter().any(|skill| skill.id == id)
-    }
 }
 
 impl std::fmt::Debug for Hosted {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Hosted").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// The agent's own limit of running turns.
+fn own_limit(served: &Served) -> usize {
+    served.switches.max_running.unwrap_or(usize::MAX)
 }
 
 /// No agent's name is longer.
@@ -235,7 +279,7 @@ impl FixedDirectory {
 
     /// The agent at the root if it has the skill, else the first by name that has it; only those the caller may use.
     fn skilled(&self, skill: &str, caller: &Caller) -> Option<Arc<Hosted>> {
-        let able = self.agents.iter().filter(|hosted| hosted.has_skill(skill));
+        let able = self.agents.iter().filter(|hosted| hosted.served.read().has_skill(skill));
         let able = able.filter(|hosted| caller.scopes.agents.allows(&hosted.name));
         able.min_by_key(|hosted| (self.root.as_ref() != Some(&hosted.name), &hosted.name)).cloned()
     }

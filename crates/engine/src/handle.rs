@@ -158,8 +158,11 @@ impl TaskHandle {
     ) -> Result<Arc<Received>, Stopped> {
         let mark = self.push_status(state, Some(question), metadata)?;
         self.committed(mark).await?;
-        let asked = self.live.core.lock().fold.kernel.last_stop;
-        let hosted = self.live.hosted.as_ref().filter(|_| !self.live.may_park());
+        let (asked, may_park) = {
+            let core = self.live.core.lock();
+            (core.fold.kernel.last_stop, self.live.may_park(&core))
+        };
+        let hosted = self.live.hosted.as_ref().filter(|_| !may_park);
         let _asking = hosted.map(|hosted| hosted.asking.acquire());
         self.live
             .wait_for(|core| {
@@ -230,7 +233,7 @@ impl TaskHandle {
                     // The turn is over but for its return; what is unread is the next one's.
                     return Some(Err(Stopped::Ended));
                 }
-                if core.output.state.is_interrupted() && self.live.may_park() {
+                if core.output.state.is_interrupted() && self.live.may_park(core) {
                     // Nothing can be taken while it waits for an answer. What came before the question stays.
                     return None;
                 }

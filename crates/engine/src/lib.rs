@@ -63,7 +63,9 @@ pub use blocking_task::{BLOCKED_BY_KEY, BlockingTask, BlockingTaskView};
 pub use bus::{Announcement, Announcements, Bus, LocalBus};
 pub use caller::{AgentScope, Caller, CallerRole, Callers, Scopes, UnknownRole};
 pub use decide::ReviewAnswer;
-pub use directory::{Address, Directory, FixedDirectory, Hosted, Resolved, RoutingRequest, Switches, WebhookEvents};
+pub use directory::{
+    Address, Directory, FixedDirectory, Hosted, Resolved, RoutingRequest, Served, Switches, WebhookEvents,
+};
 pub use engine::{Engine, state_label};
 pub use error::Error;
 pub use event::{EventKind, LoggedEvent, Usage};

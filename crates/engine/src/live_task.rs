@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 use crate::batch::Batch;
 use crate::blocking_task::BlockingTask;
-use crate::directory::Hosted;
+use crate::directory::{Hosted, Served};
 use crate::event::{Event, LoggedEvent, Usage};
 use crate::final_message::ProducedArtifacts;
 use crate::fold::Fold;
@@ -72,6 +72,8 @@ pub(crate) struct Core {
     pub(crate) output: Output,
     /// What this process does with the turn.
     pub(crate) turn: TurnState,
+    /// The agent of the last run in this process, as it was served when that began.
+    pub(crate) served: Option<Arc<Served>>,
     /// When the last append was committed.
     pub(crate) last_append_at: Timestamp,
 }
@@ -172,8 +174,12 @@ impl LiveTask {
     }
 
     /// Whether its agent can be put away while it waits for an answer.
-    pub(crate) fn may_park(&self) -> bool {
-        self.hosted.as_ref().is_none_or(|hosted| hosted.manifest.park == Park::Allowed)
+    pub(crate) fn may_park(&self, core: &Core) -> bool {
+        let allows = |served: &Arc<Served>| served.manifest.park == Park::Allowed;
+        match &core.served {
+            Some(served) => allows(served),
+            None => self.hosted.as_ref().is_none_or(|hosted| allows(&hosted.served())),
+        }
     }
 
     /// Wakes all readers and the turn's driver.
@@ -224,6 +230,7 @@ impl Core {
             tail_bytes: 0,
             output,
             turn: TurnState::default(),
+            served: None,
             last_append_at: Timestamp(0),
         }
     }

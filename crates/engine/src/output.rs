@@ -46,7 +46,7 @@ pub(crate) fn push(engine: &EngineState, live: &LiveTask, core: &mut Core, event
         return Err(if is_lost { Stopped::Lost } else { Stopped::Ended });
     }
     let ends = event.kind().is_terminal();
-    if core.output.state.is_interrupted() && live.may_park() && !ends {
+    if core.output.state.is_interrupted() && live.may_park(core) && !ends {
         // It is parked and has no owner: only a terminal event is allowed.
         return Err(Stopped::Ended);
     }

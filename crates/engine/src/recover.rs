@@ -134,7 +134,8 @@ impl EngineState {
 
     /// The agent's decision; one that panics or hangs fails its task.
     async fn ask_agent(&self, hosted: &Hosted, view: &TaskView) -> Recovery {
-        let asked = AssertUnwindSafe(async { hosted.agent.recover_boxed(view).await }).catch_unwind();
+        let served = hosted.served();
+        let asked = AssertUnwindSafe(async { served.agent.recover_boxed(view).await }).catch_unwind();
         let answer = tokio::select! {
             answer = asked => answer,
             () = self.clock.sleep(PATIENCE) => Ok(Recovery::Fail("the agent did not say how to go on".to_owned())),

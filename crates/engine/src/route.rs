@@ -9,7 +9,7 @@ use std::sync::Arc;
 use switchboard_a2a::{MessageId, Role, TaskId, TaskState};
 
 use crate::caller::Caller;
-use crate::directory::{Address, Hosted, Resolved, RoutingRequest};
+use crate::directory::{Address, Hosted, Resolved, RoutingRequest, Served};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
 use crate::idempotency::KeyReservation;
@@ -33,8 +33,8 @@ pub struct Routed {
 
 /// Where a message goes.
 pub(crate) enum Destination {
-    /// A new task of this agent.
-    New(Resolved),
+    /// A new task of this agent, as it is served now.
+    New(Resolved, Arc<Served>),
     /// A task that is there, in memory while this is held.
     Task(Arc<LiveTask>),
     /// To the task of the send that it repeats.
@@ -63,6 +63,11 @@ impl Routed {
         self.destination.hosted()
     }
 
+    /// The same as it is served now.
+    pub fn served(&self) -> Option<Arc<Served>> {
+        self.destination.served()
+    }
+
     /// The task it goes to, if that is there already.
     pub fn task(&self) -> Option<&TaskId> {
         self.destination.task().map(|live| &live.task.id)
@@ -82,14 +87,21 @@ impl Routed {
 impl Destination {
     fn hosted(&self) -> Option<&Arc<Hosted>> {
         match self {
-            Self::New(resolved) => Some(&resolved.hosted),
+            Self::New(resolved, _) => Some(&resolved.hosted),
             Self::Task(live) | Self::Repeated(live, _) => live.hosted.as_ref(),
+        }
+    }
+
+    fn served(&self) -> Option<Arc<Served>> {
+        match self {
+            Self::New(_, served) => Some(served.clone()),
+            Self::Task(live) | Self::Repeated(live, _) => live.hosted.as_ref().map(|hosted| hosted.served()),
         }
     }
 
     fn task(&self) -> Option<&Arc<LiveTask>> {
         match self {
-            Self::New(_) => None,
+            Self::New(..) => None,
             Self::Task(live) | Self::Repeated(live, _) => Some(live),
         }
     }
@@ -115,7 +127,7 @@ impl Engine {
             }
         }
         let mut destination = engine.find_destination(caller, &incoming).await?;
-        let dedupes = destination.hosted().is_some_and(|hosted| hosted.switches.dedupe_message_id);
+        let dedupes = destination.served().is_some_and(|served| served.switches.dedupe_message_id);
         if key.is_none() && dedupes {
             let id = incoming.message.message_id.clone();
             let scope = scope_of(caller, &incoming.address, format!("message:{id}"));
@@ -164,11 +176,14 @@ impl EngineState {
         }
         let asked = RoutingRequest { message, hints: &hints };
         let resolved = self.directory.resolve(&incoming.address, caller, Some(asked))?;
-        if message.context_id.is_some() && resolved.hosted.agent.is_answer(message) {
-            let waiting = Box::pin(self.waiting_in_context(caller, incoming, &resolved.hosted)).await?;
-            return Ok(waiting.map_or(Destination::New(resolved), Destination::Task));
+        let served = resolved.hosted.served();
+        if message.context_id.is_some()
+            && served.agent.is_answer(message)
+            && let Some(live) = Box::pin(self.waiting_in_context(caller, incoming, &resolved.hosted)).await?
+        {
+            return Ok(Destination::Task(live));
         }
-        Ok(Destination::New(resolved))
+        Ok(Destination::New(resolved, served))
     }
 
     /// The task whose question is answered by a message that names only the conversation: the one that waits there. With

@@ -10,7 +10,7 @@ use crate::admission::Admitted;
 use crate::append::PendingAppend;
 use crate::batch::Batch;
 use crate::clock::later;
-use crate::directory::{Address, Hosted, Resolved};
+use crate::directory::{Address, Hosted, Resolved, Served};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
 use crate::event::{Event, Received};
@@ -154,7 +154,7 @@ impl EngineState {
             return Err(shutting_down());
         }
         match destination {
-            Destination::New(resolved) => self.begin(owner, incoming, resolved, record).await,
+            Destination::New(resolved, served) => self.begin(owner, incoming, resolved, &served, record).await,
             Destination::Task(live) | Destination::Repeated(live, _) => {
                 Box::pin(self.follow_up(live, incoming, record)).await
             }
@@ -166,10 +166,11 @@ impl EngineState {
         owner: CallerId,
         send: IncomingMessage,
         resolved: Resolved,
+        served: &Served,
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
         let Resolved { hosted } = resolved;
-        media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
+        media_types::check(&served.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
         self.check_parked(&owner)?;
         let task = TaskIdentity {
@@ -187,7 +188,7 @@ impl EngineState {
         self.check_size(batch.push(Event::Received(received.clone())))?;
         let admitted = self.admit(&hosted, &owner)?;
         let queued = matches!(admitted, Admitted::Queued(_));
-        let hidden = match hosted.manifest.replies {
+        let hidden = match served.manifest.replies {
             Replies::Task => false,
             Replies::Message => true,
             Replies::Either => !return_immediately,
@@ -215,7 +216,7 @@ impl EngineState {
         live.output.notify_one();
         // A key is reserved in the memory of this node only; another that shares the store may win the commit.
         let is_reserved = sides.send.is_none() || self.bus.is_none();
-        let early = hosted.manifest.start == Start::WithCommit && is_reserved;
+        let early = served.manifest.start == Start::WithCommit && is_reserved;
         let (engine, task) = (self.clone(), live.clone());
         let first = NumberedMessage { seq: 1, received: received.clone() };
         let begin = TurnInput::new(first, crate::agent::Cause::Begin, None);
@@ -278,7 +279,7 @@ impl EngineState {
             return Err(Error::Invalid { field: "message.contextId", problem });
         }
         if let Some(hosted) = &live.hosted {
-            media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
+            media_types::check(&hosted.served().manifest, &send.message, &send.accepted_output_modes)?;
         }
         let streaming = send.streaming;
         let sides =

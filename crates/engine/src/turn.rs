@@ -90,6 +90,7 @@ impl Driver {
             self.live.core.lock().turn.leave();
             return None;
         };
+        let served = hosted.served();
         self.run_number = {
             let mut core = self.live.core.lock();
             if core.is_done() {
@@ -97,6 +98,7 @@ impl Driver {
                 core.turn.leave();
                 return None;
             }
+            core.served = Some(served.clone());
             core.output.run = RunOutput::default();
             // Refused if the turn was taken over or lost between its claim and this line.
             core.turn.begin_run().ok()?
@@ -105,7 +107,7 @@ impl Driver {
         let begun = begin.begun.take();
         let turn = begin.turn(&self.live);
         let work = async {
-            let mut running = hosted.agent.run_boxed(turn, handle);
+            let mut running = served.agent.run_boxed(turn, handle);
             let first = futures_util::poll!(&mut running);
             drop(begun);
             match first {
@@ -199,12 +201,12 @@ impl Driver {
             return self.leave_or_go_on(core);
         }
         let stopping = done || core.output.stop.is_some();
+        let served = core.served.as_ref();
+        let is_elsewhere = served.is_some_and(|served| served.manifest.execution == Execution::Remote);
         drop(guard);
         self.set_timers(running, waits, stopping);
         // A shutdown does not wait for an answer (the next process asks again), nor for a turn that waits for another or
         // follows one on another server.
-        let hosted = self.live.hosted.as_ref();
-        let is_elsewhere = hosted.is_some_and(|hosted| hosted.manifest.execution == Execution::Remote);
         let rests = (asks || ((is_without_permit || is_elsewhere) && !has_output)) && !stopping;
         let counts = [self.busy.as_mut(), self.permit.as_mut().map(|permit| &mut permit.busy)];
         counts.into_iter().flatten().for_each(|busy| busy.set_held(!rests));

@@ -111,7 +111,7 @@ impl Submitted {
         if let Some(message) = self.reply_or_task(|core| core.turn.lost().is_some()).await {
             return SendStream::Message(message);
         }
-        let first = match self.first {
+        let mut first = match self.first {
             InitialTask::Existing(known) => *known,
             InitialTask::NotRequested => {
                 let core = self.live.core.lock();
@@ -132,6 +132,7 @@ impl Submitted {
             stream.after = cursor.seq;
             None
         } else {
+            stream.engine.add_queue_position(&stream.live, &mut first.1);
             Some(first)
         };
         SendStream::Task(Subscription { first, stream })
@@ -180,9 +181,10 @@ impl Engine {
             return Err(Error::Unsupported(format!("task {id} is {state}: get it instead of subscribing")));
         }
         stream.after = core.last_seq;
-        let first = Some((core.cursor(), core.task()));
+        let (cursor, mut task) = (core.cursor(), core.task());
         drop(core);
-        Ok(Subscription { first, stream })
+        self.inner.add_queue_position(&live, &mut task);
+        Ok(Subscription { first: Some((cursor, task)), stream })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The configured agents as the kernel hosts them.
 
 use switchboard_a2a::PushPayload;
-use switchboard_engine::{Hosted, Skill, Switches, WebhookEvents};
+use switchboard_engine::{Hosted, Served, Skill, Switches, WebhookEvents};
 use switchboard_host::StartError;
 use switchboard_host::demo::{Echo, Guide, Probe};
 use switchboard_host::serve::{Fleet, FleetFactory};
@@ -21,23 +21,23 @@ pub fn configured(agents: Vec<Agent>) -> FleetFactory {
 
 fn host(agent: &Agent, programs: &mut Programs) -> Result<Hosted, StartError> {
     let name = agent.name.as_str();
-    let mut hosted = match &agent.kind {
-        Kind::Builtin(BuiltinAgent { builtin: Builtin::Echo }) => Hosted::new(name, Echo),
-        Kind::Builtin(BuiltinAgent { builtin: Builtin::Guide }) => Hosted::new(name, Guide),
-        Kind::Builtin(BuiltinAgent { builtin: Builtin::Probe }) => Hosted::new(name, Probe),
-        Kind::Cli(cli) => Hosted::new(name, programs.add(name, cli)?),
+    let mut served = match &agent.kind {
+        Kind::Builtin(BuiltinAgent { builtin: Builtin::Echo }) => Served::new(Echo),
+        Kind::Builtin(BuiltinAgent { builtin: Builtin::Guide }) => Served::new(Guide),
+        Kind::Builtin(BuiltinAgent { builtin: Builtin::Probe }) => Served::new(Probe),
+        Kind::Cli(cli) => Served::new(programs.add(name, cli)?),
     };
     let max_running = match &agent.kind {
         Kind::Builtin(_) => None,
         Kind::Cli(cli) => Some(cli.max_parallel.get()),
     };
     if let Some(description) = &agent.description {
-        hosted.manifest.description.clone_from(description);
+        served.manifest.description.clone_from(description);
     }
     if !agent.skills.is_empty() {
-        hosted.manifest.skills = agent.skills.iter().map(skill).collect();
+        served.manifest.skills = agent.skills.iter().map(skill).collect();
     }
-    Ok(hosted.switches(Switches {
+    let switches = Switches {
         v03_blocking: agent.v03.blocking == Blocking::Block,
         v03_close_on_interrupt: agent.v03.close_on_interrupt,
         v03_rest_files: agent.v03.rest_files.into(),
@@ -54,7 +54,8 @@ fn host(agent: &Agent, programs: &mut Programs) -> Result<Hosted, StartError> {
             agents::WebhookEvents::Stops => WebhookEvents::Stops,
         },
         max_running,
-    }))
+    };
+    Ok(Hosted::serving(name, served.switches(switches)))
 }
 
 fn skill(skill: &agents::Skill) -> Skill {

@@ -125,7 +125,8 @@ impl Renderer {
     }
 
     pub(crate) fn new(log: LogReader, directory: &dyn Directory, webhook: &WebhookRow, config: &Config) -> Self {
-        let switches = directory.find(&webhook.agent).map(|hosted| hosted.switches.clone()).unwrap_or_default();
+        let switches = directory.find(&webhook.agent).map(|hosted| hosted.served().switches.clone());
+        let switches = switches.unwrap_or_default();
         let until = if switches.v03_close_on_interrupt { StreamEnd::Interrupted } else { StreamEnd::Terminal };
         Self {
             log,

@@ -17,7 +17,7 @@ use switchboard::flags::ConfigFlags;
 use switchboard::logging;
 use switchboard::printer::{Output, Printer};
 use switchboard::serve::{Fleet, Plan, Serving};
-use switchboard_engine::{Hosted, Switches};
+use switchboard_engine::{Hosted, Served, Switches};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -95,7 +95,7 @@ async fn main() -> Result<(), StartError> {
     let stop = stop_signal().map_err(StartError::Signals)?;
     let serving = Serving::start(Plan {
         workspace,
-        fleet: Fleet::of(vec![Hosted::new("conformance", agent).switches(switches)]),
+        fleet: Fleet::of(vec![Hosted::serving("conformance", Served::new(agent).switches(switches))]),
         read_again: Box::new(move || settings.load_settings()),
     });
     let serving = serving.await?;

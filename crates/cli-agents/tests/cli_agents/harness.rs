@@ -13,8 +13,8 @@ use switchboard_cli_agents::{CliAgent, Settings, SharedResources};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::Store;
 use switchboard_engine::{
-    Address, Caller, Cursor, Engine, Error, FixedDirectory, Hosted, IncomingMessage, SendResult, Seq, StreamEnd,
-    Submitted, Switches, ids, reason,
+    Address, Caller, Cursor, Engine, Error, FixedDirectory, Hosted, IncomingMessage, SendResult, Seq, Served,
+    StreamEnd, Submitted, Switches, ids, reason,
 };
 use switchboard_store::{Durability, Options, SqliteStore};
 use tokio::runtime::Runtime;
@@ -76,7 +76,8 @@ impl Harness {
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
         let shared = SharedResources::new(children.clone(), Arc::new(clock.clone()));
         let agent = Arc::new(CliAgent::new(settings, shared, fixture.data().join("worktrees")));
-        let directory = FixedDirectory::new(vec![Hosted::new("coder", agent.clone()).switches(switches)], None);
+        let hosted = Hosted::serving("coder", Served::new(agent.clone()).switches(switches));
+        let directory = FixedDirectory::new(vec![hosted], None);
         let options = Options {
             durability: Durability::Process,
             max_queue_delay: Duration::from_secs(3_600),

@@ -31,7 +31,7 @@ fn in_context(text: &str, context: &str) -> Message {
 fn a_waiting_agent_keeps_its_place_and_the_queue_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let switches = Switches { max_running: Some(1), ..Switches::default() };
-    let kernel = Kernel::serving(folder.path(), Hosted::new(AGENT, asker()).switches(switches));
+    let kernel = Kernel::serving(folder.path(), Hosted::serving(AGENT, Served::new(asker()).switches(switches)));
     kernel.run(async {
         let first = kernel.send("ask").await;
         kernel.reach(first.id(), TaskState::InputRequired).await;

@@ -23,6 +23,7 @@ mod races;
 mod recovery;
 mod recovery_order;
 mod relayed;
+mod replacing;
 mod reviewed;
 mod routing;
 mod settled;

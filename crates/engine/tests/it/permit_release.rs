@@ -32,7 +32,7 @@ fn script(bell: &Arc<Notify>) -> Script {
 
 fn one_place(folder: &std::path::Path, bell: &Arc<Notify>) -> Kernel {
     let switches = Switches { max_running: Some(1), ..Switches::default() };
-    Kernel::serving(folder, Hosted::new(AGENT, script(bell)).switches(switches))
+    Kernel::serving(folder, Hosted::serving(AGENT, Served::new(script(bell)).switches(switches)))
 }
 
 fn position(task: &Task) -> Option<String> {

@@ -19,7 +19,7 @@ fn holding() -> Script {
 
 fn one_place(folder: &std::path::Path, script: Script) -> Kernel {
     let switches = Switches { max_running: Some(1), ..Switches::default() };
-    Kernel::serving(folder, Hosted::new(AGENT, script).switches(switches))
+    Kernel::serving(folder, Hosted::serving(AGENT, Served::new(script).switches(switches)))
 }
 
 async fn position(kernel: &Kernel, id: &TaskId) -> Option<String> {
@@ -66,7 +66,7 @@ fn who_had_begun_goes_on_first_and_the_others_keep_their_order_before_all_that_c
 fn a_turn_that_finds_no_place_uses_up_no_recovery() {
     let folder = tempfile::tempdir().unwrap();
     let two = Switches { max_running: Some(2), ..Switches::default() };
-    let kernel = Kernel::serving(folder.path(), Hosted::new(AGENT, holding()).switches(two));
+    let kernel = Kernel::serving(folder.path(), Hosted::serving(AGENT, Served::new(holding()).switches(two)));
     let (first, second) = kernel.run(async {
         let (first, second) = (kernel.send("first").await, kernel.send("second").await);
         for sent in [&first, &second] {
@@ -114,7 +114,7 @@ fn a_turn_that_finds_no_place_uses_up_no_recovery() {
 fn who_had_not_begun_to_work_waits_for_those_that_had_though_it_is_older() {
     let folder = tempfile::tempdir().unwrap();
     let two = Switches { max_running: Some(2), ..Switches::default() };
-    let kernel = Kernel::serving(folder.path(), Hosted::new(AGENT, holding()).switches(two));
+    let kernel = Kernel::serving(folder.path(), Hosted::serving(AGENT, Served::new(holding()).switches(two)));
     let ids = kernel.run(async {
         let mut ids = Vec::new();
         for text in ["idle", "works"] {

@@ -74,7 +74,7 @@ impl StartupBanner {
         let base_url = config.server.base_url(address).as_str().to_owned();
         let served = |hosted: &Hosted| ServedAgent {
             name: hosted.name.to_string(),
-            description: hosted.manifest.description.clone(),
+            description: hosted.served().manifest.description.clone(),
             card: format!("{base_url}/a2a/{}/.well-known/agent-card.json", hosted.name),
         };
         let examples = ExampleCommands::new(workspace, address, data_dir, !open);

@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue, Response};
 use parking_lot::Mutex;
 use switchboard_a2a::card::CardFormat;
 use switchboard_a2a::{Dialect, Error, Version};
-use switchboard_engine::{Address, Caller, Hosted};
+use switchboard_engine::{Address, Caller, Hosted, Served};
 
 use super::cached_document::CachedDocument;
 use super::dialect::{RequestedVersion, VERSION};
@@ -24,8 +24,9 @@ use crate::{Body, RequestContext, RequestLabels, State};
 pub(super) struct Cards(Mutex<Vec<(Address, CardFormat, Arc<Written>)>>);
 
 struct Written {
-    /// The agent it describes; after a reload it is another one.
     hosted: Arc<Hosted>,
+    /// What it describes; another one once that was replaced.
+    served: Arc<Served>,
     document: CachedDocument,
 }
 
@@ -84,17 +85,18 @@ fn written(state: &State, address: &Address, form: CardFormat, caller: &Caller) 
     let resolved = directory.resolve(address, &Caller::local(), None);
     let refused = |refusal| unknown_agent(state, address, caller).unwrap_or_else(|| from_engine(refusal));
     let hosted = resolved.map_err(refused)?.hosted;
+    let served = hosted.served();
     let mut cards = state.documents.cards.0.lock();
     let place = cards.iter().position(|(of, in_form, _)| of == address && *in_form == form);
     if let Some(index) = place {
         let known = &cards[index].2;
-        if Arc::ptr_eq(&known.hosted, &hosted) {
+        if Arc::ptr_eq(&known.served, &served) {
             return Ok(known.clone());
         }
         cards.swap_remove(index);
     }
-    let card = describe::agent(state, address, &hosted, false);
-    let written = Arc::new(Written { hosted, document: CachedDocument::new(card.encode(form)) });
+    let card = describe::agent(state, address, &served, false);
+    let written = Arc::new(Written { hosted, served, document: CachedDocument::new(card.encode(form)) });
     cards.push((address.clone(), form, written.clone()));
     Ok(written)
 }

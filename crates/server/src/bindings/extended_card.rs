@@ -37,7 +37,7 @@ fn extended(call: &OperationCall<'_>) -> Result<(Arc<Hosted>, AgentCard), Error>
         return Err(Error::with_message(not_offered, message));
     }
     let hosted = resolved.map_err(from_engine)?.hosted;
-    let card = describe::agent(call.state, &call.address, &hosted, true);
+    let card = describe::agent(call.state, &call.address, &hosted.served(), true);
     Ok((hosted, card))
 }
 

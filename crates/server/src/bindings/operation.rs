@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Request, TaskId, Version};
-use switchboard_engine::{Address, Cursor, Hosted, StreamEnd};
+use switchboard_engine::{Address, Cursor, Hosted, Served, StreamEnd};
 
 use super::error::from_engine;
 use super::extensions::DeclaredExtensions;
@@ -31,6 +31,8 @@ pub(super) struct OperationCall<'a> {
     pub(super) json: Bytes,
     pub(super) declared: DeclaredExtensions,
     pub(super) hosted: Option<Arc<Hosted>>,
+    /// That agent as it was served when the operation found it.
+    pub(super) served: Option<Arc<Served>>,
     /// The bytes of the response budget that the result takes, once that is known.
     pub(super) reserved: Option<ReservedBytes>,
     /// A file of the request was base64 once, though its sender might have been one that encodes twice.
@@ -68,6 +70,7 @@ impl<'a> OperationCall<'a> {
             json,
             declared: DeclaredExtensions::read(&context.headers),
             hosted: None,
+            served: None,
             reserved: None,
             sent_files_once: false,
             out: Vec::with_capacity(512),
@@ -123,8 +126,9 @@ impl<'a> OperationCall<'a> {
         let directory = self.state.engine.directory();
         let resolved = directory.resolve(&self.address, &self.identity.caller, None).map_err(from_engine)?;
         let hosted = resolved.hosted;
-        self.declared.check(&hosted.manifest)?;
-        self.hosted = Some(hosted);
+        let served = hosted.served();
+        self.declared.check(&served.manifest)?;
+        (self.hosted, self.served) = (Some(hosted), Some(served));
         Ok(())
     }
 
@@ -136,15 +140,22 @@ impl<'a> OperationCall<'a> {
         }
         let is_old_rest = self.dialect == Dialect::V03Rest;
         let insists = |hosted: &Arc<Hosted>| {
-            hosted.manifest.extensions.iter().any(|extension| extension.required)
-                || is_old_rest && rest_files::is_set(hosted)
+            let served = hosted.served();
+            served.manifest.extensions.iter().any(|extension| extension.required)
+                || is_old_rest && rest_files::is_set(&served)
         };
         if !self.state.engine.directory().agents().iter().any(insists) {
             return Ok(());
         }
         self.hosted = self.agent_of(id).await;
-        match &self.hosted {
-            Some(hosted) => self.declared.check(&hosted.manifest),
+        self.served = self.hosted.as_ref().map(|hosted| hosted.served());
+        self.check_extensions()
+    }
+
+    /// The extensions that the agent requires must be declared.
+    pub(super) fn check_extensions(&self) -> Result<(), Error> {
+        match &self.served {
+            Some(served) => self.declared.check(&served.manifest),
             None => Ok(()),
         }
     }
@@ -155,6 +166,11 @@ impl<'a> OperationCall<'a> {
         self.state.engine.agent_of(&self.address, &self.identity.caller, id).await.ok().flatten()
     }
 
+    /// Whether the agent can be streamed from.
+    pub(super) fn streams(&self) -> bool {
+        self.served.as_ref().is_none_or(|served| served.manifest.streaming)
+    }
+
     /// The cursor of a resumption. One that cannot be read becomes one that no log has.
     pub(super) fn cursor(&self) -> Option<Cursor> {
         let header = self.headers.get("last-event-id").filter(|value| !value.is_empty())?;
@@ -163,8 +179,8 @@ impl<'a> OperationCall<'a> {
     }
 
     /// The event after which a stream to this caller ends.
-    pub(super) fn until(&self, hosted: Option<&Arc<Hosted>>) -> StreamEnd {
-        let switches = hosted.map(|hosted| hosted.switches.clone()).unwrap_or_default();
+    pub(super) fn until(&self, served: Option<&Served>) -> StreamEnd {
+        let switches = served.map(|served| served.switches.clone()).unwrap_or_default();
         match (self.dialect.version(), self.operation) {
             (Version::V03, _) if switches.v03_close_on_interrupt => StreamEnd::Interrupted,
             (Version::V1, Operation::SendStreamingMessage) if switches.close_on_input_required => {
@@ -176,7 +192,7 @@ impl<'a> OperationCall<'a> {
 
     /// The header that echoes active extensions, if there is one to send.
     pub(super) fn activated(&self) -> Option<(http::HeaderName, HeaderValue)> {
-        self.declared.activated(self.hosted.as_ref().map(|hosted| &hosted.manifest), self.dialect.version())
+        self.declared.activated(self.served.as_ref().map(|served| &served.manifest), self.dialect.version())
     }
 }
 

@@ -12,7 +12,7 @@ use http::HeaderMap;
 use http::header::USER_AGENT;
 use switchboard_a2a::rest_files::{self, DetectedEncoding};
 use switchboard_a2a::{Dialect, Error, Message, RestFiles};
-use switchboard_engine::{AgentName, Hosted};
+use switchboard_engine::{AgentName, Served};
 
 use super::operation::OperationCall;
 use super::task::{TaskForm, TaskStyle};
@@ -27,7 +27,7 @@ impl OperationCall<'_> {
         if self.dialect != Dialect::V03Rest {
             return Ok(());
         }
-        match setting(self.hosted.as_deref()) {
+        match setting(self.served.as_deref()) {
             RestFiles::Once => {}
             RestFiles::Twice => rest_files::remove_required_layer(message)?,
             RestFiles::Auto if is_httpx(self.headers) => {
@@ -40,7 +40,7 @@ impl OperationCall<'_> {
 
     /// Whether the caller expects a second layer on the files of its agent's answer.
     pub(super) fn writes_files_twice(&self) -> bool {
-        self.writes_files_of(self.hosted.as_deref())
+        self.writes_files_of(self.served.as_deref())
     }
 
     /// How the caller gets a task of its agent.
@@ -56,8 +56,8 @@ impl OperationCall<'_> {
         ListedFiles::ByAgent { state: Arc::clone(self.state), unless_set: self.writes_files_of(None) }
     }
 
-    fn writes_files_of(&self, hosted: Option<&Hosted>) -> bool {
-        self.dialect == Dialect::V03Rest && are_twice(hosted, is_httpx(self.headers) && !self.sent_files_once)
+    fn writes_files_of(&self, served: Option<&Served>) -> bool {
+        self.dialect == Dialect::V03Rest && are_twice(served, is_httpx(self.headers) && !self.sent_files_once)
     }
 }
 
@@ -75,14 +75,15 @@ impl ListedFiles {
         match self {
             Self::Alike(is_twice) => *is_twice,
             Self::ByAgent { state, unless_set } => {
-                are_twice(state.engine.directory().find(agent).as_deref(), *unless_set)
+                let served = state.engine.directory().find(agent).map(|hosted| hosted.served());
+                are_twice(served.as_deref(), *unless_set)
             }
         }
     }
 }
 
-fn are_twice(hosted: Option<&Hosted>, unless_set: bool) -> bool {
-    match setting(hosted) {
+fn are_twice(served: Option<&Served>, unless_set: bool) -> bool {
+    match setting(served) {
         RestFiles::Once => false,
         RestFiles::Twice => true,
         RestFiles::Auto => unless_set,
@@ -90,12 +91,12 @@ fn are_twice(hosted: Option<&Hosted>, unless_set: bool) -> bool {
 }
 
 /// Whether an agent's setting must be known before its files can be written.
-pub(super) fn is_set(hosted: &Hosted) -> bool {
-    hosted.switches.v03_rest_files != RestFiles::Auto
+pub(super) fn is_set(served: &Served) -> bool {
+    served.switches.v03_rest_files != RestFiles::Auto
 }
 
-fn setting(hosted: Option<&Hosted>) -> RestFiles {
-    hosted.map(|hosted| hosted.switches.v03_rest_files).unwrap_or_default()
+fn setting(served: Option<&Served>) -> RestFiles {
+    served.map(|served| served.switches.v03_rest_files).unwrap_or_default()
 }
 
 fn is_httpx(headers: &HeaderMap) -> bool {

@@ -74,10 +74,8 @@ pub(super) async fn route(call: &mut OperationCall<'_>, request: SendRequest) ->
         streaming: call.operation.is_streaming(),
     };
     let mut routed = call.state.engine.route(&call.identity.caller, incoming).await.map_err(from_engine)?;
-    call.hosted = routed.hosted().cloned();
-    if let Some(hosted) = &call.hosted {
-        call.declared.check(&hosted.manifest)?;
-    }
+    (call.hosted, call.served) = (routed.hosted().cloned(), routed.served());
+    call.check_extensions()?;
     call.read_files(&mut routed.incoming.message)?;
     limits::parts(&call.state.options, &routed.incoming.message)?;
     Ok(routed)
@@ -119,7 +117,7 @@ fn key(call: &OperationCall<'_>) -> Result<Option<String>, Error> {
 /// A v0.3 caller that does not say whether to wait gets what the agent's switch says.
 fn returns_immediately(call: &OperationCall<'_>, incoming: &IncomingMessage) -> bool {
     let switched = call.dialect.version() == Version::V03
-        && call.hosted.as_ref().is_some_and(|hosted| !hosted.switches.v03_blocking);
+        && call.served.as_ref().is_some_and(|served| !served.switches.v03_blocking);
     incoming.return_immediately || switched && !says_blocking(&call.json)
 }
 

@@ -13,7 +13,7 @@ use super::sse::{Events, Source};
 pub(super) async fn answer(call: &mut OperationCall<'_>, request: SendRequest) -> Result<Events, Error> {
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
     let routed = send::route(call, request).await?;
-    if let Some(hosted) = call.hosted.as_ref().filter(|hosted| !hosted.manifest.streaming) {
+    if let Some(hosted) = call.hosted.as_ref().filter(|_| !call.streams()) {
         return Err(no_streaming(hosted));
     }
     let slot = call.state.streams.take(&call.identity.caller.id)?;
@@ -24,10 +24,8 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, request: SendRequest) -
     };
     let submitted = send::submit(call, routed).await?;
     call.json = Bytes::new();
-    let hosted = submitted.hosted().cloned();
-    let until = call.until(hosted.as_ref());
-    let may_reply = hosted.as_ref().is_some_and(|hosted| hosted.manifest.replies != Replies::Task);
-    call.hosted = hosted;
+    let until = call.until(call.served.as_deref());
+    let may_reply = call.served.as_ref().is_some_and(|served| served.manifest.replies != Replies::Task);
     let streamed = submitted.stream(until, call.cursor());
     let source = if may_reply {
         // The agent may take its time to decide; the caller already has its headers and gets keep-alives.

@@ -3,8 +3,10 @@
 //! The specification refuses a subscription to a terminal task. With `Last-Event-ID` it is a resumption, and the rest
 //! of the log is sent.
 
+use std::sync::Arc;
+
 use switchboard_a2a::{Error, TaskId};
-use switchboard_engine::SendStream;
+use switchboard_engine::{Hosted, SendStream};
 
 use super::error::from_engine;
 use super::operation::{OperationCall, no_streaming};
@@ -14,8 +16,8 @@ use super::sse::{Events, Source};
 pub(super) async fn answer(call: &mut OperationCall<'_>, id: &TaskId) -> Result<Events, Error> {
     let slot = call.state.streams.take(&call.identity.caller.id)?;
     let mut until = call.until(None);
-    let choose = |hosted: Option<&_>| {
-        until = call.until(hosted);
+    let choose = |hosted: Option<&Arc<Hosted>>| {
+        until = call.until(hosted.map(|hosted| hosted.served()).as_deref());
         until
     };
     // The first frame is a copy of the task, so its bytes are reserved before it is made.
@@ -25,11 +27,11 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, id: &TaskId) -> Result<
     let subscription = subscribed.map_err(from_engine)?;
     // A resumed stream has no first frame, and reserves what it missed itself.
     let reserved = reserved.filter(|_| subscription.first.is_some());
-    let hosted = subscription.stream.hosted().cloned();
-    if let Some(hosted) = hosted.as_ref().filter(|hosted| !hosted.manifest.streaming) {
+    call.hosted = subscription.stream.hosted().cloned();
+    call.served = call.hosted.as_ref().map(|hosted| hosted.served());
+    if let Some(hosted) = call.hosted.as_ref().filter(|_| !call.streams()) {
         return Err(no_streaming(hosted));
     }
-    call.hosted = hosted;
     let streamed = SendStream::Task(subscription);
     let files_twice = call.writes_files_twice();
     Ok(Events { source: Source::from(streamed), until, history_length: None, files_twice, slot, reserved })

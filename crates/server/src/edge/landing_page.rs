@@ -30,7 +30,8 @@ pub(super) fn page(state: &State, identity: &CallerIdentity) -> Response<Body> {
         html.push_str("<li>Shown to callers with a key.</li>");
     }
     for hosted in own {
-        let (name, description) = (escape(hosted.name.as_str()), escape(&hosted.manifest.description));
+        let served = hosted.served();
+        let (name, description) = (escape(hosted.name.as_str()), escape(&served.manifest.description));
         // Writing to a string does not fail.
         let _ = write!(
             html,

@@ -85,7 +85,7 @@ impl TestKernel {
         let store = SqliteStore::open(folder, options_of_store);
         let store = Arc::new(store.unwrap());
         let gate = Arc::new(Semaphore::new(0));
-        let agent = Hosted::new("steps", Steps { gate: Arc::clone(&gate) }).switches(switches);
+        let agent = Hosted::serving("steps", Served::new(Steps { gate: Arc::clone(&gate) }).switches(switches));
         let directory = Arc::new(FixedDirectory::new(vec![agent], None));
         let shared = Arc::new(clock.clone());
         let engine = Engine::start(store.clone(), directory, shared, Settings::default()).await.unwrap();

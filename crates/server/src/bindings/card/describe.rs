@@ -4,13 +4,13 @@ use switchboard_a2a::card::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, SecurityRequirement, SecurityScheme,
 };
 use switchboard_a2a::extension::{IDEMPOTENCY, RESUMPTION};
-use switchboard_engine::{Address, Hosted, Skill};
+use switchboard_engine::{Address, Served, Skill};
 
 use crate::{Options, State};
 
 /// The card of one agent at an address. Private skills are for authenticated callers.
-pub(in crate::bindings) fn agent(state: &State, address: &Address, hosted: &Hosted, with_private: bool) -> AgentCard {
-    let (options, manifest) = (&state.options, &hosted.manifest);
+pub(in crate::bindings) fn agent(state: &State, address: &Address, served: &Served, with_private: bool) -> AgentCard {
+    let (options, manifest) = (&state.options, &served.manifest);
     let extension = |uri: &str, description: &str| AgentExtension {
         uri: uri.to_owned(),
         description: Some(description.to_owned()),

@@ -1,7 +1,7 @@
 //! Safe retries: the same key means the same message.
 
 use serde_json::{Value, json};
-use switchboard_engine::{Hosted, Replies, Switches};
+use switchboard_engine::{Hosted, Replies, Served, Switches};
 
 use super::agents::{Obedient, manifest};
 use super::client::Ask;
@@ -119,7 +119,7 @@ async fn message_ids_are_keys_only_where_the_agent_is_switched() {
     let plan = Plan::default();
     let agent = Obedient { manifest: manifest("worker", Replies::Task), gate: plan.gate.clone() };
     let switches = Switches { dedupe_message_id: true, ..Switches::default() };
-    let plan = Plan { agents: Some(vec![Hosted::new("worker", agent).switches(switches)]), ..plan };
+    let plan = Plan { agents: Some(vec![Hosted::serving("worker", Served::new(agent).switches(switches))]), ..plan };
     let world = plan.start().await;
     assert_eq!(send(&world).await, send(&world).await);
     for dialect in ALL {

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use switchboard_a2a::{Artifact, Part, PartContent, RestFiles};
-use switchboard_engine::{Agent, AgentError, Hosted, Manifest, Replies, Switches, TaskHandle, Turn};
+use switchboard_engine::{Agent, AgentError, Hosted, Manifest, Replies, Served, Switches, TaskHandle, Turn};
 
 use super::agents::manifest;
 use super::client::Ask;
@@ -42,7 +42,7 @@ impl Agent for Inspector {
 
 async fn world(setting: RestFiles) -> World {
     let switches = || Switches { v03_rest_files: setting, ..Switches::default() };
-    let hosted = |name, replies| Hosted::new(name, Inspector(replies)).switches(switches());
+    let hosted = |name, replies| Hosted::serving(name, Served::new(Inspector(replies)).switches(switches()));
     let agents = vec![hosted("worker", Replies::Task), hosted("talker", Replies::Message)];
     Plan { agents: Some(agents), ..Plan::default() }.start().await
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_engine::{Hosted, Replies, Switches};
+use switchboard_engine::{Hosted, Replies, Served, Switches};
 
 use super::agents::{Obedient, manifest};
 use super::dialects::{ALL, Operation, TestDialect};
@@ -91,7 +91,7 @@ async fn switches_keep_streams_open() {
     let plan = Plan::default();
     let agent = Obedient { manifest: manifest("worker", Replies::Task), gate: plan.gate.clone() };
     let switches = Switches { v03_close_on_interrupt: false, close_on_input_required: false, ..Switches::default() };
-    let plan = Plan { agents: Some(vec![Hosted::new("worker", agent).switches(switches)]), ..plan };
+    let plan = Plan { agents: Some(vec![Hosted::serving("worker", Served::new(agent).switches(switches))]), ..plan };
     let world = plan.start().await;
     for dialect in ALL {
         let mut events = dialect.stream(&world, "ask").await;
@@ -111,7 +111,7 @@ async fn a_v03_agent_may_be_switched_to_return_at_once() {
     let plan = Plan::default();
     let agent = Obedient { manifest: manifest("worker", Replies::Task), gate: plan.gate.clone() };
     let switches = Switches { v03_blocking: false, ..Switches::default() };
-    let plan = Plan { agents: Some(vec![Hosted::new("worker", agent).switches(switches)]), ..plan };
+    let plan = Plan { agents: Some(vec![Hosted::serving("worker", Served::new(agent).switches(switches))]), ..plan };
     let world = plan.start().await;
     let dialect = TestDialect::RpcV03;
     let task = dialect.sent_task(&dialect.send(&world, "wait").reply().await);

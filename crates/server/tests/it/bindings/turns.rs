@@ -1,9 +1,10 @@
 //! Conversations of several turns.
 
 use serde_json::{Value, json};
+use switchboard_engine::Settings;
 
 use super::dialects::{ALL, Operation};
-use super::world::World;
+use super::world::{Plan, World};
 
 #[tokio::test]
 async fn an_answer_goes_on_where_the_question_stopped() {
@@ -51,5 +52,29 @@ async fn endings_keep_their_reason() {
             assert_eq!(task["metadata"]["switchboard/reason"], reason);
             assert!(task["status"]["message"].to_string().contains(said), "{task}");
         }
+    }
+}
+
+#[tokio::test]
+async fn the_stream_of_a_queued_task_begins_with_the_task_and_its_queue_position() {
+    let settings = Settings { running_tasks: 1, ..Settings::default() };
+    let world = Plan { settings, ..Plan::default() }.start().await;
+    for dialect in ALL {
+        let mut running = dialect.stream(&world, "wait").await;
+        let (_, first) = dialect.event(&running.next().await.unwrap());
+        assert_eq!(first["metadata"]["switchboard/queuePosition"], Value::Null, "{dialect:?}");
+        let mut queued = dialect.stream(&world, "hello").await;
+        let (name, task) = dialect.event(&queued.next().await.unwrap());
+        assert_eq!((name.as_str(), &task["status"]["state"]), ("task", &dialect.state("submitted").into()));
+        assert_eq!(task["metadata"]["switchboard/queuePosition"], 1, "{dialect:?}");
+        let subscribe = Operation::Subscribe(task["id"].as_str().unwrap());
+        let mut subscribed = dialect.ask(&world, "", subscribe).events().await;
+        let (_, shown) = dialect.event(&subscribed.next().await.unwrap());
+        assert_eq!(shown["metadata"]["switchboard/queuePosition"], 1, "{dialect:?}");
+        world.gate.add_permits(1);
+        running.rest().await;
+        let told = dialect.story(&queued.rest().await);
+        assert_eq!(told, ["statusUpdate working", "artifactUpdate", "statusUpdate completed"], "{dialect:?}");
+        assert_eq!(dialect.story(&subscribed.rest().await), told);
     }
 }
