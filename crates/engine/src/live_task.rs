@@ -4,6 +4,7 @@
 //! Everything here follows the log; nothing is ahead of it. What this process does with the task's turn is a state
 //! machine of its own (`turn_state`).
 
+mod driven_turn;
 mod turn_state;
 
 use std::collections::VecDeque;
@@ -27,7 +28,8 @@ use crate::manifest::Park;
 use crate::reason::Reason;
 use crate::store::{Holder, Phase, RowState, TaskIdentity};
 
-pub(crate) use turn_state::{Claimed, DrivenTurn, RunProgress, TurnState};
+pub(crate) use driven_turn::{DrivenTurn, RunProgress};
+pub(crate) use turn_state::{Claimed, TurnState};
 
 /// Committed lines kept in memory for watchers; older ones are read from the store.
 const TAIL_BYTES: usize = 256 << 10;

@@ -15,6 +15,7 @@
 //!
 //! Nothing leaves Lost. What is not in the table is refused with [`IllegalTransition`] and changes nothing.
 
+use super::driven_turn::{DrivenTurn, PermitState, RunProgress};
 use crate::admission::Permit;
 use crate::ids::Fence;
 use crate::store::StoreError;
@@ -41,47 +42,6 @@ enum Stage {
     Driven(DrivenTurn),
     /// The task never came to be, or its turn cannot go on here.
     Lost(StoreError),
-}
-
-/// A turn that a driver of this process holds.
-pub(crate) struct DrivenTurn {
-    /// The fence that it writes under.
-    pub(crate) fence: Fence,
-    /// A claim of its next turn is under way; if the driver leaves meanwhile, that turn begins without it.
-    is_being_claimed: bool,
-    pub(crate) permit: PermitState,
-    pub(crate) progress: RunProgress,
-    /// The run knows that it has to stop, and cannot complete its task any more.
-    pub(crate) stop_observed: bool,
-    /// Why the last append of output failed. It is retried; blocked senders do not wait for that.
-    pub(crate) unstored: Option<StoreError>,
-}
-
-/// How far a run of the agent has got.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum RunProgress {
-    #[default]
-    Working,
-    /// It has asked a question and not been given the answer.
-    Asking,
-    /// `complete` was called while messages were unread: the turn is over, the task is not.
-    Over,
-}
-
-/// Whether a driven turn has its permit to run.
-#[derive(Default)]
-pub(crate) enum PermitState {
-    /// The driver has it, or sees to that.
-    #[default]
-    Held,
-    /// The agent wants to release it; the driver has not looked yet.
-    Releasing,
-    /// It has none and wants none.
-    Released,
-    /// It waits in the queue for another one.
-    Requeued,
-    /// Another one is here; the driver has not taken it yet.
-    Granted(Permit),
 }
 
 /// How a claimed turn goes on.
@@ -238,26 +198,14 @@ impl TurnState {
                 return self.illegal("start");
             }
         };
-        self.stage = Stage::Driven(DrivenTurn {
-            fence,
-            is_being_claimed: false,
-            permit: PermitState::Held,
-            progress: RunProgress::Working,
-            stop_observed: false,
-            unstored: None,
-        });
+        self.stage = Stage::Driven(DrivenTurn::new(fence));
         Ok(input)
     }
 
     /// The driver calls the agent: handles of earlier runs are worthless from now on. Gives the run's number.
     pub(crate) fn begin_run(&mut self) -> Result<u64, IllegalTransition> {
         let Some(driven) = self.driven_mut() else { return self.illegal("run") };
-        driven.progress = RunProgress::Working;
-        driven.stop_observed = false;
-        driven.permit = match std::mem::take(&mut driven.permit) {
-            granted @ PermitState::Granted(_) => granted,
-            _ => PermitState::Held,
-        };
+        driven.begin_run();
         self.run += 1;
         Ok(self.run)
     }
@@ -288,72 +236,6 @@ impl TurnState {
     /// The task never came to be, or its turn cannot go on here.
     pub(crate) fn give_up(&mut self, error: StoreError) {
         self.stage = Stage::Lost(error);
-    }
-}
-
-impl DrivenTurn {
-    /// The agent waits for other turns and needs no permit meanwhile. Gives back one that the driver has not taken.
-    pub(crate) fn release_permit(&mut self) -> Option<Permit> {
-        let (next, unused) = match std::mem::take(&mut self.permit) {
-            PermitState::Held | PermitState::Releasing => (PermitState::Releasing, None),
-            PermitState::Released | PermitState::Requeued => (PermitState::Released, None),
-            PermitState::Granted(permit) => (PermitState::Released, Some(permit)),
-        };
-        self.permit = next;
-        unused
-    }
-
-    /// The driver drops its permit if the agent has released it.
-    pub(crate) fn confirm_release(&mut self) -> bool {
-        let is_releasing = matches!(self.permit, PermitState::Releasing);
-        if is_releasing {
-            self.permit = PermitState::Released;
-        }
-        is_releasing
-    }
-
-    /// The agent goes on; whether it needs another permit for that. One that the driver has not dropped yet is kept.
-    pub(crate) fn needs_permit(&mut self) -> bool {
-        if matches!(self.permit, PermitState::Releasing) {
-            self.permit = PermitState::Held;
-        }
-        matches!(self.permit, PermitState::Released)
-    }
-
-    /// It waits in the queue for a permit.
-    pub(crate) fn wait_for_permit(&mut self) {
-        if matches!(self.permit, PermitState::Released) {
-            self.permit = PermitState::Requeued;
-        }
-    }
-
-    /// Gives a permit to a turn that has none; back if it has one or wants none.
-    pub(crate) fn grant(&mut self, permit: Permit) -> Result<(), Permit> {
-        if !self.is_without_permit() {
-            return Err(permit);
-        }
-        self.permit = PermitState::Granted(permit);
-        Ok(())
-    }
-
-    /// The permit that was granted, for the driver.
-    pub(crate) fn take_permit(&mut self) -> Option<Permit> {
-        match std::mem::take(&mut self.permit) {
-            PermitState::Granted(permit) => Some(permit),
-            other => {
-                self.permit = other;
-                None
-            }
-        }
-    }
-
-    pub(crate) fn has_granted_permit(&self) -> bool {
-        matches!(self.permit, PermitState::Granted(_))
-    }
-
-    /// Whether it has released its permit and not got another.
-    pub(crate) fn is_without_permit(&self) -> bool {
-        matches!(self.permit, PermitState::Released | PermitState::Requeued)
     }
 }
 

@@ -72,7 +72,6 @@ fn a_turn_goes_on_whenever_its_sender_is_dropped() {
                 kernel.reach(id, TaskState::Completed).await;
                 if let Some(sent) = sent {
                     assert_eq!(sent, *id);
-                    assert!(times > 1, "a send cannot be over before its commit");
                     break;
                 }
             }
