@@ -1,5 +1,6 @@
 //! The `Agent` trait that an agent author implements, and its types.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -76,8 +77,12 @@ pub struct Turn {
     pub metadata: Option<Metadata>,
     /// The caller's routing hints.
     pub hints: RoutingHints,
+    /// What the directory says of how it picked the agent.
+    pub routing: Option<Json>,
     /// What a reviewer decided, where the message answers a question that way.
     pub decision: Option<Decision>,
+    /// Skills that reviewers have approved for this task.
+    pub approved: BTreeSet<String>,
 }
 
 /// Why a message is being worked on now.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
-use switchboard_a2a::{Message, PushPayload, RestFiles};
+use switchboard_a2a::{Json, Message, PushPayload, RestFiles};
 use switchboard_admission::Counter;
 
 use crate::agent::{Agent, DynAgent};
@@ -48,6 +48,8 @@ pub struct RoutingRequest<'a> {
     pub message: &'a Message,
     /// The caller's routing hints.
     pub hints: &'a RoutingHints,
+    /// The agent of the caller's newest task in the same conversation.
+    pub last_agent: Option<&'a AgentName>,
 }
 
 /// The agent that was picked.
@@ -55,6 +57,8 @@ pub struct RoutingRequest<'a> {
 pub struct Resolved {
     /// The agent.
     pub hosted: Arc<Hosted>,
+    /// How it was picked, if that is worth telling: stored with the message, shown to the caller and to the agent.
+    pub decision: Option<Json>,
 }
 
 /// Knows the agents.
@@ -238,8 +242,9 @@ fn own_limit(served: &Served) -> usize {
 /// No agent's name is longer.
 const LONGEST_NAME: usize = 63;
 
-/// A fixed list of agents. At the root, a target picks the agent by name; else the skill picks one that has it, the
-/// agent of the root before all others; else the agent of the root serves.
+/// A fixed list of agents. At the root, a target picks the agent by name; else a conversation stays with its agent, if
+/// that has the skill; else the skill picks one that has it, the agent of the root before all others; else the agent of
+/// the root serves.
 #[derive(Debug)]
 pub struct FixedDirectory {
     agents: Vec<Arc<Hosted>>,
@@ -284,6 +289,12 @@ impl FixedDirectory {
         able.min_by_key(|hosted| (self.root.as_ref() != Some(&hosted.name), &hosted.name)).cloned()
     }
 
+    /// The agent that the conversation was with, if the caller may still use it and it has the skill.
+    fn still_serving(&self, name: &AgentName, skill: Option<&str>, caller: &Caller) -> Option<Arc<Hosted>> {
+        let hosted = self.find(name).filter(|hosted| caller.scopes.agents.allows(&hosted.name))?;
+        skill.is_none_or(|skill| hosted.served.read().has_skill(skill)).then_some(hosted)
+    }
+
     fn agent_not_found(&self, asked: &str, caller: &Caller) -> Error {
         let visible = self.agents.iter().filter(|hosted| caller.scopes.agents.allows(&hosted.name));
         let known = visible.map(|hosted| hosted.name.to_string()).collect();
@@ -301,17 +312,20 @@ impl Directory for FixedDirectory {
         let hints = asked.map(|asked| asked.hints).filter(|_| *address == Address::Root);
         let hosted = match (address, hints) {
             (_, Some(hints)) if !hints.targets.is_empty() => {
-                return self.first_of(&hints.targets, caller).map(|hosted| Resolved { hosted });
+                return self.first_of(&hints.targets, caller).map(|hosted| Resolved { hosted, decision: None });
             }
             (Address::Agent(name), _) => self.find(name),
             (Address::Root, hints) => {
-                let skilled = hints.and_then(|hints| self.skilled(hints.skill.as_deref()?, caller));
-                skilled.or_else(|| self.find(self.root.as_ref()?))
+                let skill = hints.and_then(|hints| hints.skill.as_deref());
+                let last = asked.and_then(|asked| asked.last_agent);
+                last.and_then(|name| self.still_serving(name, skill, caller))
+                    .or_else(|| self.skilled(skill?, caller))
+                    .or_else(|| self.find(self.root.as_ref()?))
             }
         };
         let hosted = hosted.ok_or_else(|| self.agent_not_found(address.as_str(), caller))?;
         if caller.scopes.agents.allows(&hosted.name) {
-            Ok(Resolved { hosted })
+            Ok(Resolved { hosted, decision: None })
         } else {
             Err(Error::Forbidden(hosted.name.to_string()))
         }

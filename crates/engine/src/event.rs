@@ -60,18 +60,37 @@ pub struct Received {
     /// The request's metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
+    /// The delegation chain of the message, with members that are not known here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<Json>,
     /// Who sent it, where that is not the task's owner: the reviewer of a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<CallerId>,
     /// What it decides, where it is a reviewer's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// What the directory says of how it picked the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routing: Option<Json>,
+    /// When the task has to be done, if before `tasks.deadline`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
 }
 
 impl Received {
     /// A message with nothing beside it.
     pub(crate) fn new(message: Message, at: Timestamp) -> Self {
-        Self { message, at, accepted_output_modes: Vec::new(), metadata: None, by: None, decision: None }
+        Self {
+            message,
+            at,
+            accepted_output_modes: Vec::new(),
+            metadata: None,
+            chain: None,
+            by: None,
+            decision: None,
+            routing: None,
+            deadline: None,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A snapshot is the fold written down: its first line is the task as v1.0 sends it, so that a finished task can be
 //! answered from it byte for byte; a second line holds what only the kernel needs.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::event::{Event, Received};
 use crate::ids::{Epoch, Seq, TaskKey};
 use crate::progress::PROGRESS_KEY;
-use crate::review::QUESTION_KEY;
+use crate::review::{Decision, QUESTION_KEY, Verdict};
 use crate::store::{EventRow, TaskIdentity};
 
 /// How much of a log is read from the store at a time.
@@ -26,6 +26,9 @@ const FOLD_BYTES: usize = 1 << 20;
 
 /// Metadata key of what the work has cost.
 pub const USAGE_KEY: &str = "switchboard/usage";
+
+/// Metadata key of what the directory says of how it picked the agent.
+pub const ROUTING_KEY: &str = "switchboard/routing";
 
 /// A task and what the kernel knows of it besides.
 #[derive(Clone, Debug)]
@@ -61,6 +64,12 @@ pub struct KernelState {
     /// The number of the last question that was settled elsewhere; 0 if none was.
     #[serde(skip_serializing_if = "is_zero")]
     pub settled: u64,
+    /// When the task has to be done, as its messages say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Skills that reviewers have approved for this task.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub approved: BTreeSet<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -189,10 +198,17 @@ impl Fold {
             self.kernel.first_at = Some(received.at);
             self.task.status.timestamp = Some(received.at);
         }
+        if let Some(deadline) = received.deadline {
+            self.kernel.deadline = Some(self.kernel.deadline.map_or(deadline, |known| known.min(deadline)));
+        }
+        if let Some(routing) = &received.routing {
+            self.task.metadata.get_or_insert_default().insert(ROUTING_KEY, routing.clone());
+        }
         let answers = received.decision.is_some() || !self.is_for_operator();
         if self.task.status.state.is_interrupted() && answers {
             self.forget(QUESTION_KEY);
             self.kernel.current = Some(numbered);
+            self.approve(received.decision.as_ref());
             // The question goes into the history before its answer; the status that follows would put it behind.
             self.task.history.extend(self.task.status.message.take());
             // The status that says so is the next event; a reader of the task as of the message sees it already.
@@ -203,6 +219,12 @@ impl Fold {
             self.kernel.unread.push_back(numbered);
         }
         self.task.history.push(received.message.clone());
+    }
+
+    /// Remembers the skill that a reviewer has approved with an answer.
+    fn approve(&mut self, decision: Option<&Decision>) {
+        let approved = decision.filter(|decision| decision.verdict == Verdict::Approve);
+        self.kernel.approved.extend(approved.and_then(|decision| decision.skill.clone()));
     }
 
     /// The task as v1.0 sends it, which is also the first line of a snapshot.

@@ -14,6 +14,7 @@ pub mod caller;
 mod cancel;
 pub mod clock;
 mod decide;
+mod delegation;
 mod directory;
 mod engine;
 mod error;
@@ -63,6 +64,7 @@ pub use blocking_task::{BLOCKED_BY_KEY, BlockingTask, BlockingTaskView};
 pub use bus::{Announcement, Announcements, Bus, LocalBus};
 pub use caller::{AgentScope, Caller, CallerRole, Callers, Scopes, UnknownRole};
 pub use decide::ReviewAnswer;
+pub use delegation::{CHAIN_KEY, ChainRoot, DelegationChain, Hop};
 pub use directory::{
     Address, Directory, FixedDirectory, Hosted, Resolved, RoutingRequest, Served, Switches, WebhookEvents,
 };

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use switchboard_a2a::{MessageId, Role, TaskId, TaskState};
+use switchboard_a2a::{Json, MessageId, Role, TaskId, TaskState, Timestamp};
 
 use crate::caller::Caller;
+use crate::delegation::DelegationChain;
 use crate::directory::{Address, Hosted, Resolved, RoutingRequest, Served};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
@@ -26,6 +27,11 @@ const CONTEXT_TASKS: usize = 100;
 pub struct Routed {
     /// The message. Its webhook, its files and how its answer is wanted may still change; what it was routed by may not.
     pub incoming: IncomingMessage,
+    /// When the task has to be done, if it is a new one and that is before `tasks.deadline`. The deadline of the message's
+    /// delegation chain, if it has one.
+    pub deadline: Option<Timestamp>,
+    /// The message's delegation chain.
+    pub(crate) chain: Option<Json>,
     pub(crate) owner: CallerId,
     pub(crate) destination: Destination,
     pub(crate) key: Option<RoutedKey>,
@@ -116,6 +122,10 @@ impl Engine {
             return Err(shutting_down());
         }
         let owner = caller.id.clone();
+        let (chain, deadline) = match DelegationChain::of(&incoming.message)? {
+            Some((sent, chain)) => (Some(sent), chain.deadline),
+            None => (None, None),
+        };
         let mut key = None;
         // Boxed, like every rare path here: the future of the common path is copied with every message.
         if let Some(asked) = incoming.idempotency_key.clone() {
@@ -123,7 +133,7 @@ impl Engine {
             let (reserved, repeated) = Box::pin(engine.look_up(scope, None)).await?;
             key = Some(reserved);
             if let Some(destination) = repeated {
-                return Ok(Routed { incoming, owner, destination, key });
+                return Ok(Routed { incoming, deadline, chain, owner, destination, key });
             }
         }
         let mut destination = engine.find_destination(caller, &incoming).await?;
@@ -135,7 +145,7 @@ impl Engine {
             key = Some(reserved);
             destination = repeated.unwrap_or(destination);
         }
-        Ok(Routed { incoming, owner, destination, key })
+        Ok(Routed { incoming, deadline, chain, owner, destination, key })
     }
 }
 
@@ -174,7 +184,14 @@ impl EngineState {
         if let Some(id) = &message.task_id {
             return Box::pin(self.open(&incoming.address, caller, id)).await.map(Destination::Task);
         }
-        let asked = RoutingRequest { message, hints: &hints };
+        let last_agent = match (&incoming.address, &message.context_id) {
+            // A target is picked whatever was before.
+            (Address::Root, Some(context)) if hints.targets.is_empty() => {
+                self.store.last_agent(caller.id.clone(), context.clone()).await?
+            }
+            _ => None,
+        };
+        let asked = RoutingRequest { message, hints: &hints, last_agent: last_agent.as_ref() };
         let resolved = self.directory.resolve(&incoming.address, caller, Some(asked))?;
         let served = resolved.hosted.served();
         if message.context_id.is_some()

@@ -4,12 +4,11 @@ mod validate;
 
 use std::sync::Arc;
 
-use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, TaskId, TaskState};
+use switchboard_a2a::{ContextId, Json, Message, Metadata, PushConfig, Role, Task, TaskId, TaskState, Timestamp};
 
 use crate::admission::Admitted;
 use crate::append::PendingAppend;
 use crate::batch::Batch;
-use crate::clock::later;
 use crate::directory::{Address, Hosted, Resolved, Served};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
@@ -71,6 +70,13 @@ pub(crate) enum InitialTask {
     NotRequested,
 }
 
+/// Where a message comes from, and what it brings along for its task.
+struct Origin {
+    owner: CallerId,
+    chain: Option<Json>,
+    deadline: Option<Timestamp>,
+}
+
 impl Submitted {
     /// The agent that serves it, if it is still there.
     pub fn hosted(&self) -> Option<&Arc<Hosted>> {
@@ -87,11 +93,12 @@ impl Engine {
     /// Accepts a routed message. When this returns, the message is committed and its turn runs or is queued, whatever
     /// becomes of the caller's connection.
     pub async fn send(&self, routed: Routed) -> Result<Submitted, Error> {
-        let Routed { incoming, owner, destination, key } = routed;
+        let Routed { incoming, deadline, chain, owner, destination, key } = routed;
+        let origin = Origin { owner, chain, deadline };
         match key {
-            None => self.inner.clone().submit(owner, incoming, destination, None).await,
+            None => self.inner.clone().submit(origin, incoming, destination, None).await,
             // Boxed, like every rare path here: the future of the common path is copied with every message.
-            Some(key) => Box::pin(self.inner.clone().send_once(owner, incoming, destination, key)).await,
+            Some(key) => Box::pin(self.inner.clone().send_once(origin, incoming, destination, key)).await,
         }
     }
 }
@@ -100,7 +107,7 @@ impl EngineState {
     /// A send under an idempotency key, which stays reserved until its message is committed.
     async fn send_once(
         self: Arc<Self>,
-        owner: CallerId,
+        origin: Origin,
         incoming: IncomingMessage,
         destination: Destination,
         key: RoutedKey,
@@ -116,7 +123,7 @@ impl EngineState {
             };
         }
         let record = IdempotencyRecord { scope: scope.clone(), digest, task: None, seq: Seq(0) };
-        let submitted = self.clone().submit(owner, incoming, destination, Some(record)).await;
+        let submitted = self.clone().submit(origin, incoming, destination, Some(record)).await;
         let Err(error) = submitted else { return submitted };
         // The first sender may have disconnected during its append.
         match self.store.find_send(scope).await {
@@ -145,7 +152,7 @@ impl EngineState {
 
     async fn submit(
         self: Arc<Self>,
-        owner: CallerId,
+        origin: Origin,
         incoming: IncomingMessage,
         destination: Destination,
         record: Option<IdempotencyRecord>,
@@ -154,22 +161,23 @@ impl EngineState {
             return Err(shutting_down());
         }
         match destination {
-            Destination::New(resolved, served) => self.begin(owner, incoming, resolved, &served, record).await,
+            Destination::New(resolved, served) => self.begin(origin, incoming, resolved, &served, record).await,
             Destination::Task(live) | Destination::Repeated(live, _) => {
-                Box::pin(self.follow_up(live, incoming, record)).await
+                Box::pin(self.follow_up(origin, live, incoming, record)).await
             }
         }
     }
 
     async fn begin(
         self: Arc<Self>,
-        owner: CallerId,
+        origin: Origin,
         send: IncomingMessage,
         resolved: Resolved,
         served: &Served,
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
-        let Resolved { hosted } = resolved;
+        let Resolved { hosted, decision } = resolved;
+        let Origin { owner, chain, deadline } = origin;
         media_types::check(&served.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
         self.check_parked(&owner)?;
@@ -183,7 +191,7 @@ impl EngineState {
         let return_immediately = send.return_immediately;
         let sides =
             SideWrites { send: record, webhook: named(send.webhook.clone(), &task.id), ..SideWrites::default() };
-        let received = Arc::new(self.receive(&task, send));
+        let received = Arc::new(Received { chain, deadline, routing: decision, ..self.receive(&task, send) });
         let mut batch = Batch::default();
         self.check_size(batch.push(Event::Received(received.clone())))?;
         let admitted = self.admit(&hosted, &owner)?;
@@ -198,7 +206,7 @@ impl EngineState {
             status_at: received.at,
             phase: if queued { Phase::Queued } else { Phase::Running },
             fence: Fence(1),
-            expires_at: self.settings.deadline.filter(|_| queued).map(|limit| later(received.at, limit)),
+            expires_at: self.deadline_from(received.at, received.deadline).filter(|_| queued),
             hidden,
             recoveries: 0,
         };
@@ -206,6 +214,8 @@ impl EngineState {
         {
             let mut core = live.core.lock();
             core.output.batch = batch;
+            // An agent that begins before the commit has the same deadline.
+            core.fold.kernel.deadline = received.deadline;
             core.output.pushed += 1;
             if !queued {
                 let fence = core.row.fence;
@@ -268,6 +278,7 @@ impl EngineState {
 
     async fn follow_up(
         self: Arc<Self>,
+        origin: Origin,
         live: Arc<LiveTask>,
         send: IncomingMessage,
         record: Option<IdempotencyRecord>,
@@ -284,7 +295,7 @@ impl EngineState {
         let streaming = send.streaming;
         let sides =
             SideWrites { send: record, webhook: named(send.webhook.clone(), &live.task.id), ..SideWrites::default() };
-        let received = Arc::new(self.receive(&live.task, send));
+        let received = Arc::new(Received { chain: origin.chain, ..self.receive(&live.task, send) });
         // Spawned: the caller may disconnect, the append must go on.
         let engine = self.clone();
         let task = live.clone();

@@ -439,10 +439,16 @@ impl Core {
 }
 
 impl EngineState {
-    /// When a task's total time is over.
+    /// When a task's total time is over: its own deadline or `tasks.deadline`, whichever is first.
     pub(crate) fn deadline_of(&self, core: &Core) -> Option<Timestamp> {
         // A task that is not committed yet was received when its row says.
         let begun = core.fold.kernel.first_at.unwrap_or(core.row.status_at);
-        self.settings.deadline.map(|limit| later(begun, limit))
+        self.deadline_from(begun, core.fold.kernel.deadline)
+    }
+
+    /// The same for a task that was received at a time and has a deadline of its own.
+    pub(crate) fn deadline_from(&self, begun: Timestamp, own: Option<Timestamp>) -> Option<Timestamp> {
+        let limit = self.settings.deadline.map(|limit| later(begun, limit));
+        limit.into_iter().chain(own).min()
     }
 }

@@ -55,6 +55,7 @@ impl TurnInput {
     }
 
     pub(super) fn turn(self, live: &LiveTask) -> Turn {
+        let approved = live.core.lock().fold.kernel.approved.clone();
         Turn {
             message: self.received.message.clone(),
             seq: self.seq,
@@ -65,7 +66,9 @@ impl TurnInput {
             accepted_output_modes: self.received.accepted_output_modes.clone(),
             metadata: self.received.metadata.clone(),
             hints: RoutingHints::seen_by(&live.task.agent, &self.received),
+            routing: self.received.routing.clone(),
             decision: self.received.decision.clone(),
+            approved,
         }
     }
 }

@@ -6,6 +6,7 @@ mod faults;
 mod kernel;
 
 mod agent_reports;
+mod delegation;
 mod direct;
 mod feed;
 mod held;

@@ -36,7 +36,7 @@ fn metadata(json: &str) -> Option<Metadata> {
 fn served_by(directory: &FixedDirectory, address: &Address, caller: &Caller, json: &str) -> Result<String, String> {
     let message = switchboard_a2a::Message { metadata: metadata(json), ..message("hi") };
     let hints = RoutingHints::read(address, &message, None).map_err(|error| error.to_string())?;
-    let asked = RoutingRequest { message: &message, hints: &hints };
+    let asked = RoutingRequest { message: &message, hints: &hints, last_agent: None };
     let resolved = directory.resolve(address, caller, Some(asked));
     resolved.map(|resolved| resolved.hosted.name.to_string()).map_err(|error| error.to_string())
 }
@@ -118,6 +118,15 @@ fn an_agent_learns_skill_and_profile_and_follow_ups_go_to_their_task() {
         answer.metadata = metadata(r#"{"targets":"ann","skill":"cook"}"#);
         let task = answer_task(&kernel.send_as(&caller, answer.clone()).await.unwrap()).await;
         assert_eq!((&task.id, status_text(&task).split(' ').next()), (&asked.id, Some("zoe")));
+
+        for (json, expected) in [("{}", "zoe"), (r#"{"skill":"sing"}"#, "zoe"), (r#"{"skill":"cook"}"#, "bob")] {
+            let mut next = request(message("hi"));
+            next.message.context_id = Some(asked.context_id.clone());
+            next.metadata = metadata(json);
+            let task = answer_task(&kernel.send_as(&caller, next).await.unwrap()).await;
+            let served_by = status_text(&task).split(' ').next().unwrap().to_owned();
+            assert_eq!(served_by, expected, "a conversation stays with its agent, if that has the skill: {json}");
+        }
 
         answer.metadata = metadata(r#"{"profile":["fast"]}"#);
         answer.message.task_id = None;
