@@ -1,7 +1,8 @@
 //! A2A on HTTP: JSON-RPC and REST of both versions, event streams and cards.
 //!
 //! The edge has found the route and the caller and has read the body. A binding reads the request in its dialect, one
-//! file per operation performs it, and the response goes back in the same dialect.
+//! file per operation performs it and returns a typed result, `render.rs` encodes that in the same dialect, and
+//! `response.rs` puts it into the envelope of the binding.
 
 mod cached_document;
 mod cancel;
@@ -16,6 +17,7 @@ mod limits;
 mod list;
 mod openapi;
 mod operation;
+mod operation_result;
 pub mod page_token;
 pub(crate) mod percent;
 mod push;
@@ -30,6 +32,7 @@ mod sse;
 mod stream;
 mod subscribe;
 mod task;
+mod task_page;
 mod tenant;
 mod truncate;
 

@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use switchboard_a2a::card::{AgentCard, CardFormat};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation};
 use switchboard_engine::{Address, Hosted};
 
 use super::card::{self, describe};
 use super::error::from_engine;
-use super::operation::{OperationCall, Reply};
+use super::operation::OperationCall;
+use super::operation_result::{CardResult, OperationResult};
 
-/// Writes the card. `GetCard` writes the one that the caller may have: this one, or else the public one of the address.
-pub(super) fn answer(call: &mut OperationCall<'_>) -> Result<Reply, Error> {
-    let form = form(call.dialect);
-    let (hosted, json) = match extended(call) {
-        Ok((hosted, card)) => (hosted, Bytes::from(card.encode(form))),
+/// The card. `GetCard` is for the one that the caller may have: this one, or else the public one of the address.
+pub(super) fn perform(call: &mut OperationCall<'_>) -> Result<OperationResult, Error> {
+    let (hosted, card) = match extended(call) {
+        Ok((hosted, card)) => (hosted, CardResult::Extended(Box::new(card))),
         Err(_) if call.operation == Operation::GetCard => {
-            card::public(call.state, &call.address, form, &call.identity.caller)?
+            let form = form(call.dialect);
+            let (hosted, json) = card::public(call.state, &call.address, form, &call.identity.caller)?;
+            (hosted, CardResult::Public(json))
         }
         Err(error) => return Err(error),
     };
-    call.out.extend_from_slice(&json);
     call.hosted = Some(hosted);
-    Ok(Reply::Written)
+    Ok(OperationResult::Card(card))
 }
 
 fn extended(call: &OperationCall<'_>) -> Result<(Arc<Hosted>, AgentCard), Error> {
@@ -41,7 +41,8 @@ fn extended(call: &OperationCall<'_>) -> Result<(Arc<Hosted>, AgentCard), Error>
     Ok((hosted, card))
 }
 
-fn form(dialect: Dialect) -> CardFormat {
+/// The form of a card in a dialect.
+pub(super) fn form(dialect: Dialect) -> CardFormat {
     match dialect {
         Dialect::V1 => CardFormat::V1,
         Dialect::V03Rpc => CardFormat::V03,

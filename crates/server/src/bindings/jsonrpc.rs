@@ -10,7 +10,8 @@ use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Request, decode_para
 use switchboard_engine::Address;
 
 use super::dialect::{self, RequestedVersion};
-use super::operation::{OperationCall, Reply, until_revoked};
+use super::operation::{OperationCall, until_revoked};
+use super::render::Rendered;
 use super::response::{self, Binding};
 use super::{limits, percent, tenant};
 use crate::{Body, RequestContext, State};
@@ -63,14 +64,14 @@ async fn run(
     call: &mut OperationCall<'_>,
     query: Option<&str>,
     request: Result<Request, Error>,
-) -> Result<Reply, Error> {
+) -> Result<Rendered, Error> {
     let request = request?;
     if let Some(query) = query {
         let pairs = percent::query(Some(query))?;
         let named = pairs.iter().find(|(key, _)| key == "tenant").map(|(_, value)| value.as_str());
         call.address = tenant::resolve(call.address.clone(), named)?;
     }
-    call.perform(request).await
+    call.answer(request).await
 }
 
 fn refused(operation: Option<Operation>, dialect: Dialect, id: RpcId, error: &Error) -> Response<Body> {

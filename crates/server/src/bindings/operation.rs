@@ -1,7 +1,6 @@
 //! One operation, whatever its binding: resolves the agent, checks what holds for all operations, and calls the file of
 //! the operation.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -12,6 +11,8 @@ use switchboard_engine::{Address, Cursor, Hosted, Served, StreamEnd};
 
 use super::error::from_engine;
 use super::extensions::DeclaredExtensions;
+use super::operation_result::OperationResult;
+use super::render::Rendered;
 use super::sse::Events;
 use super::{cancel, extended_card, get, list, push, rest_files, send, stream, subscribe, tenant};
 use crate::edge::authenticate::AuthError;
@@ -41,16 +42,6 @@ pub(super) struct OperationCall<'a> {
     pub(super) out: Vec<u8>,
 }
 
-/// What an operation answers.
-pub(super) enum Reply {
-    /// The result was written to the buffer.
-    Written,
-    /// The result and what was in the buffer before it, in pieces.
-    Large(VecDeque<Bytes>),
-    Nothing,
-    Events(Box<Events>),
-}
-
 impl<'a> OperationCall<'a> {
     pub(super) fn new(
         state: &'a Arc<State>,
@@ -77,10 +68,16 @@ impl<'a> OperationCall<'a> {
         }
     }
 
+    /// Performs the operation and encodes its result.
+    pub(super) async fn answer(&mut self, request: Request) -> Result<Rendered, Error> {
+        let result = self.perform(request).await?;
+        self.render(result).await
+    }
+
     /// Performs the operation, at the address that its tenant may have selected.
     ///
     /// Sending is the hot path; the others are boxed so that their size is not carried along with every message.
-    pub(super) async fn perform(&mut self, mut request: Request) -> Result<Reply, Error> {
+    async fn perform(&mut self, mut request: Request) -> Result<OperationResult, Error> {
         if let Some(named) = request.tenant() {
             self.address = tenant::resolve(self.address.clone(), Some(named))?;
         }
@@ -89,32 +86,32 @@ impl<'a> OperationCall<'a> {
         }
         match request {
             Request::Send(request) if self.operation == Operation::SendStreamingMessage => {
-                Box::pin(stream::answer(self, request)).await.map(events)
+                Box::pin(stream::perform(self, request)).await.map(events)
             }
-            Request::Send(request) => send::answer(self, request).await,
+            Request::Send(request) => send::perform(self, request).await,
             Request::Get { id, history_length, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                Box::pin(get::answer(self, &id, history_length)).await
+                Box::pin(get::perform(self, &id, history_length)).await
             }
             Request::List(request) => {
                 // At the root no extension is required: the list is of many agents' tasks, and one agent must not hide
                 // those of the others.
                 self.find_agent()?;
-                Box::pin(list::answer(self, request)).await
+                Box::pin(list::perform(self, request)).await
             }
             Request::Cancel { id, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                Box::pin(cancel::answer(self, &id)).await
+                Box::pin(cancel::perform(self, &id)).await
             }
             Request::Subscribe { id, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                Box::pin(subscribe::answer(self, &id)).await.map(events)
+                Box::pin(subscribe::perform(self, &id)).await.map(events)
             }
             Request::Push(request) => {
                 Box::pin(self.find_agent_of(&push::task_of(&request))).await?;
-                Box::pin(push::answer(self, request)).await
+                Box::pin(push::perform(self, request)).await
             }
-            Request::ExtendedCard { .. } => extended_card::answer(self),
+            Request::ExtendedCard { .. } => extended_card::perform(self),
         }
     }
 
@@ -201,8 +198,8 @@ impl<'a> OperationCall<'a> {
 pub(super) async fn until_revoked(
     identity: &CallerIdentity,
     // By reference: a future that is passed on by value is kept, and copied, twice.
-    operation: Pin<&mut impl Future<Output = Result<Reply, Error>>>,
-) -> Result<Reply, Error> {
+    operation: Pin<&mut impl Future<Output = Result<Rendered, Error>>>,
+) -> Result<Rendered, Error> {
     tokio::select! {
         biased;
         () = identity.revoked.cancelled() => Err(AuthError::since(identity).error()),
@@ -216,6 +213,6 @@ pub(super) fn no_streaming(hosted: &Hosted) -> Error {
     Error::with_message(ErrorKind::UnsupportedOperation, message)
 }
 
-fn events(events: Events) -> Reply {
-    Reply::Events(Box::new(events))
+fn events(events: Events) -> OperationResult {
+    OperationResult::Events(Box::new(events))
 }

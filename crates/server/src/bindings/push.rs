@@ -2,14 +2,15 @@
 //!
 //! Where the server has none, each operation says so, as the protocol demands.
 
-use switchboard_a2a::{Dialect, Error, ErrorKind, PushRequest, TaskId, Timestamp, encode};
+use switchboard_a2a::{Dialect, Error, ErrorKind, PushRequest, TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::webhooks::WebhookKey;
 use switchboard_engine::{Error as Refusal, Routed};
 use switchboard_webhooks::Webhooks;
 
 use super::error::from_engine;
-use super::operation::{OperationCall, Reply};
+use super::operation::OperationCall;
+use super::operation_result::OperationResult;
 use super::page_token::PageTokens;
 
 /// How many webhooks a page holds if the caller does not say.
@@ -30,7 +31,7 @@ pub(super) fn task_of(request: &PushRequest) -> TaskId {
 }
 
 /// Performs an operation on a task's webhooks.
-pub(super) async fn answer(call: &mut OperationCall<'_>, request: PushRequest) -> Result<Reply, Error> {
+pub(super) async fn perform(call: &mut OperationCall<'_>, request: PushRequest) -> Result<OperationResult, Error> {
     let webhooks = offered(call)?;
     let (address, caller, dialect) = (&call.address, &call.identity.caller, call.dialect);
     let task = task_of(&request);
@@ -41,16 +42,14 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, request: PushRequest) -
         }
         PushRequest::Get { id, .. } => webhooks.get(address, caller, &task, id.as_deref()).await,
         PushRequest::List { page_size, page_token, .. } => {
-            call.out.extend_from_slice(&list(call, webhooks, &task, page_size, page_token.as_deref()).await?);
-            return Ok(Reply::Written);
+            return list(call, webhooks, &task, page_size, page_token.as_deref()).await;
         }
         PushRequest::Delete { id, .. } => {
             webhooks.delete(address, caller, &task, &id).await.map_err(from_engine)?;
-            return Ok(Reply::Nothing);
+            return Ok(OperationResult::Deleted);
         }
     };
-    call.out.extend_from_slice(&encode::encode_push_config(dialect, &found.map_err(from_engine)?));
-    Ok(Reply::Written)
+    Ok(OperationResult::PushConfig(Box::new(found.map_err(from_engine)?)))
 }
 
 /// A page. JSON-RPC of version 0.3 has no pages: there it is all of them.
@@ -60,7 +59,7 @@ async fn list(
     task: &TaskId,
     page_size: Option<u32>,
     page_token: Option<&str>,
-) -> Result<Vec<u8>, Error> {
+) -> Result<OperationResult, Error> {
     let (address, caller) = (&call.address, &call.identity.caller);
     let mut after = WebhookKey(0);
     if call.dialect == Dialect::V03Rpc {
@@ -71,7 +70,7 @@ async fn list(
             let Some(next) = next else { break };
             after = next;
         }
-        return Ok(encode::encode_push_list(call.dialect, &configs, ""));
+        return Ok(OperationResult::PushConfigs { configs, next_page_token: String::new() });
     }
     let tokens = PageTokens::of_webhooks(call.state.engine.secret(), &caller.id, address, task);
     if let Some(token) = page_token {
@@ -80,8 +79,8 @@ async fn list(
     }
     let page_size = usize::try_from(page_size.unwrap_or(PAGE_SIZE)).unwrap_or(usize::MAX);
     let (configs, next) = webhooks.list(address, caller, task, after, page_size).await.map_err(from_engine)?;
-    let token = next.map(|WebhookKey(key)| tokens.write((Timestamp(0), TaskKey(key)))).unwrap_or_default();
-    Ok(encode::encode_push_list(call.dialect, &configs, &token))
+    let next_page_token = next.map(|WebhookKey(key)| tokens.write((Timestamp(0), TaskKey(key)))).unwrap_or_default();
+    Ok(OperationResult::PushConfigs { configs, next_page_token })
 }
 
 /// Prepares the webhook that came with a message to be stored with it. An invalid one makes the message invalid, unless

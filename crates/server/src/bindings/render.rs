@@ -1,20 +1,74 @@
-//! Renders results within the response budget. A small result is rendered at once; a large one waits until the budget has
-//! room for it, then for its render slot, and is read and rendered off the async threads.
+//! Renders the results of operations in the dialect of their caller, within the response budget. A small result is
+//! rendered at once; a large one waits until the budget has room for it, then for its render slot, and is read and
+//! rendered off the async threads.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use switchboard_a2a::{Error, ErrorKind, TaskId};
+use switchboard_a2a::{Error, ErrorKind, Operation, TaskId, encode, rest_files};
 use switchboard_engine::TaskReading;
 
 use super::error::from_engine;
-use super::operation::{OperationCall, Reply};
-use super::task::TaskStyle;
+use super::extended_card::form as card_format;
+use super::operation::OperationCall;
+use super::operation_result::{CardResult, OperationResult, TaskContent, TaskResult};
+use super::sse::Events;
+use super::task::{TaskForm, TaskStyle};
 use crate::body::split_into_pieces;
 use crate::response_budget::{RenderSlot, ReservedBytes, SMALL};
 use crate::state::stopping;
 
+/// A result in the dialect of its caller; its binding is still to put it into its envelope.
+pub(super) enum Rendered {
+    /// It is in the buffer, behind what the binding has put before it.
+    Written,
+    /// The result and what was in the buffer before it, in pieces.
+    Large(VecDeque<Bytes>),
+    Nothing,
+    Events(Box<Events>),
+}
+
 impl OperationCall<'_> {
+    pub(super) async fn render(&mut self, result: OperationResult) -> Result<Rendered, Error> {
+        match result {
+            OperationResult::Task(result) => return self.render_task(result).await,
+            OperationResult::Tasks(page) => return Box::pin(self.render_page(*page)).await,
+            OperationResult::Events(events) => return Ok(Rendered::Events(events)),
+            OperationResult::Deleted => return Ok(Rendered::Nothing),
+            OperationResult::Message(mut message) => {
+                if self.writes_files_twice() {
+                    rest_files::add_layer(&mut *message);
+                }
+                self.out.extend_from_slice(&encode::encode_send_message(self.dialect, &message));
+            }
+            OperationResult::PushConfig(config) => {
+                self.out.extend_from_slice(&encode::encode_push_config(self.dialect, &config));
+            }
+            OperationResult::PushConfigs { configs, next_page_token } => {
+                self.out.extend_from_slice(&encode::encode_push_list(self.dialect, &configs, &next_page_token));
+            }
+            OperationResult::Card(CardResult::Extended(card)) => {
+                self.out.extend_from_slice(&card.encode(card_format(self.dialect)));
+            }
+            OperationResult::Card(CardResult::Public(json)) => self.out.extend_from_slice(&json),
+        }
+        Ok(Rendered::Written)
+    }
+
+    async fn render_task(&mut self, result: TaskResult) -> Result<Rendered, Error> {
+        let TaskResult { id, history_length, content } = result;
+        let form = if self.operation == Operation::SendMessage { TaskForm::Sent } else { TaskForm::Bare };
+        let style = self.style(form, history_length);
+        match content {
+            TaskContent::Read(reading) => self.render_read(&id, style, reading).await,
+            TaskContent::Reserved(reading, reserved) => {
+                style.write(reading, &mut self.out)?;
+                Ok(self.written(reserved))
+            }
+            TaskContent::Stored(bytes) => Box::pin(self.render_stored(&id, bytes, style)).await,
+        }
+    }
+
     /// Reserves about so many bytes, as soon as the caller's budget has them.
     pub(super) async fn reserve(&self, bytes: u64) -> Result<ReservedBytes, Error> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -59,7 +113,7 @@ impl OperationCall<'_> {
     }
 
     /// Renders a large task that is known by its id and size: it is read once the budget has room for it.
-    pub(super) async fn render_stored(&mut self, id: &TaskId, bytes: u64, style: TaskStyle) -> Result<Reply, Error> {
+    async fn render_stored(&mut self, id: &TaskId, bytes: u64, style: TaskStyle) -> Result<Rendered, Error> {
         let reserved = self.reserve(bytes).await?;
         let slot = self.render_slot().await?;
         let reading = self.read(id).await?;
@@ -68,7 +122,7 @@ impl OperationCall<'_> {
 
     /// Renders the task that an operation has come to. It is done, so the caller gets it even during a graceful
     /// shutdown.
-    pub(super) async fn render(&mut self, id: &TaskId, style: TaskStyle, reading: TaskReading) -> Result<Reply, Error> {
+    async fn render_read(&mut self, id: &TaskId, style: TaskStyle, reading: TaskReading) -> Result<Rendered, Error> {
         let bytes = reading.bytes();
         if bytes > SMALL as u64 {
             return Box::pin(self.render_large(id, style, reading)).await;
@@ -80,7 +134,7 @@ impl OperationCall<'_> {
     }
 
     /// A large task that has to wait for the budget is dropped and read again, so that waiting responses hold no memory.
-    async fn render_large(&mut self, id: &TaskId, style: TaskStyle, reading: TaskReading) -> Result<Reply, Error> {
+    async fn render_large(&mut self, id: &TaskId, style: TaskStyle, reading: TaskReading) -> Result<Rendered, Error> {
         let bytes = usize::try_from(reading.bytes()).unwrap_or(usize::MAX);
         let responses = &self.state.responses;
         let (reserved, reading) = match responses.try_reserve(self.identity, bytes) {
@@ -105,7 +159,7 @@ impl OperationCall<'_> {
         slot: Option<RenderSlot>,
         style: TaskStyle,
         reading: TaskReading,
-    ) -> Result<Reply, Error> {
+    ) -> Result<Rendered, Error> {
         let mut bytes = std::mem::take(&mut self.out);
         let pieces = off_thread(move || {
             style.write(reading, &mut bytes)?;
@@ -117,17 +171,17 @@ impl OperationCall<'_> {
     }
 
     /// A small result that is in the buffer.
-    pub(super) fn written(&mut self, mut reserved: ReservedBytes) -> Reply {
+    pub(super) fn written(&mut self, mut reserved: ReservedBytes) -> Rendered {
         reserved.resize(self.out.len());
         self.reserved = Some(reserved);
-        Reply::Written
+        Rendered::Written
     }
 
     /// A large result.
-    pub(super) fn in_pieces(&mut self, mut reserved: ReservedBytes, pieces: VecDeque<Bytes>) -> Reply {
+    pub(super) fn in_pieces(&mut self, mut reserved: ReservedBytes, pieces: VecDeque<Bytes>) -> Rendered {
         reserved.resize(pieces.iter().map(Bytes::len).sum());
         self.reserved = Some(reserved);
-        Reply::Large(pieces)
+        Rendered::Large(pieces)
     }
 }
 

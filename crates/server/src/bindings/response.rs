@@ -10,7 +10,8 @@ use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Version};
 use switchboard_engine::AgentName;
 
 use super::dialect::VERSION;
-use super::operation::{OperationCall, Reply};
+use super::operation::OperationCall;
+use super::render::Rendered;
 use super::{sse, truncate};
 use crate::edge::json_response::retry_after;
 use crate::front::event_stream_response;
@@ -85,26 +86,26 @@ fn plain(status: StatusCode, media_type: HeaderValue, version: Version, body: Bo
     response
 }
 
-pub(super) fn finish(mut call: OperationCall<'_>, binding: Binding, result: Result<Reply, Error>) -> Response<Body> {
+pub(super) fn finish(mut call: OperationCall<'_>, binding: Binding, result: Result<Rendered, Error>) -> Response<Body> {
     let (dialect, operation) = (call.dialect, call.operation);
     let mut out = std::mem::take(&mut call.out);
     let is_rest = matches!(binding, Binding::Rest);
     // The end of the envelope that the result stands in.
     let suffix: &'static [u8] = if is_rest { b"" } else { b"}" };
     let (mut response, failed) = match result {
-        Ok(Reply::Written) => {
+        Ok(Rendered::Written) => {
             out.extend_from_slice(suffix);
             (binding.success(dialect, Body::full(out).counted(call.reserved.take())), None)
         }
-        Ok(Reply::Large(mut pieces)) => {
+        Ok(Rendered::Large(mut pieces)) => {
             pieces.extend((!is_rest).then_some(Bytes::from_static(suffix)));
             (binding.success(dialect, Body::pieces(pieces).counted(call.reserved.take())), None)
         }
-        Ok(Reply::Nothing) => {
+        Ok(Rendered::Nothing) => {
             out.extend_from_slice(if is_rest { b"{}" } else { b"null}" });
             (binding.success(dialect, Body::full(out)), None)
         }
-        Ok(Reply::Events(events)) => (sse::response(call.state, call.identity, dialect, binding, *events), None),
+        Ok(Rendered::Events(events)) => (sse::response(call.state, call.identity, dialect, binding, *events), None),
         // v0.3 readers of a stream take nothing but a stream.
         Err(error)
             if dialect == Dialect::V03Rpc

@@ -7,7 +7,8 @@ use http::Response;
 use switchboard_a2a::{Dialect, Error, Operation, RestParts, decode_rest};
 
 use super::dialect::{self, RequestedVersion};
-use super::operation::{OperationCall, Reply, until_revoked};
+use super::operation::{OperationCall, until_revoked};
+use super::render::Rendered;
 use super::response::{self, Binding};
 use super::routes::Rest;
 use super::{limits, percent};
@@ -31,7 +32,7 @@ pub(super) async fn answer(state: &Arc<State>, path: Rest, mut context: RequestC
     response::finish(call, Binding::Rest, result)
 }
 
-async fn run(call: &mut OperationCall<'_>, path: &Rest, context: &RequestContext) -> Result<Reply, Error> {
+async fn run(call: &mut OperationCall<'_>, path: &Rest, context: &RequestContext) -> Result<Rendered, Error> {
     limits::depth(&call.state.options, "", &call.json)?;
     let query = percent::query(context.uri.query())?;
     let parts = RestParts {
@@ -42,7 +43,7 @@ async fn run(call: &mut OperationCall<'_>, path: &Rest, context: &RequestContext
         body: &call.json,
     };
     let request = decode_rest(call.dialect, call.operation, parts)?;
-    call.perform(request).await
+    call.answer(request).await
 }
 
 /// In version 0.3 the body is the configuration alone, so the id of a new one stands in the query.

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use switchboard_a2a::{Error, SendRequest, Version, encode, rest_files};
+use switchboard_a2a::{Error, SendRequest, Version};
 use switchboard_engine::{IncomingMessage, Routed, SendResult, Submitted};
 
 use super::error::from_engine;
-use super::operation::{OperationCall, Reply};
-use super::task::TaskForm;
+use super::operation::OperationCall;
+use super::operation_result::{OperationResult, TaskContent, TaskResult};
 use super::{limits, push};
 
 /// The longest idempotency key that is kept.
@@ -18,8 +18,8 @@ const OWN_KEYS: &str = "switchboard:";
 /// How the metadata keys begin that only the kernel and agents write.
 const OWN_METADATA: &str = "switchboard/";
 
-/// Writes the task or the direct reply.
-pub(super) async fn answer(call: &mut OperationCall<'_>, request: SendRequest) -> Result<Reply, Error> {
+/// The task or the direct reply.
+pub(super) async fn perform(call: &mut OperationCall<'_>, request: SendRequest) -> Result<OperationResult, Error> {
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
     let mut routed = route(call, request).await?;
     let return_immediately = returns_immediately(call, &routed.incoming);
@@ -27,21 +27,13 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, request: SendRequest) -
     let submitted = submit(call, routed).await?;
     call.json = Bytes::new();
     let answer = if return_immediately { submitted.now().await } else { submitted.answer().await };
-    match answer {
+    Ok(match answer {
         SendResult::Task(reading) => {
-            let id = submitted.id().clone();
-            // Dropped because it holds the task in memory.
-            drop(submitted);
-            call.render(&id, call.style(TaskForm::Sent, history_length), reading).await
+            let content = TaskContent::Read(reading);
+            OperationResult::Task(TaskResult { id: submitted.id().clone(), history_length, content })
         }
-        SendResult::Message(mut message) => {
-            if call.writes_files_twice() {
-                rest_files::add_layer(&mut message);
-            }
-            call.out.extend_from_slice(&encode::encode_send_message(call.dialect, &message));
-            Ok(Reply::Written)
-        }
-    }
+        SendResult::Message(message) => OperationResult::Message(Box::new(message)),
+    })
 }
 
 /// Drops what only the server may say, such as why a task ended: readers trust those keys. They are not refused, because

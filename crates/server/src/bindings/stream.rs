@@ -10,7 +10,7 @@ use super::send;
 use super::sse::{Events, Source};
 
 /// The stream of a message: a direct reply, or the task and everything after the message.
-pub(super) async fn answer(call: &mut OperationCall<'_>, request: SendRequest) -> Result<Events, Error> {
+pub(super) async fn perform(call: &mut OperationCall<'_>, request: SendRequest) -> Result<Events, Error> {
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
     let routed = send::route(call, request).await?;
     if let Some(hosted) = call.hosted.as_ref().filter(|_| !call.streams()) {

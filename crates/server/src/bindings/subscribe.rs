@@ -13,7 +13,7 @@ use super::operation::{OperationCall, no_streaming};
 use super::sse::{Events, Source};
 
 /// The stream of a task: the task as it is, or what came after the caller's cursor, and everything after that.
-pub(super) async fn answer(call: &mut OperationCall<'_>, id: &TaskId) -> Result<Events, Error> {
+pub(super) async fn perform(call: &mut OperationCall<'_>, id: &TaskId) -> Result<Events, Error> {
     let slot = call.state.streams.take(&call.identity.caller.id)?;
     let mut until = call.until(None);
     let choose = |hosted: Option<&Arc<Hosted>>| {
