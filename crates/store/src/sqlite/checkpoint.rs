@@ -3,8 +3,8 @@
 //! Passive rounds copy the log while the writer goes on, and the file is synced beside it as well. Where the writer
 //! pauses, such a round leaves nothing over, and SQLite begins the log anew with the next transaction.
 //!
-//! Under continuous load a round always leaves something over, because the writer has gone on, and SQLite has one log: it
-//! can begin it anew only between two transactions, once every page of it is copied and synced. So at
+//! Under continuous load the next transaction has begun before a round is over, and SQLite has one log: it can begin it
+//! anew only with a transaction that finds every page of it copied and synced. So at
 //! [`RESTART_PAGES`] the writer is held between two transactions, but only after rounds have brought the remainder down to
 //! the few pages that were written during the last of them, and with everything else synced. That is as much as a commit
 //! more for every 32 MiB of log.
@@ -217,7 +217,7 @@ impl CheckpointState {
     fn round(&self, log: &mut impl WriteAheadLog) -> Result<(), RoundError> {
         let mut copied = log.copy()?;
         self.next_round(copied.log);
-        if copied.remainder() == 0 || copied.log < RESTART_PAGES {
+        if copied.log < RESTART_PAGES {
             return Ok(());
         }
         for _ in 0..RESTART_ROUNDS {
@@ -332,9 +332,19 @@ mod tests {
 
     /// A checkpointer of a fake log of so many pages, and the steps it takes, with whether the writer was held.
     fn start(log: i64, pinned: i64, panics: bool) -> (Checkpointer, mpsc::Receiver<(Step, bool)>) {
+        start_beside(10, log, pinned, panics)
+    }
+
+    /// The same beside a writer that commits so many pages during a copy.
+    fn start_beside(
+        written_during_copy: i64,
+        log: i64,
+        pinned: i64,
+        panics: bool,
+    ) -> (Checkpointer, mpsc::Receiver<(Step, bool)>) {
         let (steps, taken) = mpsc::channel();
         let gate = Arc::new(Mutex::new(None));
-        let fake = FakeLog { log, copied: 0, pinned, written_during_copy: 10, gate: Arc::clone(&gate), steps, panics };
+        let fake = FakeLog { log, copied: 0, pinned, written_during_copy, gate: Arc::clone(&gate), steps, panics };
         let checkpointer = Checkpointer::spawn_with(fake).unwrap();
         *gate.lock() = Some(checkpointer.gate());
         checkpointer.committed(i32::try_from(log).unwrap());
@@ -357,6 +367,11 @@ mod tests {
         // A long one: everything is copied and synced before the writer is held.
         let (checkpointer, taken) = start(RESTART_PAGES, 0, false);
         let steps = [(Step::Copy, free), (Step::Sync, free), (Step::Copy, free), (Step::Restart, held)];
+        assert_eq!(take(&taken, 4), steps);
+        checkpointer.stop();
+
+        // Also where the round leaves nothing over: the transaction under way began before that, and goes on with the log.
+        let (checkpointer, taken) = start_beside(0, RESTART_PAGES, 0, false);
         assert_eq!(take(&taken, 4), steps);
         checkpointer.stop();
 
