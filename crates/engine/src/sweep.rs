@@ -102,10 +102,11 @@ impl EngineState {
                 Expired::Fails(reason @ Reason::TimedOut) => (reason, "the task took too long"),
                 Expired::Fails(reason) => (reason, "no answer came in time"),
             };
-            // The answer may have come since the row was read.
+            // The answer may have come since the row was read, and memory may not have had the question yet.
             let due = |core: &Core| {
                 let waits = core.row.state.is_interrupted() || core.row.phase.is_queued();
-                waits && core.row.expires_at.is_some_and(|at| at <= now)
+                let is_over = core.row.expires_at.is_some_and(|at| at <= now);
+                waits && is_over && engine.expired(core, now) == Expired::Fails(reason)
             };
             let ended = engine.end(&live, TaskState::Failed, Some(text.to_owned()), reason, due).await;
             if live.core.lock().is_done() {
