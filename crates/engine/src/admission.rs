@@ -23,6 +23,7 @@ use crate::live_task::LiveTask;
 use crate::manifest::Execution;
 use crate::queue::{Queue, QueuePriority};
 use crate::settings::Settings;
+use crate::store::TaskIdentity;
 
 /// Counts and queue of a process.
 pub(crate) struct Admission {
@@ -111,14 +112,18 @@ impl Admission {
 }
 
 impl EngineState {
-    /// Load shedding: whether a message's turn may run now, has to queue, or is refused.
-    pub(crate) fn admit(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Result<Admitted, Error> {
-        if self.has_too_many_released(hosted) {
+    /// Load shedding: whether a message's turn may run now, has to queue, or is refused. That of a child task is not
+    /// refused: the turn that waits for it could neither go on nor leave.
+    pub(crate) fn admit(self: &Arc<Self>, hosted: &Arc<Hosted>, task: &TaskIdentity) -> Result<Admitted, Error> {
+        if !task.is_child() && self.has_too_many_released(hosted) {
             return Err(Error::retry_soon("too many turns of this agent wait for each other"));
         }
         let is_recovering = hosted.recovering.held() > 0;
-        if !is_recovering && let Some(permit) = self.try_permit(hosted, owner) {
+        if !is_recovering && let Some(permit) = self.try_permit(hosted, task.payer()) {
             return Ok(Admitted::Runs(permit));
+        }
+        if task.is_child() {
+            return Ok(Admitted::Queued(self.admission.queued.acquire()));
         }
         if let Some(slot) = self.admission.queued.try_acquire(self.settings.queued_turns) {
             return Ok(Admitted::Queued(slot));
@@ -137,10 +142,10 @@ impl EngineState {
         self.admission.parked.check(caller).map_err(refused)
     }
 
-    /// A permit for a turn, if no limit is reached.
-    pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Hosted, owner: &CallerId) -> Option<Permit> {
+    /// A permit for a turn, if no limit of its agent or its payer is reached.
+    pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Hosted, payer: &CallerId) -> Option<Permit> {
         let running = (
-            self.admission.turns_of(hosted).try_acquire(owner).ok()?,
+            self.admission.turns_of(hosted).try_acquire(payer).ok()?,
             hosted.running.try_acquire(hosted.max_running(self.settings.running_per_agent))?,
         );
         Some(Permit { engine: Arc::downgrade(self), running: Some(running), busy: self.admission.busy.acquire() })
@@ -164,7 +169,7 @@ impl EngineState {
             let mut lanes: HashMap<_, Vec<_>> = HashMap::new();
             for turn in self.take_startable() {
                 let task = &turn.live.task;
-                let lane = (task.agent.clone(), task.owner.clone());
+                let lane = (task.agent.clone(), task.payer().clone());
                 lanes.entry(lane).or_default().push(turn);
             }
             for turns in lanes.into_values() {
@@ -190,7 +195,7 @@ impl EngineState {
         let mut queue = self.admission.queue.lock();
         while let Some((live, hosted, queued_at)) = queue.first(is_admitted) {
             // If another turn took the permit first, giving it back looks here again.
-            let Some(permit) = self.try_permit(hosted, &live.task.owner) else { break };
+            let Some(permit) = self.try_permit(hosted, live.task.payer()) else { break };
             let live = live.clone();
             queue.remove(&live);
             startable.push(StartableTurn { live, permit, queued_at });

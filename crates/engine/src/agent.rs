@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::{Json, Message, Metadata, Task};
 
+use crate::call::CallError;
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::{CallerId, Seq};
 use crate::manifest::Manifest;
@@ -144,6 +145,15 @@ pub enum AgentError {
     /// The task was stopped under the agent.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+impl From<CallError> for AgentError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Stopped(stopped) => Self::Stopped(stopped),
+            CallError::Refused(error) => Self::Failed(error.to_string()),
+        }
+    }
 }
 
 impl AgentError {

@@ -122,7 +122,7 @@ impl LiveTask {
         let batch = self.hold_back_completion(&mut core, batch);
         core.output.in_flight = (batch.bytes(), batch.len());
         let row = self.row_after(engine, &core, &batch.events);
-        let refusable = !sides.is_empty() || core.key.is_none();
+        let refusable = (!sides.is_empty() || core.key.is_none()) && !self.task.is_child();
         Ok(Some(PendingAppend { batch, row, kind: AppendKind::Owner, sides: sides.clone(), refusable }))
     }
 

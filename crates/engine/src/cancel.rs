@@ -1,4 +1,5 @@
-//! Cancellation: at once where no turn runs, otherwise by a request to the running turn, which gets a grace period.
+//! Cancellation: at once where no turn runs, otherwise by a request to the running turn, which gets a grace period. It
+//! reaches the live child tasks as well, so that nothing goes on that no turn waits for.
 
 use std::sync::Arc;
 
@@ -27,7 +28,11 @@ impl Engine {
         let engine = self.inner.clone();
         let task = live.clone();
         // Spawned: the caller may disconnect, the request to stop must still be stored.
-        self.inner.work.spawn(async move { engine.request_cancel(&task).await }).await??;
+        let request = async move {
+            engine.request_cancel(&task).await?;
+            engine.cancel_children(&task).await
+        };
+        self.inner.work.spawn(request).await??;
         let ended = live.wait_for(|core| match core.turn.stuck() {
             _ if core.is_done() => Some(Ok(core.row.state)),
             Some(error) => Some(Err(unstored(error))),
@@ -51,7 +56,7 @@ fn unstored(error: &StoreError) -> Error {
 }
 
 impl EngineState {
-    async fn request_cancel(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), Error> {
+    pub(crate) async fn request_cancel(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), Error> {
         let mut was_queued = false;
         let mut refused = None;
         let decide = |core: &mut Core| {

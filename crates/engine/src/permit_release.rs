@@ -39,7 +39,7 @@ impl TaskHandle {
                 return Ok(());
             }
         }
-        if let Some(permit) = self.engine.try_permit(hosted, &self.live.task.owner) {
+        if let Some(permit) = self.engine.try_permit(hosted, self.live.task.payer()) {
             // It comes back only if the turn was left meanwhile.
             let unused = match self.live.core.lock().turn.driven_by(self.run) {
                 Some(driven) => driven.grant(permit).err(),

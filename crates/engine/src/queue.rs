@@ -1,6 +1,6 @@
 //! The queue of turns that wait for a permit, in the order they came.
 //!
-//! It has one lane for each agent and caller, because all turns of a lane wait for the same limits: a look at its first
+//! It has one lane for each agent and payer, because all turns of a lane wait for the same limits: a look at its first
 //! one tells about the thousand behind it. A lane at its limit holds up no other.
 
 use std::collections::{HashMap, VecDeque};
@@ -13,6 +13,7 @@ use switchboard_admission::CounterPermit;
 use crate::directory::Hosted;
 use crate::ids::{AgentName, CallerId};
 use crate::live_task::LiveTask;
+use crate::store::TaskIdentity;
 
 /// Turns of a higher priority go first, whenever they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +22,17 @@ pub(crate) enum QueuePriority {
     Started,
     /// It waited in the process before this one.
     Recovered,
+    /// A turn that has begun waits for it.
+    Child,
     /// It has come to this process.
     New,
+}
+
+impl QueuePriority {
+    /// That of a turn that has not begun.
+    pub(crate) fn of_new(task: &TaskIdentity) -> Self {
+        if task.is_child() { Self::Child } else { Self::New }
+    }
 }
 
 /// Numbers of one priority are below those of the next.
@@ -32,11 +42,11 @@ const PER_PRIORITY: u64 = 1 << 32;
 #[derive(Default)]
 pub(crate) struct Queue {
     /// How many numbers were given out in each priority.
-    last: [u64; 3],
+    last: [u64; 4],
     lanes: HashMap<(AgentName, CallerId), Lane>,
 }
 
-/// The turns of one caller that wait for one agent.
+/// The turns that wait for one agent and are paid for by one caller.
 struct Lane {
     hosted: Arc<Hosted>,
     /// With rising numbers.
@@ -62,7 +72,7 @@ impl Queue {
         self.last[priority] += 1;
         let number = priority as u64 * PER_PRIORITY + self.last[priority];
         live.queue_number.store(number, Ordering::Release);
-        let key = (live.task.agent.clone(), live.task.owner.clone());
+        let key = (live.task.agent.clone(), live.task.payer().clone());
         let new = || Lane { hosted, waiting: VecDeque::new() };
         let lane = self.lanes.entry(key).or_insert_with(new);
         let index = lane.waiting.partition_point(|waiting| waiting.number < number);
@@ -72,7 +82,7 @@ impl Queue {
     /// Takes a task out wherever it stands.
     pub(crate) fn remove(&mut self, live: &LiveTask) {
         let number = live.queue_number.swap(0, Ordering::AcqRel);
-        let key = (live.task.agent.clone(), live.task.owner.clone());
+        let key = (live.task.agent.clone(), live.task.payer().clone());
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         let Ok(index) = lane.waiting.binary_search_by_key(&number, |waiting| waiting.number) else { return };
         lane.waiting.remove(index);

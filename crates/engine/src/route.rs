@@ -17,6 +17,7 @@ use crate::idempotency::KeyReservation;
 use crate::ids::CallerId;
 use crate::live_task::LiveTask;
 use crate::routing_hints::RoutingHints;
+use crate::store::lineage::Lineage;
 use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope};
 use crate::submit::IncomingMessage;
 
@@ -30,6 +31,8 @@ pub struct Routed {
     /// When the task has to be done, if it is a new one and that is before `tasks.deadline`. The deadline of the message's
     /// delegation chain, if it has one.
     pub deadline: Option<Timestamp>,
+    /// Where a new task comes from.
+    pub(crate) lineage: Lineage,
     /// The message's delegation chain.
     pub(crate) chain: Option<Json>,
     pub(crate) owner: CallerId,
@@ -126,14 +129,14 @@ impl Engine {
             Some((sent, chain)) => (Some(sent), chain.deadline),
             None => (None, None),
         };
-        let mut key = None;
+        let (lineage, mut key) = (Lineage::default(), None);
         // Boxed, like every rare path here: the future of the common path is copied with every message.
         if let Some(asked) = incoming.idempotency_key.clone() {
             let scope = scope_of(caller, &incoming.address, asked);
             let (reserved, repeated) = Box::pin(engine.look_up(scope, None)).await?;
             key = Some(reserved);
             if let Some(destination) = repeated {
-                return Ok(Routed { incoming, deadline, chain, owner, destination, key });
+                return Ok(Routed { incoming, deadline, lineage, chain, owner, destination, key });
             }
         }
         let mut destination = engine.find_destination(caller, &incoming).await?;
@@ -145,13 +148,13 @@ impl Engine {
             key = Some(reserved);
             destination = repeated.unwrap_or(destination);
         }
-        Ok(Routed { incoming, deadline, chain, owner, destination, key })
+        Ok(Routed { incoming, deadline, lineage, chain, owner, destination, key })
     }
 }
 
 impl EngineState {
     /// Reserves a key, and finds what was sent under it before.
-    async fn look_up(
+    pub(crate) async fn look_up(
         &self,
         scope: IdempotencyScope,
         message_id: Option<MessageId>,
@@ -223,6 +226,6 @@ impl EngineState {
     }
 }
 
-fn scope_of(caller: &Caller, address: &Address, key: String) -> IdempotencyScope {
+pub(crate) fn scope_of(caller: &Caller, address: &Address, key: String) -> IdempotencyScope {
     IdempotencyScope { owner: caller.id.clone(), address: address.as_str().to_owned(), key }
 }

@@ -176,6 +176,16 @@ pub struct TaskIdentity {
 }
 
 impl TaskIdentity {
+    /// The caller whose limits its turns count against.
+    pub fn payer(&self) -> &CallerId {
+        self.lineage.payer.as_ref().unwrap_or(&self.owner)
+    }
+
+    /// Whether the turn of another task has started it.
+    pub fn is_child(&self) -> bool {
+        self.lineage.ancestors.is_some()
+    }
+
     pub(crate) fn conversation(&self) -> Conversation {
         Conversation { owner: self.owner.clone(), agent: self.agent.clone(), context: self.context.clone() }
     }

@@ -73,6 +73,7 @@ pub(crate) enum InitialTask {
 /// Where a message comes from, and what it brings along for its task.
 struct Origin {
     owner: CallerId,
+    lineage: Lineage,
     chain: Option<Json>,
     deadline: Option<Timestamp>,
 }
@@ -93,8 +94,8 @@ impl Engine {
     /// Accepts a routed message. When this returns, the message is committed and its turn runs or is queued, whatever
     /// becomes of the caller's connection.
     pub async fn send(&self, routed: Routed) -> Result<Submitted, Error> {
-        let Routed { incoming, deadline, chain, owner, destination, key } = routed;
-        let origin = Origin { owner, chain, deadline };
+        let Routed { incoming, deadline, lineage, chain, owner, destination, key } = routed;
+        let origin = Origin { owner, lineage, chain, deadline };
         match key {
             None => self.inner.clone().submit(origin, incoming, destination, None).await,
             // Boxed, like every rare path here: the future of the common path is copied with every message.
@@ -177,16 +178,18 @@ impl EngineState {
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
         let Resolved { hosted, decision } = resolved;
-        let Origin { owner, chain, deadline } = origin;
+        let Origin { owner, lineage, chain, deadline } = origin;
         media_types::check(&served.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
-        self.check_parked(&owner)?;
+        if lineage.ancestors.is_none() {
+            self.check_parked(&owner)?;
+        }
         let task = TaskIdentity {
             id: TaskId::generate(),
-            owner: owner.clone(),
+            owner,
             agent: hosted.name.clone(),
             context: send.message.context_id.clone().unwrap_or_else(ContextId::generate),
-            lineage: Lineage::default(),
+            lineage,
         };
         let return_immediately = send.return_immediately;
         let sides =
@@ -194,7 +197,7 @@ impl EngineState {
         let received = Arc::new(Received { chain, deadline, routing: decision, ..self.receive(&task, send) });
         let mut batch = Batch::default();
         self.check_size(batch.push(Event::Received(received.clone())))?;
-        let admitted = self.admit(&hosted, &owner)?;
+        let admitted = self.admit(&hosted, &task)?;
         let queued = matches!(admitted, Admitted::Queued(_));
         let hidden = match served.manifest.replies {
             Replies::Task => false,
@@ -242,7 +245,9 @@ impl EngineState {
                         (Ok(()), Admitted::Runs(permit)) => {
                             turn::drive(engine, task, permit, begin, SideWrites::default()).await
                         }
-                        (Ok(()), Admitted::Queued(slot)) => engine.enqueue(QueuePriority::New, task, slot),
+                        (Ok(()), Admitted::Queued(slot)) => {
+                            engine.enqueue(QueuePriority::of_new(&task.task), task, slot)
+                        }
                     }
                 });
                 if queued {

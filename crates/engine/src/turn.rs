@@ -237,7 +237,7 @@ impl Driver {
             && let Some(next) = core.next_unread().cloned()
         {
             let hosted = self.live.hosted.as_ref();
-            let permit = || hosted.and_then(|hosted| self.engine.try_permit(hosted, &self.live.task.owner));
+            let permit = || hosted.and_then(|hosted| self.engine.try_permit(hosted, self.live.task.payer()));
             // A message that came during the last append may find the permit released.
             self.permit = self.permit.take().or_else(permit);
             if self.permit.is_none() {

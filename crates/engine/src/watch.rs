@@ -9,7 +9,7 @@ use switchboard_a2a::{Message, Task, TaskId, TaskState};
 
 use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
-use crate::engine::{Engine, EngineState, state_label};
+use crate::engine::{Engine, EngineState, shutting_down, state_label};
 use crate::error::Error;
 use crate::event::{Event, EventKind, LoggedEvent, kind_of};
 use crate::fold::Fold;
@@ -77,6 +77,20 @@ impl Submitted {
             () = self.engine.drained.cancelled() => None,
         };
         self.answer_with(reply)
+    }
+
+    /// Waits for the end of the task, over every question. An error if the server stops before that.
+    pub(crate) async fn end(&self) -> Result<SendResult, Error> {
+        let ended = self.live.wait_for(|core| match core.turn.lost() {
+            _ if core.is_done() => Some(Ok(core.fold.kernel.reply.clone())),
+            Some(error) => Some(Err(Error::from(error.clone()))),
+            None => None,
+        });
+        tokio::select! {
+            biased;
+            reply = ended => Ok(self.answer_with(reply?)),
+            () = self.engine.drained.cancelled() => Err(shutting_down()),
+        }
     }
 
     fn answer_with(&self, reply: Option<Message>) -> SendResult {
@@ -198,7 +212,7 @@ pub struct LogStream {
 }
 
 impl LogStream {
-    fn new(engine: Arc<EngineState>, live: Arc<LiveTask>, after: Seq, until: StreamEnd) -> Self {
+    pub(crate) fn new(engine: Arc<EngineState>, live: Arc<LiveTask>, after: Seq, until: StreamEnd) -> Self {
         Self { engine, live, after, until, over: false }
     }
 

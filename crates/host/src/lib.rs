@@ -29,6 +29,6 @@ pub use host::{Host, host};
 pub use serve::StartError;
 pub use switchboard_a2a::{Artifact, Json, Message, Metadata, Part, PartContent, Role, Task, TaskState};
 pub use switchboard_engine::{
-    Agent, AgentError, Cause, Manifest, Progress, Recovery, Replies, RoutingHints, Skill, Start, Stopped, TaskHandle,
-    TaskView, Tool, ToolCall, Turn, Usage,
+    Agent, AgentError, Call, CallError, CallOwner, Called, Cause, Manifest, Progress, Recovery, Replies, RoutingHints,
+    SendResult, Skill, Start, Stopped, TaskHandle, TaskView, Tool, ToolCall, Turn, Usage,
 };

@@ -229,7 +229,7 @@ impl EngineState {
     /// Resumes a turn that had begun if there is a permit, else queues it.
     async fn resume(self: &Arc<Self>, mark: RecoveryMark, decided: RecoveredTurn) {
         let Some(hosted) = decided.live.hosted.clone() else { return };
-        let Some(permit) = self.try_permit(&hosted, &decided.live.task.owner) else {
+        let Some(permit) = self.try_permit(&hosted, decided.live.task.payer()) else {
             return self.requeue(mark, decided).await;
         };
         let RecoveredTurn { live, begin, .. } = decided;

@@ -44,7 +44,7 @@ impl Wakeup {
         self.wakes = core.row.phase == Phase::Parked;
         if self.wakes {
             if self.admitted.is_none() {
-                self.admitted = Some(engine.admit(hosted, &live.task.owner)?);
+                self.admitted = Some(engine.admit(hosted, &live.task)?);
             }
             let is_queued = matches!(self.admitted, Some(Admitted::Queued(_)));
             row.phase = if is_queued { Phase::Queued } else { Phase::Running };
@@ -71,7 +71,7 @@ impl Wakeup {
     pub(crate) fn committed(self, engine: &Arc<EngineState>, live: Arc<LiveTask>) {
         match self.admitted.filter(|_| self.wakes) {
             Some(Admitted::Runs(permit)) => drop(engine.wake_turn(live, permit)),
-            Some(Admitted::Queued(slot)) => engine.enqueue(QueuePriority::New, live, slot),
+            Some(Admitted::Queued(slot)) => engine.enqueue(QueuePriority::of_new(&live.task), live, slot),
             None => {}
         }
     }

@@ -6,6 +6,7 @@ mod faults;
 mod kernel;
 
 mod agent_reports;
+mod calls;
 mod delegation;
 mod direct;
 mod feed;

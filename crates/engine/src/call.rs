@@ -1,0 +1,264 @@
+//! Child tasks: a turn hands work to another agent and follows it ([`TaskHandle::call`]).
+//!
+//! A child is a task like any other, with its own log, agent and end; its row names its parent, the root of the tree and
+//! the payer, the root's caller, whose limits its turns count against. It is not refused for lack of room, because the
+//! turn that waits for it could neither go on nor leave; it queues ahead of new messages.
+//!
+//! A cancellation of the parent reaches its live children. A child that is being created meanwhile is canceled by its
+//! creator: whichever of the two comes second sees the other in the log.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use switchboard_a2a::{Message, MessageId, TaskId, Timestamp};
+
+use crate::caller::{AgentScope, Caller, CallerRole, Scopes};
+use crate::directory::Address;
+use crate::engine::{Engine, EngineState};
+use crate::error::Error;
+use crate::event::LoggedEvent;
+use crate::handle::{Stopped, TaskHandle};
+use crate::ids::{AgentName, CallerId, TaskKey};
+use crate::live_task::{Core, LiveTask};
+use crate::reason::metadata_of;
+use crate::route::{Destination, Routed, scope_of};
+use crate::store::lineage::{Ancestors, Lineage, Via};
+use crate::submit::{IncomingMessage, Submitted};
+use crate::watch::{LogStream, SendResult, StreamEnd};
+
+/// Children that are read from the store at a time.
+const PAGE: usize = 256;
+
+/// Work for another agent.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The agent.
+    pub to: AgentName,
+    /// Whose task it becomes.
+    pub run_as: CallOwner,
+    /// The message.
+    pub message: Message,
+    /// The skill that is wanted of the agent.
+    pub skill: Option<String>,
+    /// When it has to be done, if that is before the calling task's own deadline.
+    pub deadline: Option<Timestamp>,
+    /// Makes a repeated call safe: a turn that is run again after a crash and calls with the same key and the same content
+    /// gets the task of its first call. Without it every call is a new task.
+    pub key: Option<String>,
+}
+
+/// Who owns a child task, which decides who sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallOwner {
+    /// The owner of the calling task: for an agent that carries out what the caller wrote.
+    Owner,
+    /// The calling agent on behalf of the payer: no caller sees the task, but operators do.
+    #[default]
+    Agent,
+}
+
+impl Call {
+    /// A call without a key, as the calling agent.
+    pub fn new(to: impl Into<AgentName>, message: Message) -> Self {
+        Self { to: to.into(), run_as: CallOwner::Agent, message, skill: None, deadline: None, key: None }
+    }
+
+    /// The same under a key.
+    #[must_use]
+    pub fn keyed(self, key: impl Into<String>) -> Self {
+        Self { key: Some(key.into()), ..self }
+    }
+}
+
+/// Why a call began no task.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    /// The calling task is to stop, or has ended.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+    /// The call was refused: the agent is not there, the key belongs to another message, the store cannot write.
+    #[error(transparent)]
+    Refused(#[from] Error),
+}
+
+/// A child task that has begun.
+pub struct Called {
+    engine: Engine,
+    live: Arc<LiveTask>,
+    submitted: Submitted,
+    events: LogStream,
+    caller: Caller,
+    /// What the keys of answers begin with.
+    key_prefix: String,
+}
+
+impl TaskHandle {
+    /// Starts a task of another agent, or joins the one that an earlier call with the same key has started. A turn that
+    /// waits for it does so inside [`Self::release_permit_while`], else the two may wait for the same permit.
+    pub async fn call(&self, call: Call) -> Result<Called, CallError> {
+        let parent = self.live.wait_for(|core| match self.must_stop(core) {
+            true => Some(Err(self.stopped(core))),
+            false => core.key.map(Ok),
+        });
+        let parent = parent.await?;
+        let handle = self.clone();
+        // Spawned: the run may be dropped during the append, and what comes after that has to happen.
+        self.engine.work.spawn(async move { handle.begin_child(parent, call).await }).await.map_err(Error::from)?
+    }
+
+    async fn begin_child(self, parent: TaskKey, call: Call) -> Result<Called, CallError> {
+        let is_keyed = call.key.is_some();
+        let key_prefix = format!("switchboard:{}/", self.live.task.id);
+        let (caller, routed) = self.route_child(parent, call, &key_prefix).await?;
+        let engine = Engine { inner: self.engine.clone() };
+        let submitted = engine.send(routed).await?;
+        self.engine.refresh(&self.live).await.map_err(Error::from)?;
+        let stopped = {
+            let core = self.live.core.lock();
+            let must_end = core.output.stop.is_some() || core.is_done();
+            // A run that was taken over is repeated, and joins the child only if that has a key.
+            (must_end || (!core.turn.is_run(self.run) && !is_keyed)).then(|| self.stopped(&core))
+        };
+        let live = submitted.live.clone();
+        if let Some(stopped) = stopped {
+            self.engine.cancel_tree(&live).await?;
+            return Err(stopped.into());
+        }
+        let events = LogStream::new(self.engine.clone(), live.clone(), submitted.seq, StreamEnd::Terminal);
+        // Apart from the keys of calls, whatever the agent calls them.
+        let key_prefix = format!("switchboard:{}>{}/", self.live.task.id, live.task.id);
+        Ok(Called { engine, live, submitted, events, caller, key_prefix })
+    }
+
+    async fn route_child(&self, parent: TaskKey, call: Call, key_prefix: &str) -> Result<(Caller, Routed), Error> {
+        let (task, engine) = (&self.live.task, &self.engine);
+        let payer = task.payer().clone();
+        let owner = match call.run_as {
+            CallOwner::Owner => task.owner.clone(),
+            CallOwner::Agent => CallerId::from(format!("~{}@{payer}", task.agent)),
+        };
+        let root = task.lineage.ancestors.map_or(parent, |ancestors| ancestors.root);
+        let lineage = Lineage {
+            ancestors: Some(Ancestors { parent, root }),
+            payer: (payer != owner).then_some(payer),
+            via: Via::A2a,
+        };
+        let scopes = Scopes { agents: AgentScope::All, role: CallerRole::None };
+        let caller = Caller { id: owner.clone(), scopes };
+        let address = Address::Agent(call.to);
+        let incoming = incoming(address.clone(), call.message, key_prefix, call.key, call.skill);
+        let (mut key, mut destination) = (None, None);
+        if let Some(asked) = incoming.idempotency_key.clone() {
+            let (reserved, repeated) = engine.look_up(scope_of(&caller, &address, asked), None).await?;
+            (key, destination) = (Some(reserved), repeated);
+        }
+        let destination = match destination {
+            Some(repeated) => repeated,
+            None => {
+                let resolved = engine.directory.resolve(&address, &caller, None)?;
+                let served = resolved.hosted.served();
+                Destination::New(resolved, served)
+            }
+        };
+        let own = engine.deadline_of(&self.live.core.lock());
+        let deadline = own.into_iter().chain(call.deadline).min();
+        let routed = Routed { incoming, deadline, lineage, chain: None, owner, destination, key };
+        Ok((caller, routed))
+    }
+
+    /// Why the run may not call any more.
+    fn stopped(&self, core: &Core) -> Stopped {
+        match core.turn.is_run(self.run) {
+            _ if core.is_done() => Stopped::Ended,
+            true => Stopped::Canceled,
+            false => Stopped::Lost,
+        }
+    }
+}
+
+impl Called {
+    /// The child's id.
+    pub fn id(&self) -> &TaskId {
+        &self.live.task.id
+    }
+
+    /// The child's events that have come since the last call, from its beginning; none when it has ended.
+    pub async fn next(&mut self) -> Result<Option<Vec<Arc<LoggedEvent>>>, Error> {
+        self.events.next().await
+    }
+
+    /// Answers the child's question, or adds a message to its work. With a key, an answer that is repeated after a crash
+    /// is given once.
+    pub async fn answer(&self, message: Message, key: Option<&str>) -> Result<(), Error> {
+        let message = Message { task_id: Some(self.id().clone()), ..message };
+        let address = Address::Agent(self.live.task.agent.clone());
+        let incoming = incoming(address, message, &self.key_prefix, key.map(str::to_owned), None);
+        let routed = self.engine.route(&self.caller, incoming).await?;
+        self.engine.send(routed).await.map(drop)
+    }
+
+    /// Requests that the child and its own children stop. How it ends is for [`Self::end`].
+    pub async fn cancel(&self) -> Result<(), Error> {
+        let (engine, live) = (self.engine.inner.clone(), self.live.clone());
+        self.engine.inner.work.spawn(async move { engine.cancel_tree(&live).await }).await?
+    }
+
+    /// Waits until the child has ended, whatever it asks meanwhile. An error if the server stops before that.
+    pub async fn end(&self) -> Result<SendResult, Error> {
+        self.submitted.end().await
+    }
+}
+
+impl EngineState {
+    /// Requests that a task and everything below it stop. One that has ended already is no error.
+    fn cancel_tree<'a>(self: &'a Arc<Self>, live: &'a Arc<LiveTask>) -> BoxFuture<'a, Result<(), Error>> {
+        let cancel = async move {
+            match self.request_cancel(live).await {
+                Ok(()) | Err(Error::NotCancelable { .. }) => self.cancel_children(live).await,
+                Err(error) => Err(error),
+            }
+        };
+        cancel.boxed()
+    }
+
+    /// Requests that the live children of a task stop, and theirs.
+    pub(crate) async fn cancel_children(self: &Arc<Self>, live: &LiveTask) -> Result<(), Error> {
+        let Some(parent) = live.core.lock().key else { return Ok(()) };
+        let mut after = TaskKey(0);
+        loop {
+            let rows = self.store.children(parent, after, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.key;
+            for row in rows {
+                if let Some(child) = self.find_task(&row.task.id).await? {
+                    self.cancel_tree(&child).await?;
+                }
+            }
+        }
+    }
+}
+
+/// A message to a child. Under a key it must be the same bytes whenever it is sent, its id included.
+fn incoming(
+    address: Address,
+    message: Message,
+    key_prefix: &str,
+    key: Option<String>,
+    skill: Option<String>,
+) -> IncomingMessage {
+    let key = key.map(|key| format!("{key_prefix}{key}"));
+    let message_id = key.as_deref().map_or(message.message_id, MessageId::from);
+    let metadata = skill.and_then(|skill| metadata_of("skill", &skill));
+    IncomingMessage {
+        address,
+        message: Message { message_id, ..message },
+        accepted_output_modes: Vec::new(),
+        metadata,
+        idempotency_key: key,
+        push_config: None,
+        webhook: None,
+        return_immediately: false,
+        streaming: false,
+    }
+}
