@@ -37,6 +37,12 @@ macro_rules! shared_text {
             }
         }
 
+        impl From<std::sync::Arc<str>> for $name {
+            fn from(text: std::sync::Arc<str>) -> Self {
+                Self(text)
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 formatter.write_str(&self.0)

@@ -2,6 +2,7 @@
 //! reader sees committed ones only, so the cache never goes stale.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -10,7 +11,8 @@ const CACHED: usize = 65_536;
 
 #[derive(Default)]
 pub(crate) struct Names {
-    texts: HashMap<i64, Box<str>>,
+    /// Shared with the tasks that are read.
+    texts: HashMap<i64, Arc<str>>,
     numbers: HashMap<Box<str>, i64>,
 }
 
@@ -32,16 +34,16 @@ impl Names {
     }
 
     /// The name that has a number.
-    pub(crate) fn text(&mut self, connection: &Connection, number: i64) -> rusqlite::Result<&str> {
+    pub(crate) fn text(&mut self, connection: &Connection, number: i64) -> rusqlite::Result<Arc<str>> {
         if self.texts.len() >= CACHED && !self.texts.contains_key(&number) {
             self.texts.clear();
         }
         match self.texts.entry(number) {
-            std::collections::hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
+            std::collections::hash_map::Entry::Occupied(known) => Ok(known.get().clone()),
             std::collections::hash_map::Entry::Vacant(unknown) => {
                 let mut find = connection.prepare_cached("SELECT text FROM name WHERE id = ?1")?;
                 let text: String = find.query_row([number], |row| row.get(0))?;
-                Ok(unknown.insert(text.into()))
+                Ok(unknown.insert(text.into()).clone())
             }
         }
     }
