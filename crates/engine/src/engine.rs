@@ -22,7 +22,7 @@ use crate::feed::FeedRing;
 use crate::fold::{LogFold, task_line};
 use crate::history_cache::HistoryCache;
 use crate::idempotency::KeyReservations;
-use crate::ids::{Seq, TaskKey};
+use crate::ids::{AgentName, CallerId, Seq, TaskKey};
 use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
@@ -322,7 +322,12 @@ impl EngineState {
 
 /// Whether a caller may see a task at an address.
 pub(crate) fn visible(address: &Address, caller: &Caller, task: &TaskIdentity, hidden: bool) -> bool {
-    task.owner == caller.id && address.shows(&task.agent) && caller.scopes.agents.allows(&task.agent) && !hidden
+    is_visible(address, caller, &task.owner, &task.agent) && !hidden
+}
+
+/// The same of a task that is not hidden.
+pub(crate) fn is_visible(address: &Address, caller: &Caller, owner: &CallerId, agent: &AgentName) -> bool {
+    *owner == caller.id && address.shows(agent) && caller.scopes.agents.allows(agent)
 }
 
 /// When a time-ordered id was made.

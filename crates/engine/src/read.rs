@@ -15,6 +15,7 @@ use crate::history_cache::TaskHistory;
 use crate::ids::{Cursor, Seq};
 use crate::live_task::{Core, LiveTask};
 use crate::store::{EventRow, LoadedTask, LoadedTaskWithin, Phase, StoreError, TaskIdentity, TaskRow};
+use crate::terminal_task_cache::Cached;
 use crate::watch::events_after;
 
 /// A larger log is folded on a blocking thread, where it delays no other task.
@@ -90,6 +91,9 @@ impl Engine {
     /// One task.
     pub async fn get(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
         let engine = &self.inner;
+        if let Some(json) = engine.cached(address, caller, id)? {
+            return Ok(TaskReading::Encoded(json));
+        }
         if let Some(reading) = engine.in_memory(address, caller, id).await? {
             return Ok(reading);
         }
@@ -108,6 +112,13 @@ impl Engine {
         max_bytes: u64,
     ) -> Result<ReadWithin, Error> {
         let engine = &self.inner;
+        let within = |reading: TaskReading| match reading.bytes() {
+            bytes if bytes > max_bytes => ReadWithin::Larger(bytes),
+            _ => ReadWithin::Task(reading),
+        };
+        if let Some(json) = engine.cached(address, caller, id)? {
+            return Ok(within(TaskReading::Encoded(json)));
+        }
         // A task that is in memory is copied to be read, so its size is asked first.
         if let Some(bytes) = engine.live_bytes(address, caller, id)
             && bytes > max_bytes
@@ -115,8 +126,7 @@ impl Engine {
             return Ok(ReadWithin::Larger(bytes));
         }
         if let Some(reading) = engine.in_memory(address, caller, id).await? {
-            let bytes = reading.bytes();
-            return Ok(if bytes > max_bytes { ReadWithin::Larger(bytes) } else { ReadWithin::Task(reading) });
+            return Ok(within(reading));
         }
         let deletions = engine.terminal_tasks.deletions();
         let loaded = engine.store.load_within(id, max_bytes).await?;
@@ -159,12 +169,17 @@ impl EngineState {
         visible(address, caller, &live.task, core.row.hidden).then_some(core.bytes)
     }
 
-    /// A task that is in memory, so that the store need not be asked.
-    async fn in_memory(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Option<TaskReading>, Error> {
-        if let Some((task, json)) = self.terminal_tasks.get(id) {
-            let seen = visible(address, caller, &task, false);
-            return if seen { Ok(Some(TaskReading::Encoded(json))) } else { Err(Error::TaskNotFound(id.clone())) };
+    /// An ended task that was read lately.
+    fn cached(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Option<Bytes>, Error> {
+        match self.terminal_tasks.get(address, caller, id) {
+            Cached::Task(json) => Ok(Some(json)),
+            Cached::Invisible => Err(Error::TaskNotFound(id.clone())),
+            Cached::Unknown => Ok(None),
         }
+    }
+
+    /// A task that is in memory because it is in use, so that the store need not be asked.
+    async fn in_memory(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Option<TaskReading>, Error> {
         let Some(live) = self.live.get(id) else { return Ok(None) };
         self.refresh(&live).await?;
         let hidden = live.core.lock().row.hidden;
