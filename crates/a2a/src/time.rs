@@ -1,5 +1,6 @@
 //! Points in time as the wire carries them: UTC, whole milliseconds, `2026-01-02T03:04:05.678Z`.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -20,8 +21,40 @@ impl Timestamp {
     }
 }
 
+/// The text of a year of four digits.
+type Text = [u8; "2026-01-02T03:04:05.678Z".len()];
+/// Where its milliseconds stand.
+const MILLISECONDS: std::ops::Range<usize> = 20..23;
+
+thread_local! {
+    /// The second that was last written, and a text of it: every event has a time, and nearly all are of the present second.
+    static SECOND: Cell<(i64, Text)> = const { Cell::new((i64::MIN, [0; 24])) };
+}
+
+impl Timestamp {
+    /// As text, if its year has four digits.
+    fn write(self, text: &mut Text) -> Option<&str> {
+        let (second, mut milliseconds) = (self.0.div_euclid(1_000), self.0.rem_euclid(1_000));
+        let (known, known_text) = SECOND.get();
+        *text = known_text;
+        if known != second {
+            let instant = jiff::Timestamp::from_second(second).ok()?;
+            *text = format!("{instant:.3}").into_bytes().try_into().ok()?;
+            SECOND.set((second, *text));
+        }
+        for digit in text[MILLISECONDS].iter_mut().rev() {
+            *digit = b'0' + u8::try_from(milliseconds % 10).ok()?;
+            milliseconds /= 10;
+        }
+        std::str::from_utf8(text).ok()
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(text) = self.write(&mut Text::default()) {
+            return formatter.write_str(text);
+        }
         // Out of jiff's range only if a peer sent a year beyond 9999: shown as the epoch rather than a panic.
         let instant = jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         write!(formatter, "{instant:.3}")
@@ -30,7 +63,10 @@ impl fmt::Display for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match self.write(&mut Text::default()) {
+            Some(text) => serializer.serialize_str(text),
+            None => serializer.collect_str(self),
+        }
     }
 }
 

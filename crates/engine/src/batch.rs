@@ -8,6 +8,9 @@ use switchboard_a2a::Timestamp;
 use crate::event::{Event, LoggedEvent};
 use crate::ids::{Epoch, Seq};
 
+/// The lines of a task that is done at once fit into so much: a buffer that grows is copied each time.
+const SHORT_TASK_BYTES: usize = 1536;
+
 /// Events and their lines. Each is encoded once, when it is pushed; the same bytes go to the log and to v1.0 streams.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
@@ -27,7 +30,9 @@ impl Batch {
 
     /// Adds an event and says how many bytes its line has.
     pub(crate) fn push(&mut self, event: Event) -> usize {
-        if !self.lines.is_empty() {
+        if self.lines.is_empty() {
+            self.lines.reserve(SHORT_TASK_BYTES);
+        } else {
             self.lines.push(b'\n');
         }
         let start = self.lines.len();

@@ -24,6 +24,9 @@ use crate::store::{EventRow, TaskIdentity};
 /// How much of a log is read from the store at a time.
 const FOLD_BYTES: usize = 1 << 20;
 
+/// The JSON of a short task fits into so much: a buffer that grows is copied each time.
+const SHORT_TASK_BYTES: usize = 1024;
+
 /// Metadata key of what the work has cost.
 pub const USAGE_KEY: &str = "switchboard/usage";
 
@@ -229,7 +232,7 @@ impl Fold {
 
     /// The task as v1.0 sends it, which is also the first line of a snapshot.
     pub(crate) fn task_json(&self) -> Bytes {
-        let mut buffer = Vec::with_capacity(512);
+        let mut buffer = Vec::with_capacity(SHORT_TASK_BYTES);
         if let Err(error) = serde_json::to_writer(&mut buffer, &self.task) {
             tracing::error!(%error, task = %self.task.id, "a task could not be encoded");
         }

@@ -15,6 +15,7 @@ use hyper::body::{Frame, SizeHint};
 
 use crate::edge::activity::{InFlight, UnsentPiece};
 use crate::edge::address_slots::AddressSlot;
+use crate::edge::request_metrics::RequestLabels;
 use crate::response_budget::ReservedBytes;
 
 /// The size of a piece, and what is sent as one.
@@ -32,6 +33,9 @@ pub struct Body {
     /// Held while there is something to send, or there may be. Only a body that was polled and had nothing waits for the
     /// server; any other waits for a slow client.
     unsent: Option<UnsentPiece>,
+    /// What the metrics call its request. Here and not among the extensions of the response, which would cost each three
+    /// allocations.
+    labels: Option<RequestLabels>,
 }
 
 /// Bytes on their way out. HTTP/2 keeps them until the client's flow-control window opens, and only they see when.
@@ -59,7 +63,7 @@ impl Body {
     }
 
     fn of(content: Content) -> Self {
-        Self { content, reserved: None, in_flight: None, address_slot: None, unsent: None }
+        Self { content, reserved: None, in_flight: None, address_slot: None, unsent: None, labels: None }
     }
 
     /// One buffer.
@@ -82,6 +86,16 @@ impl Body {
     pub(crate) fn counted(mut self, reserved: Option<ReservedBytes>) -> Self {
         self.reserved = reserved;
         self
+    }
+
+    /// Gives it the labels of its request.
+    pub(crate) fn label(&mut self, labels: RequestLabels) {
+        self.labels = Some(labels);
+    }
+
+    /// Takes the labels of its request.
+    pub(crate) fn take_labels(&mut self) -> Option<RequestLabels> {
+        self.labels.take()
     }
 
     pub(crate) fn length(&self) -> Option<usize> {

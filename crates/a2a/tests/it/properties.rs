@@ -202,6 +202,21 @@ fn read_everything(bytes: &[u8]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
+    /// The text of a time is that of the calendar, whatever second was written before it.
+    #[test]
+    fn timestamps_are_written_as_the_calendar_has_them(times in vec(prop_oneof![
+        any::<i64>(),
+        -62_200_000_000_000i64..253_500_000_000_000,
+        1_800_000_000_000i64..1_800_000_003_000,
+    ], 1..8)) {
+        for time in times {
+            let known = jiff::Timestamp::from_millisecond(time);
+            let expected = format!("{:.3}", known.unwrap_or(jiff::Timestamp::UNIX_EPOCH));
+            prop_assert_eq!(Timestamp(time).to_string(), expected.clone());
+            prop_assert_eq!(serde_json::to_string(&Timestamp(time)).unwrap(), format!("\"{expected}\""));
+        }
+    }
+
     #[test]
     fn v1_is_lossless(frame in frame()) {
         let bytes = encode::encode_stream(Dialect::V1, &frame, false);

@@ -47,6 +47,10 @@ impl Command {
         self.usage.split(':').next().unwrap_or(self.usage)
     }
 
+    fn is_named(&self, name: &str) -> bool {
+        self.usage.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    }
+
     fn takes_number(&self) -> bool {
         self.usage.contains(':')
     }
@@ -66,7 +70,7 @@ impl Command {
 fn parse_command<'a>(text: &'a str, skill: Option<&'a str>) -> (&'a str, &'a str) {
     let text = text.trim();
     let (name, argument) = text.split_once(':').unwrap_or((text, ""));
-    match skill.filter(|skill| COMMANDS.iter().any(|command| command.name() == *skill)) {
+    match skill.filter(|skill| COMMANDS.iter().any(|command| command.is_named(skill))) {
         Some(skill) if skill != name => (skill, text),
         _ => (name, argument.trim()),
     }
@@ -112,7 +116,7 @@ impl Agent for Probe {
         let (name, argument) = parse_command(&text, turn.skill());
         let number = match number(argument) {
             Some(number) => number,
-            None if COMMANDS.iter().any(|command| command.name() == name && command.takes_number()) => {
+            None if COMMANDS.iter().any(|command| command.is_named(name) && command.takes_number()) => {
                 return list(&task).await;
             }
             None => 0,

@@ -46,7 +46,7 @@ pub(super) fn answer(state: &State, address: &Address, context: &RequestContext)
         Ok(card) => (found(state, context, form, &card), "ok"),
         Err(error) => (Binding::Rest.failure(Dialect::V1, &error), response::outcome(error.kind)),
     };
-    response.extensions_mut().insert(RequestLabels { method: "card", agent: None, outcome });
+    response.body_mut().label(RequestLabels { method: "card", agent: None, outcome });
     response
 }
 

@@ -52,7 +52,7 @@ pub(super) fn answer(state: &State, context: &RequestContext) -> Response<Body> 
             (Binding::Rest.failure(Dialect::V1, &failed), response::outcome(failed.kind))
         }
     };
-    response.extensions_mut().insert(RequestLabels { method: "openapi", agent: None, outcome });
+    response.body_mut().label(RequestLabels { method: "openapi", agent: None, outcome });
     response
 }
 

@@ -19,6 +19,9 @@ use crate::edge::authenticate::AuthError;
 use crate::response_budget::ReservedBytes;
 use crate::{CallerIdentity, RequestContext, State};
 
+/// The response of a short task fits into so much: a buffer that grows is copied each time.
+const SHORT_RESPONSE_BYTES: usize = 1024;
+
 /// One operation and its caller.
 pub(super) struct OperationCall<'a> {
     pub(super) state: &'a Arc<State>,
@@ -64,7 +67,7 @@ impl<'a> OperationCall<'a> {
             served: None,
             reserved: None,
             sent_files_once: false,
-            out: Vec::with_capacity(512),
+            out: Vec::with_capacity(SHORT_RESPONSE_BYTES),
         }
     }
 
@@ -90,7 +93,7 @@ impl<'a> OperationCall<'a> {
             }
             Request::Send(request) => send::perform(self, request).await,
             Request::Get { id, history_length, .. } => {
-                Box::pin(self.find_agent_of(&id)).await?;
+                self.find_agent_of(&id).await?;
                 Box::pin(get::perform(self, &id, history_length)).await
             }
             Request::List(request) => {
@@ -100,15 +103,15 @@ impl<'a> OperationCall<'a> {
                 Box::pin(list::perform(self, request)).await
             }
             Request::Cancel { id, .. } => {
-                Box::pin(self.find_agent_of(&id)).await?;
+                self.find_agent_of(&id).await?;
                 Box::pin(cancel::perform(self, &id)).await
             }
             Request::Subscribe { id, .. } => {
-                Box::pin(self.find_agent_of(&id)).await?;
+                self.find_agent_of(&id).await?;
                 Box::pin(subscribe::perform(self, &id)).await.map(events)
             }
             Request::Push(request) => {
-                Box::pin(self.find_agent_of(&push::task_of(&request))).await?;
+                self.find_agent_of(&push::task_of(&request)).await?;
                 Box::pin(push::perform(self, request)).await
             }
             Request::ExtendedCard { .. } => extended_card::perform(self),
@@ -129,12 +132,17 @@ impl<'a> OperationCall<'a> {
         Ok(())
     }
 
-    /// The same for an operation on one task. At the root that is the agent of the task, looked up only if some agent
-    /// requires anything, because the look-up costs as much as the reading itself.
+    /// The same for an operation on one task.
     async fn find_agent_of(&mut self, id: &TaskId) -> Result<(), Error> {
-        if self.address != Address::Root {
-            return self.find_agent();
+        match self.address {
+            Address::Agent(_) => self.find_agent(),
+            Address::Root => Box::pin(self.find_agent_at_root(id)).await,
         }
+    }
+
+    /// At the root that is the agent of the task, looked up only if some agent requires anything, because the look-up costs
+    /// as much as the reading itself.
+    async fn find_agent_at_root(&mut self, id: &TaskId) -> Result<(), Error> {
         let is_old_rest = self.dialect == Dialect::V03Rest;
         let insists = |hosted: &Arc<Hosted>| {
             let served = hosted.served();
@@ -200,10 +208,14 @@ pub(super) async fn until_revoked(
     // By reference: a future that is passed on by value is kept, and copied, twice.
     operation: Pin<&mut impl Future<Output = Result<Rendered, Error>>>,
 ) -> Result<Rendered, Error> {
+    if identity.revoked.is_cancelled() {
+        return Err(AuthError::since(identity).error());
+    }
     tokio::select! {
+        // The operation first: where it is done at once, there is nothing to be woken for.
         biased;
-        () = identity.revoked.cancelled() => Err(AuthError::since(identity).error()),
         outcome = operation => outcome,
+        () = identity.revoked.cancelled() => Err(AuthError::since(identity).error()),
     }
 }
 

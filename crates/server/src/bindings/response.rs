@@ -135,7 +135,7 @@ pub(super) fn measure(
 ) -> Response<Body> {
     let method = operation.map_or("unknown", |operation| operation.method(Version::V1));
     let outcome = error.map_or("ok", outcome);
-    response.extensions_mut().insert(RequestLabels { method, agent, outcome });
+    response.body_mut().label(RequestLabels { method, agent, outcome });
     response
 }
 

@@ -79,7 +79,7 @@ pub(super) async fn handle(
     let response = &mut handled.response;
     match handled.counted {
         Counted::A2a => {
-            let measured = response.extensions_mut().remove::<RequestLabels>();
+            let measured = response.body_mut().take_labels();
             state.request_metrics.count(measured.unwrap_or_else(|| unnamed(response.status())), duration);
         }
         Counted::Front(front) => {

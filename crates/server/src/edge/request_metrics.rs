@@ -10,7 +10,7 @@ use switchboard_engine::AgentName;
 
 use crate::metric_definitions as metric;
 
-/// The labels of a request. A binding puts them into the extensions of its response.
+/// The labels of a request. A binding puts them into the body of its response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RequestLabels {
     /// The operation's v1.0 name, `card`, `openapi`, or `unknown`.
