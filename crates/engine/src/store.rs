@@ -8,6 +8,7 @@
 
 pub mod callbacks;
 pub mod feed;
+pub mod forwarding;
 pub mod hub;
 pub mod keys;
 pub mod lineage;

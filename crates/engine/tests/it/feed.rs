@@ -149,7 +149,7 @@ fn every_row_comes_once_and_in_order_whatever_the_interleaving() {
         let nodes = Kernel::two_nodes(folder.path(), &script(), &settings, |store| {
             let store = Arc::new(store);
             opened.get_or_insert_with(|| store.clone());
-            Arc::new(FaultyStore { store, faults: Faults::dawdle(seed) })
+            Arc::new(FaultyStore { store, hooks: Faults::dawdle(seed) })
         });
         let round = Round { nodes, store: opened.unwrap(), seed, seen: Mutex::default() };
         let kernel = &round.nodes[0];

@@ -86,7 +86,7 @@ impl Gates {
             let store = Arc::new(store);
             below = Some(store.clone());
             match faults {
-                Some(faults) => Arc::new(FaultyStore { store, faults }),
+                Some(faults) => Arc::new(FaultyStore { store, hooks: faults }),
                 None => store,
             }
         });
