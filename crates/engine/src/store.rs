@@ -113,6 +113,9 @@ pub trait Store: Send + Sync + 'static {
     /// outlive their task.
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize>;
 
+    /// How many of the `max` oldest ended tasks [`Store::evict`] keeps only because a consumer has not read them.
+    fn held_by_consumers(&self, retention: Retention, max: usize) -> StoreFuture<usize>;
+
     /// Deletes journal lines that are older than they are kept, at most `max` of them; says how many.
     fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize>;
 

@@ -120,6 +120,9 @@ impl<H: StoreHooks> Store for ForwardingStore<H> {
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         self.store.evict(retention, max)
     }
+    fn held_by_consumers(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
+        self.store.held_by_consumers(retention, max)
+    }
     fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize> {
         self.store.evict_journal(retention, max)
     }
