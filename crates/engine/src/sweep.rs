@@ -101,7 +101,7 @@ impl EngineState {
             let expired = engine.expired(&live.core.lock(), now);
             let (reason, text) = match expired {
                 Expired::Decided(verdict, question) => return engine.decide_by_time(live, verdict, question).await,
-                Expired::Waits(until) => return engine.postpone_expiry(&live, now, until).await,
+                Expired::Waits(_) => return engine.postpone_expiry(&live).await,
                 Expired::Fails(reason @ Reason::TimedOut) => (reason, "the task took too long"),
                 Expired::Fails(reason) => (reason, "no answer came in time"),
             };

@@ -38,6 +38,10 @@ struct Ordered {
     hold_load: AtomicBool,
     load_held: Notify,
     load_released: Notify,
+    /// The next append is not made until it is released.
+    hold_append: AtomicBool,
+    append_held: Notify,
+    append_released: Notify,
     /// Rows, loads and parts of logs that were read of single tasks.
     task_reads: AtomicUsize,
     portions: AtomicUsize,
@@ -109,6 +113,20 @@ impl Faults {
 
     pub(crate) fn release_load(&self) {
         self.0.load_released.notify_one();
+    }
+
+    /// The next append is not made until [`Self::release_append`].
+    pub(crate) fn hold_next_append(&self) {
+        self.0.hold_append.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until an append is held.
+    pub(crate) async fn until_append_held(&self) {
+        self.0.append_held.notified().await;
+    }
+
+    pub(crate) fn release_append(&self) {
+        self.0.append_released.notify_one();
     }
 
     /// How many reads of single tasks there were, of whatever kind.
@@ -216,7 +234,16 @@ impl StoreHooks for Faults {
             self.0.fail_after.store(left - 1, Ordering::SeqCst);
             self.fail(left == 1);
         }
-        self.around(store.append(append))
+        if !self.0.hold_append.swap(false, Ordering::SeqCst) {
+            return self.around(store.append(append));
+        }
+        let (store, faults) = (store.clone(), self.clone());
+        async move {
+            faults.0.append_held.notify_one();
+            faults.0.append_released.notified().await;
+            faults.around(store.append(append)).await
+        }
+        .boxed()
     }
     fn row(&self, store: &Arc<dyn Store>, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
         self.0.task_reads.fetch_add(1, Ordering::SeqCst);
