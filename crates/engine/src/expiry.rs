@@ -125,12 +125,19 @@ impl EngineState {
         }
     }
 
-    /// Lets a task wait on until a later time.
-    pub(crate) async fn postpone_expiry(&self, live: &LiveTask, now: Timestamp, until: Timestamp) -> Result<(), Error> {
+    /// Lets a task wait on, until the time that counts for it under its lock: it may have asked another question since it
+    /// was looked at.
+    pub(crate) async fn postpone_expiry(&self, live: &LiveTask) -> Result<(), Error> {
         let decide = |core: &mut Core| {
+            let now = self.clock.now();
             let is_due = core.row.state.is_interrupted() && core.row.expires_at.is_some_and(|at| at <= now);
-            let row = RowState { expires_at: Some(until), ..core.row.clone() };
-            is_due.then(|| PendingAppend::inbox(Vec::new(), row))
+            match self.expired(core, now) {
+                Expired::Waits(until) if is_due => {
+                    let row = RowState { expires_at: Some(until), ..core.row.clone() };
+                    Some(PendingAppend::inbox(Vec::new(), row))
+                }
+                _ => None,
+            }
         };
         live.inbox_if(self, decide).await?;
         Ok(())

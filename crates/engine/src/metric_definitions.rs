@@ -11,6 +11,7 @@ pub(crate) const TASKS_IN_MEMORY: &str = "a2a_tasks_in_memory";
 pub(crate) const REFUSED_WRITES: &str = "a2a_refused_writes_total";
 pub(crate) const RECOVERIES: &str = "a2a_recoveries_total";
 pub(crate) const EVICTED_TASKS: &str = "a2a_evicted_tasks_total";
+pub(crate) const EVICTION_HELD_TASKS: &str = "a2a_eviction_held_tasks";
 pub(crate) const FEED_READERS: &str = "switchboard_feed_readers";
 pub(crate) const FEED_GAPS: &str = "switchboard_feed_gaps_total";
 
@@ -27,6 +28,10 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (REFUSED_WRITES, "Writes refused because the task had ended or another turn owned it"),
     (RECOVERIES, "Tasks taken over after their process was lost"),
     (EVICTED_TASKS, "Ended tasks deleted by retention"),
+    (
+        EVICTION_HELD_TASKS,
+        "Ended tasks that retention keeps only because a consumer has not read them, among the 1,000 oldest",
+    ),
     (FEED_READERS, "Readers of the rows of all tasks"),
     (FEED_GAPS, "Times that such a reader was told that rows are missing"),
 ];

@@ -7,10 +7,13 @@
 #![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
 
 pub mod callbacks;
+mod error;
 pub mod feed;
+pub mod forwarding;
 pub mod hub;
 pub mod keys;
 pub mod lineage;
+mod rows;
 pub mod survey;
 pub mod webhooks;
 
@@ -27,6 +30,9 @@ use feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
 use lineage::Lineage;
 use survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use webhooks::NewWebhook;
+
+pub use error::StoreError;
+pub use rows::{EventRow, Holder, LoadedTask, LoadedTaskWithin, Phase, RowPatch, RowState, TaskHead, TaskRow};
 
 /// What every store call returns.
 pub type StoreFuture<T> = BoxFuture<'static, Result<T, StoreError>>;
@@ -106,6 +112,9 @@ pub trait Store: Send + Sync + 'static {
     /// A task with an active or paused webhook stays, and so does for a time one that a consumer has not read; dead letters
     /// outlive their task.
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize>;
+
+    /// How many of the `max` oldest ended tasks [`Store::evict`] keeps only because a consumer has not read them.
+    fn held_by_consumers(&self, retention: Retention, max: usize) -> StoreFuture<usize>;
 
     /// Deletes journal lines that are older than they are kept, at most `max` of them; says how many.
     fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize>;
@@ -240,93 +249,6 @@ impl SideWrites {
     }
 }
 
-/// The part of a task's row that events change.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RowState {
-    pub state: TaskState,
-    /// When it was entered; strictly increasing per task.
-    pub status_at: Timestamp,
-    /// Whether a turn waits, runs, or neither.
-    pub phase: Phase,
-    /// The fence from now on.
-    pub fence: Fence,
-    /// When a waiting task fails: its question is unanswered, or it is past its deadline.
-    pub expires_at: Option<Timestamp>,
-    /// Not visible to callers: a direct reply, or a task whose agent has not yet said what it will be.
-    pub hidden: bool,
-    /// Processes that its turn has lost since the last event that went out on the wire. A graceful shutdown is none.
-    pub recoveries: u32,
-}
-
-/// What an append changes in a row. What it does not name stays as it is, also where another node wrote it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RowPatch {
-    pub status: Option<(TaskState, Timestamp)>,
-    pub phase: Option<Phase>,
-    pub fence: Option<Fence>,
-    pub expires_at: Option<Option<Timestamp>>,
-    pub hidden: Option<bool>,
-    pub recoveries: Option<u32>,
-}
-
-impl RowPatch {
-    /// What makes `after` of `before`. A new task's row is made of [`RowState::default`].
-    pub fn between(before: &RowState, after: &RowState) -> Self {
-        fn change<T: Copy + PartialEq>(before: &T, after: &T) -> Option<T> {
-            (before != after).then_some(*after)
-        }
-        Self {
-            status: change(&(before.state, before.status_at), &(after.state, after.status_at)),
-            phase: change(&before.phase, &after.phase),
-            fence: change(&before.fence, &after.fence),
-            expires_at: change(&before.expires_at, &after.expires_at),
-            hidden: change(&before.hidden, &after.hidden),
-            recoveries: change(&before.recoveries, &after.recoveries),
-        }
-    }
-
-    /// The row with the change made.
-    #[must_use]
-    pub fn onto(&self, row: &RowState) -> RowState {
-        let (state, status_at) = self.status.unwrap_or((row.state, row.status_at));
-        RowState {
-            state,
-            status_at,
-            phase: self.phase.unwrap_or(row.phase),
-            fence: self.fence.unwrap_or(row.fence),
-            expires_at: self.expires_at.unwrap_or(row.expires_at),
-            hidden: self.hidden.unwrap_or(row.hidden),
-            recoveries: self.recoveries.unwrap_or(row.recoveries),
-        }
-    }
-}
-
-/// Whether a turn waits, runs, or neither.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Phase {
-    /// A message waits for a turn; it has no owner.
-    #[default]
-    Queued,
-    /// A turn that had begun, and was then lost or interrupted, waits for a permit; it has no owner. Unlike a queued one
-    /// its agent is asked how to go on, and it goes before those that have not begun.
-    Requeued,
-    /// A turn runs; its node holds the lease.
-    Running,
-    /// Was running when its node shut down gracefully; it has no owner.
-    Interrupted,
-    /// Waits for an answer.
-    Parked,
-    /// Ended.
-    Done,
-}
-
-impl Phase {
-    /// Whether a turn waits for a slot, begun or not.
-    pub fn is_queued(self) -> bool {
-        matches!(self, Self::Queued | Self::Requeued)
-    }
-}
-
 /// What an append came to.
 #[derive(Clone, Copy, Debug)]
 pub struct Appended {
@@ -337,100 +259,6 @@ pub struct Appended {
     pub row: i64,
     /// The epoch that the events were written in.
     pub epoch: Epoch,
-}
-
-/// Which node holds a task's turn, as the node that asks sees it. Only a running turn is held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Holder {
-    /// None.
-    #[default]
-    Unheld,
-    /// The node that asks.
-    This,
-    /// Another one that is alive.
-    Other,
-    /// One that is dead: any node may claim the turn.
-    Dead,
-}
-
-/// A task's whole row.
-#[derive(Clone, Debug)]
-pub struct TaskRow {
-    /// The store's name of it.
-    pub key: TaskKey,
-    pub task: TaskIdentity,
-    pub state: RowState,
-    pub holder: Holder,
-    /// The last event, which is also the row's version.
-    pub last_seq: Seq,
-    /// The bytes of its event rows.
-    pub bytes: u64,
-    /// Whether it has or had webhooks, which are notified of its events.
-    pub watched: bool,
-}
-
-/// What tells whether a task has changed since it was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskHead {
-    pub key: TaskKey,
-    pub last_seq: Seq,
-    pub fence: Fence,
-    pub phase: Phase,
-    pub holder: Holder,
-}
-
-/// A task as read back.
-#[derive(Clone, Debug)]
-pub struct LoadedTask {
-    pub row: TaskRow,
-    /// The newest snapshot, the event it is as of, and the epoch of that event.
-    pub snapshot: Option<(Seq, Epoch, Bytes)>,
-    /// The event rows after the snapshot; all of them if there is none.
-    pub events: Vec<EventRow>,
-}
-
-impl LoadedTask {
-    /// The bytes of its snapshot and events.
-    pub fn size(&self) -> usize {
-        let snapshot = self.snapshot.as_ref().map_or(0, |(_, _, snapshot)| snapshot.len());
-        snapshot + self.events.iter().map(|row| row.events.len()).sum::<usize>()
-    }
-}
-
-/// A task that was to be read only if it is small.
-#[derive(Clone, Debug)]
-pub enum LoadedTaskWithin {
-    /// It is, and here it is.
-    Whole(Box<LoadedTask>),
-    /// It is larger; [`TaskRow::bytes`] says how large.
-    Larger(Box<TaskRow>),
-}
-
-/// One commit's events of one task.
-#[derive(Clone, Debug)]
-pub struct EventRow {
-    pub row: i64,
-    /// The number of its first event.
-    pub first_seq: Seq,
-    /// How many events it holds.
-    pub count: u32,
-    /// The epoch it was written in.
-    pub epoch: Epoch,
-    /// The events, one line each.
-    pub events: Bytes,
-}
-
-impl EventRow {
-    /// The lines of its events with their numbers.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (Seq, &[u8])> {
-        let numbers = (self.first_seq.0..).map(Seq);
-        numbers.zip(self.events.split(|byte| *byte == b'\n'))
-    }
-
-    /// The line of one event.
-    pub(crate) fn line(&self, seq: Seq) -> Option<&[u8]> {
-        self.lines().find(|(number, _)| *number == seq).map(|(_, line)| line)
-    }
 }
 
 /// Which tasks to list. The owner is never optional.
@@ -509,79 +337,4 @@ pub struct TaskCounts {
     pub by_state: Vec<(TaskState, u64)>,
     /// Parked ones by owner.
     pub parked: Vec<(CallerId, u64)>,
-}
-
-/// Why the store did not do it.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum StoreError {
-    /// A turn of the task was claimed since the writer looked.
-    #[error("another turn owns the task")]
-    Fenced,
-    /// Nothing follows the terminal event.
-    #[error("the task has already ended")]
-    Ended,
-    /// A claim of a turn that another live node holds.
-    #[error("another node holds the task's turn")]
-    Held,
-    /// The log has grown since the writer looked.
-    #[error("the task has changed since it was read")]
-    Stale,
-    /// The task is not there (any more).
-    #[error("no such task")]
-    Missing,
-    /// The idempotency key was taken by another send in the meantime.
-    #[error("the idempotency key is already used")]
-    KeyTaken,
-    /// The task has as many webhooks as it may have.
-    #[error("a task has at most {max} webhooks")]
-    TooManyWebhooks {
-        /// How many that is.
-        max: usize,
-    },
-    /// An earlier append has taken the cooldown.
-    #[error("{key} cools down until {until}, try again then")]
-    CoolingDown {
-        /// Of what.
-        key: String,
-        /// When it is over.
-        until: Timestamp,
-    },
-    /// Another process has taken the consumer, or it is not there.
-    #[error("another process reads as the consumer {0:?}")]
-    ConsumerTaken(String),
-    /// The registration has another version than the writer knows.
-    #[error("the registration has version {current} now")]
-    VersionConflict {
-        /// 0 if there is none.
-        current: u64,
-    },
-    /// It is larger than it may be.
-    #[error("{what} has {bytes} bytes, which is more than {max}")]
-    TooLarge {
-        /// What is.
-        what: String,
-        /// How large it is.
-        bytes: usize,
-        /// How large it may be.
-        max: usize,
-    },
-    /// The store is too far behind to take new work.
-    #[error("the store is {delay_ms} ms behind, try again")]
-    Overloaded {
-        /// How far behind it is.
-        delay_ms: u64,
-    },
-    /// The disk or file said no; nothing of the append was written.
-    #[error("the store cannot write: {0}")]
-    Failed(String),
-    /// The store was closed.
-    #[error("the store is closed")]
-    Closed,
-}
-
-impl StoreError {
-    /// Whether the writer did not know the task as it is: it catches up with the log and decides again.
-    pub(crate) fn is_behind(&self) -> bool {
-        matches!(self, Self::Fenced | Self::Ended | Self::Stale | Self::Held)
-    }
 }

@@ -21,6 +21,9 @@ const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 const SWEEPS_PER_EVICTION: u32 = 30;
 /// How many tasks one step takes, so that no transaction is long.
 const STEP: usize = 200;
+/// How many of the oldest ended tasks are looked at for those that wait for a consumer, because reading the metrics has to
+/// stay cheap. The description of the metric names it.
+const LOOKED_AT_FOR_HOLDS: usize = 1_000;
 /// The states a stored task can be in.
 const STATES: [TaskState; 8] = [
     TaskState::Submitted,
@@ -98,7 +101,7 @@ impl EngineState {
             let expired = engine.expired(&live.core.lock(), now);
             let (reason, text) = match expired {
                 Expired::Decided(verdict, question) => return engine.decide_by_time(live, verdict, question).await,
-                Expired::Waits(until) => return engine.postpone_expiry(&live, now, until).await,
+                Expired::Waits(_) => return engine.postpone_expiry(&live).await,
                 Expired::Fails(reason @ Reason::TimedOut) => (reason, "the task took too long"),
                 Expired::Fails(reason) => (reason, "no answer came in time"),
             };
@@ -172,6 +175,9 @@ impl Engine {
                 let count = found.map_or(0, |(_, count)| *count);
                 metrics::gauge!(metric::TASKS, "state" => state_label(state)).set(count as f64);
             }
+        }
+        if let Ok(held) = self.inner.store.held_by_consumers(self.retention(), LOOKED_AT_FOR_HOLDS).await {
+            metrics::gauge!(metric::EVICTION_HELD_TASKS).set(held as f64);
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod conclude;
 mod input;
+mod limits;
 mod start;
 mod timers;
 mod wakeup;
@@ -20,14 +21,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use switchboard_a2a::Timestamp;
 use switchboard_admission::CounterPermit;
 
 use crate::admission::Permit;
 use crate::agent::{AgentError, Cause};
 use crate::append::PendingAppend;
 use crate::batch::Batch;
-use crate::clock::later;
 use crate::engine::EngineState;
 use crate::event::Event;
 use crate::fold::NumberedMessage;
@@ -36,7 +35,6 @@ use crate::live_task::{Core, DrivenTurn, LiveTask, RunOutput, RunProgress};
 use crate::manifest::Execution;
 use crate::output::push;
 use crate::queue::QueuePriority;
-use crate::reason::Reason;
 use crate::store::{Phase, RowState, SideWrites, StoreError};
 
 pub(crate) use conclude::panic_text;
@@ -304,40 +302,6 @@ impl Driver {
         }
     }
 
-    fn arm_limits(&mut self) {
-        if let Some((at, _)) = self.next_limit() {
-            self.timers.set(Alarm::Limits, self.engine.clock.sleep_until(at));
-            self.live.output.notify_one();
-        }
-    }
-
-    fn next_limit(&self) -> Option<(Timestamp, Reason)> {
-        let settings = &self.engine.settings;
-        let core = self.live.core.lock();
-        let deadline = self.engine.deadline_of(&core).map(|at| (at, Reason::TimedOut));
-        // An agent that waits for an answer is not idle.
-        let idle = settings.idle.filter(|_| !core.row.state.is_interrupted());
-        let idle = idle.map(|limit| (later(core.last_event_at(), limit), Reason::Idle));
-        match (deadline, idle) {
-            (Some(deadline), Some(idle)) => Some(if deadline.0 <= idle.0 { deadline } else { idle }),
-            (deadline, idle) => deadline.or(idle),
-        }
-    }
-
-    fn check_limits(&mut self) {
-        match self.next_limit() {
-            Some((at, reason)) if at <= self.engine.clock.now() => {
-                let mut core = self.live.core.lock();
-                if core.turn.is_run(self.run_number) {
-                    core.output.stop.get_or_insert(reason);
-                }
-                drop(core);
-                self.live.wake();
-            }
-            _ => self.arm_limits(),
-        }
-    }
-
     /// After a failed append: retry later, or mark the turn as lost.
     fn handle_append_failure(&mut self, error: StoreError) {
         let mut core = self.live.core.lock();
@@ -430,25 +394,5 @@ impl Core {
     /// The oldest message that no turn has taken.
     fn next_unread(&self) -> Option<&NumberedMessage> {
         self.fold.kernel.unread.iter().find(|unread| unread.seq > self.output.taken)
-    }
-
-    /// When the task last got an event, as near as its status tells.
-    fn last_event_at(&self) -> Timestamp {
-        self.output.status_at.max(self.last_append_at)
-    }
-}
-
-impl EngineState {
-    /// When a task's total time is over: its own deadline or `tasks.deadline`, whichever is first.
-    pub(crate) fn deadline_of(&self, core: &Core) -> Option<Timestamp> {
-        // A task that is not committed yet was received when its row says.
-        let begun = core.fold.kernel.first_at.unwrap_or(core.row.status_at);
-        self.deadline_from(begun, core.fold.kernel.deadline)
-    }
-
-    /// The same for a task that was received at a time and has a deadline of its own.
-    pub(crate) fn deadline_from(&self, begun: Timestamp, own: Option<Timestamp>) -> Option<Timestamp> {
-        let limit = self.settings.deadline.map(|limit| later(begun, limit));
-        limit.into_iter().chain(own).min()
     }
 }

@@ -9,10 +9,11 @@ use switchboard_cli_agents::adapters::{
 };
 use switchboard_cli_agents::{Settings, Worker};
 use switchboard_engine::Switches;
+use switchboard_engine::store::forwarding::ForwardingStore;
 
 use crate::fixture::Fixture;
 use crate::harness::*;
-use crate::held_store::{Gate, HeldStore};
+use crate::held_store::Gate;
 
 /// The code with which programs here say that they are not ready.
 const NOT_READY: i32 = 75;
@@ -127,7 +128,7 @@ fn held(fixture: &Fixture) -> (Harness, Gate) {
     let settings = Settings { repo_lock: false, ..fixture.settings(HELD) };
     let wrap = gate.clone();
     let harness = Harness::with_store(fixture, settings, Switches::default(), |store| {
-        Arc::new(HeldStore { store: Arc::new(store), gate: wrap })
+        Arc::new(ForwardingStore { store: Arc::new(store), hooks: wrap })
     });
     (harness, gate)
 }

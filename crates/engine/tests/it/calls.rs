@@ -314,7 +314,7 @@ fn no_child_outlives_the_cancellation_of_its_parent_by_another_node() {
     let folder = tempfile::tempdir().unwrap();
     let (rounds, seed) = rounds();
     let nodes = Kernel::two_nodes(folder.path(), &racing_script(), &Settings::default(), |store| {
-        Arc::new(FaultyStore { store: Arc::new(store), faults: Faults::dawdle(seed) })
+        Arc::new(FaultyStore { store: Arc::new(store), hooks: Faults::dawdle(seed) })
     });
     nodes[0].run(async { cancel_trees(&[&nodes[0], &nodes[1]], seed, rounds).await });
 }

@@ -6,14 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use switchboard_a2a::{ContextId, TaskId, Timestamp};
+use switchboard_a2a::TaskId;
+use switchboard_engine::Seq;
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
-use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
+use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
 use switchboard_engine::store::*;
-use switchboard_engine::{AgentName, Bus, CallerId, Seq};
-use switchboard_store::SqliteStore;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use crate::races::Dice;
 
@@ -40,6 +38,10 @@ struct Ordered {
     hold_load: AtomicBool,
     load_held: Notify,
     load_released: Notify,
+    /// The next append is not made until it is released.
+    hold_append: AtomicBool,
+    append_held: Notify,
+    append_released: Notify,
     /// Rows, loads and parts of logs that were read of single tasks.
     task_reads: AtomicUsize,
     portions: AtomicUsize,
@@ -111,6 +113,20 @@ impl Faults {
 
     pub(crate) fn release_load(&self) {
         self.0.load_released.notify_one();
+    }
+
+    /// The next append is not made until [`Self::release_append`].
+    pub(crate) fn hold_next_append(&self) {
+        self.0.hold_append.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until an append is held.
+    pub(crate) async fn until_append_held(&self) {
+        self.0.append_held.notified().await;
+    }
+
+    pub(crate) fn release_append(&self) {
+        self.0.append_released.notify_one();
     }
 
     /// How many reads of single tasks there were, of whatever kind.
@@ -193,14 +209,11 @@ impl Drop for ListedBytes {
 }
 
 /// A store that obeys the faults.
-pub(crate) struct FaultyStore {
-    pub(crate) store: Arc<SqliteStore>,
-    pub(crate) faults: Faults,
-}
+pub(crate) type FaultyStore = ForwardingStore<Faults>;
 
-impl FaultyStore {
+impl StoreHooks for Faults {
     fn around<T: Send + 'static>(&self, call: StoreFuture<T>) -> StoreFuture<T> {
-        let faults = self.faults.clone();
+        let faults = self.clone();
         async move {
             let result = call.await;
             faults.pass().await;
@@ -208,27 +221,33 @@ impl FaultyStore {
         }
         .boxed()
     }
-}
-
-impl Store for FaultyStore {
-    fn append(&self, append: Append) -> StoreFuture<Appended> {
-        if self.faults.0.failing.load(Ordering::SeqCst) {
-            self.faults.0.failed.fetch_add(1, Ordering::SeqCst);
+    fn append(&self, store: &Arc<dyn Store>, append: Append) -> StoreFuture<Appended> {
+        if self.0.failing.load(Ordering::SeqCst) {
+            self.0.failed.fetch_add(1, Ordering::SeqCst);
             return std::future::ready(Err(StoreError::Failed("disk full".to_owned()))).boxed();
         }
-        if self.faults.0.close_at_append.swap(false, Ordering::SeqCst) {
-            self.faults.close_gate();
+        if self.0.close_at_append.swap(false, Ordering::SeqCst) {
+            self.close_gate();
         }
-        let left = self.faults.0.fail_after.load(Ordering::SeqCst);
+        let left = self.0.fail_after.load(Ordering::SeqCst);
         if left > 0 {
-            self.faults.0.fail_after.store(left - 1, Ordering::SeqCst);
-            self.faults.fail(left == 1);
+            self.0.fail_after.store(left - 1, Ordering::SeqCst);
+            self.fail(left == 1);
         }
-        self.around(self.store.append(append))
+        if !self.0.hold_append.swap(false, Ordering::SeqCst) {
+            return self.around(store.append(append));
+        }
+        let (store, faults) = (store.clone(), self.clone());
+        async move {
+            faults.0.append_held.notify_one();
+            faults.0.append_released.notified().await;
+            faults.around(store.append(append)).await
+        }
+        .boxed()
     }
-    fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
-        self.faults.0.task_reads.fetch_add(1, Ordering::SeqCst);
-        let (row, faults) = (self.around(self.store.row(id)), self.faults.clone());
+    fn row(&self, store: &Arc<dyn Store>, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
+        self.0.task_reads.fetch_add(1, Ordering::SeqCst);
+        let (row, faults) = (self.around(store.row(id)), self.clone());
         async move {
             let mut row = row.await?;
             if let Some(row) = &mut row
@@ -240,15 +259,15 @@ impl Store for FaultyStore {
         }
         .boxed()
     }
-    fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
-        self.faults.0.rewound.store(false, Ordering::SeqCst);
-        self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
-        self.faults.0.task_reads.fetch_add(1, Ordering::SeqCst);
-        let loading = self.around(self.store.load(id));
-        if !self.faults.0.hold_load.swap(false, Ordering::SeqCst) {
+    fn load(&self, store: &Arc<dyn Store>, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
+        self.0.rewound.store(false, Ordering::SeqCst);
+        self.0.loads.fetch_add(1, Ordering::SeqCst);
+        self.0.task_reads.fetch_add(1, Ordering::SeqCst);
+        let loading = self.around(store.load(id));
+        if !self.0.hold_load.swap(false, Ordering::SeqCst) {
             return loading;
         }
-        let faults = self.faults.clone();
+        let faults = self.clone();
         async move {
             let loaded = loading.await;
             faults.0.load_held.notify_one();
@@ -257,85 +276,19 @@ impl Store for FaultyStore {
         }
         .boxed()
     }
-    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>> {
-        self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
-        self.faults.0.task_reads.fetch_add(1, Ordering::SeqCst);
-        self.around(self.store.load_within(id, max_bytes))
-    }
-    fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
-        self.faults.0.task_reads.fetch_add(1, Ordering::SeqCst);
-        self.around(Store::read(&*self.store, key, after, max_bytes))
-    }
-    fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
-        self.around(self.store.list(query))
-    }
-    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>> {
-        self.faults.0.portions.fetch_add(1, Ordering::SeqCst);
-        let (some, faults) = (self.around(self.store.load_some(keys, max_bytes)), self.faults.clone());
+    fn load_some(&self, store: &Arc<dyn Store>, keys: Vec<TaskKey>, max: usize) -> StoreFuture<Vec<LoadedTask>> {
+        self.0.portions.fetch_add(1, Ordering::SeqCst);
+        let (some, faults) = (self.around(store.load_some(keys, max)), self.clone());
         async move { Ok(some.await?.into_iter().map(|loaded| faults.counted(loaded)).collect()) }.boxed()
     }
-    fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>> {
-        self.around(self.store.find_send(scope))
+    fn before_load_within(&self) {
+        self.0.loads.fetch_add(1, Ordering::SeqCst);
+        self.0.task_reads.fetch_add(1, Ordering::SeqCst);
     }
-    fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.around(self.store.unfinished(after, max))
+    fn before_read(&self) {
+        self.0.task_reads.fetch_add(1, Ordering::SeqCst);
     }
-    fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.around(self.store.live(after, max))
-    }
-    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.around(self.store.expired(now, max))
-    }
-    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {
-        self.around(self.store.heads(keys))
-    }
-    fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.around(self.store.context(conversation, max))
-    }
-    fn noted(&self, conversation: Conversation) -> StoreFuture<Option<String>> {
-        self.around(self.store.noted(conversation))
-    }
-    fn last_agent(&self, owner: CallerId, context: ContextId) -> StoreFuture<Option<AgentName>> {
-        self.around(self.store.last_agent(owner, context))
-    }
-    fn children(&self, parent: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.around(self.store.children(parent, after, max))
-    }
-    fn waiting(&self, query: WaitingQuery) -> StoreFuture<Vec<TaskRow>> {
-        self.around(self.store.waiting(query))
-    }
-    fn survey(&self, query: SurveyQuery) -> StoreFuture<SurveyPage> {
-        self.around(self.store.survey(query))
-    }
-    fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
-        self.faults.0.feeds.fetch_add(1, Ordering::SeqCst);
-        self.around(self.store.read_all(after, max_rows, max_bytes))
-    }
-    fn locate(&self, start: FeedStart) -> StoreFuture<Located> {
-        self.around(self.store.locate(start))
-    }
-    fn committed(&self) -> watch::Receiver<i64> {
-        self.store.committed()
-    }
-    fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize> {
-        self.store.evict_journal(retention, max)
-    }
-    fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
-        self.store.evict(retention, max)
-    }
-    fn census(&self) -> StoreFuture<TaskCounts> {
-        self.store.census()
-    }
-    fn bus(&self) -> Option<Arc<dyn Bus>> {
-        self.store.bus()
-    }
-    fn secret(&self) -> [u8; 32] {
-        self.store.secret()
-    }
-    fn ready(&self) -> Result<(), StoreError> {
-        self.store.ready()
-    }
-    fn close(&self) -> StoreFuture<()> {
-        self.store.close()
+    fn before_read_all(&self) {
+        self.0.feeds.fetch_add(1, Ordering::SeqCst);
     }
 }

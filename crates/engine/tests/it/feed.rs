@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::store::Store;
 use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart, JournalLine, Position};
-use switchboard_engine::store::hub::HubStore;
+use switchboard_engine::store::hub::{Advance, HubStore};
 use switchboard_engine::*;
 use switchboard_store::SqliteStore;
 
@@ -149,7 +149,7 @@ fn every_row_comes_once_and_in_order_whatever_the_interleaving() {
         let nodes = Kernel::two_nodes(folder.path(), &script(), &settings, |store| {
             let store = Arc::new(store);
             opened.get_or_insert_with(|| store.clone());
-            Arc::new(FaultyStore { store, faults: Faults::dawdle(seed) })
+            Arc::new(FaultyStore { store, hooks: Faults::dawdle(seed) })
         });
         let round = Round { nodes, store: opened.unwrap(), seed, seen: Mutex::default() };
         let kernel = &round.nodes[0];
@@ -224,4 +224,38 @@ fn a_reader_is_told_of_rows_that_were_deleted_before_it_read_them() {
             assert!(matches!(item, FeedItem::Row { .. }), "{item:?}");
         }
     }));
+}
+
+#[test]
+fn tasks_that_wait_for_a_consumer_beyond_their_retention_are_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut below = None;
+    let settings = Settings { retention_tasks: 1, ..Settings::default() };
+    let kernel = Kernel::with(folder.path(), script(), settings, |store| {
+        let store = Arc::new(store);
+        below = Some(store.clone());
+        store
+    });
+    let store = below.unwrap();
+    let send = || kernel.run(async { kernel.ended(kernel.send("0").await.id()).await });
+    let consumer = kernel.run(store.take_consumer("projector")).unwrap();
+    let read_all = || {
+        let cursor = Some(kernel.run(store.locate(FeedStart::Now)).unwrap().cursor);
+        let (consumer, fence, state) = ("projector".to_owned(), consumer.fence, Bytes::new());
+        let (health, jobs, journal) = (Vec::new(), Vec::new(), Vec::new());
+        kernel.run(store.advance(Advance { consumer, fence, cursor, state, health, jobs, journal })).unwrap();
+    };
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let held = || {
+        metrics::with_local_recorder(&recorder, || kernel.run(kernel.engine.measure()));
+        let shown = recorder.handle().render();
+        shown.lines().find_map(|line| line.strip_prefix("a2a_eviction_held_tasks ")).unwrap().to_owned()
+    };
+    send();
+    read_all();
+    (0..3).for_each(|_| drop(send()));
+    kernel.run(kernel.engine.sweep());
+    assert_eq!(held(), "2", "the first was read and is gone, and one of the others may stay");
+    read_all();
+    assert_eq!(held(), "0", "they wait for the next sweep, and for no one");
 }

@@ -134,7 +134,7 @@ impl Kernel {
 
     pub(crate) fn with_faults(folder: &Path, script: Script, settings: Settings, faults: &Faults) -> Self {
         let faults = faults.clone();
-        Self::with(folder, script, settings, |store| Arc::new(FaultyStore { store: Arc::new(store), faults }))
+        Self::with(folder, script, settings, |store| Arc::new(FaultyStore { store: Arc::new(store), hooks: faults }))
     }
 
     pub(crate) fn hosting(folder: &Path, agent: impl Agent) -> Self {

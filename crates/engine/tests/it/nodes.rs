@@ -87,7 +87,7 @@ impl Nodes {
             let store = Arc::new(store);
             opened.get_or_insert_with(|| store.clone());
             let faults = Faults::dawdle(seed);
-            let faulty = Arc::new(FaultyStore { store: store.clone(), faults });
+            let faulty = Arc::new(FaultyStore { store: store.clone(), hooks: faults });
             planted::wrap(planted, faulty, store)
         });
         Self { nodes, store: opened.unwrap(), seen }

@@ -86,7 +86,7 @@ impl Gates {
             let store = Arc::new(store);
             below = Some(store.clone());
             match faults {
-                Some(faults) => Arc::new(FaultyStore { store, faults }),
+                Some(faults) => Arc::new(FaultyStore { store, hooks: faults }),
                 None => store,
             }
         });
@@ -199,6 +199,52 @@ fn a_questions_own_time_decides_what_it_says_and_no_clock_step_approves() {
         gates.kernel.clock.advance(MINUTE);
         gates.kernel.engine.sweep().await;
         assert!(status_text(&gates.kernel.ended(&left.0).await).starts_with("Approve: "));
+    });
+}
+
+#[test]
+fn a_question_is_not_postponed_until_the_time_of_the_one_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    // The time of both questions is over as soon as they are asked.
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        if let Cause::Answer { .. } = &turn.cause {
+            // The second node goes on.
+            return Ok(task.complete_with(turn.text()).await?);
+        }
+        let expires_at = Some(Timestamp(0));
+        let review = |then| Review { expires_at, then, ..Review::by(Reviewer::Operator, turn.seq) };
+        task.ask_with(Message::text(Role::Agent, "one?"), &review(ExpiryAction::Escalate)).await?;
+        task.ask_with(Message::text(Role::Agent, "two?"), &review(ExpiryAction::Reject)).await?;
+        Ok(())
+    });
+    let (mut faults, mut store) = (Faults::default(), None);
+    let [first, second] = Kernel::two_nodes(folder.path(), &script, &Settings::default(), |opened| {
+        // Those of the second node stay.
+        faults = Faults::default();
+        let below = Arc::new(opened);
+        store = Some(below.clone());
+        Arc::new(FaultyStore { store: below, hooks: faults.clone() })
+    });
+    let store = store.unwrap();
+    first.run(async {
+        let sent = first.send("go").await;
+        first.reach(sent.id(), TaskState::AuthRequired).await;
+        let question = question_of(&*store, sent.id()).await;
+        faults.hold_next_append();
+        let engine = second.engine.clone();
+        let sweep = tokio::spawn(async move { engine.sweep().await });
+        faults.until_append_held().await;
+        first.engine.answer(&operator(), sent.id(), question, says(Verdict::Approve, "yes")).await.unwrap();
+        while status_text(&first.get(sent.id()).await.unwrap()) != "two?" {
+            tokio::task::yield_now().await;
+        }
+        faults.release_append();
+        sweep.await.unwrap();
+        let row = store.row(sent.id()).await.unwrap().unwrap();
+        assert_eq!(row.state.expires_at, Some(Timestamp(0)), "it is left to the next sweep");
+        second.engine.sweep().await;
+        let task = second.ended(sent.id()).await;
+        assert_eq!(status_text(&task), "rejected: no reviewer answered in time");
     });
 }
 

@@ -51,7 +51,7 @@ fn opened(folder: &std::path::Path, settings: Settings, faults: Option<Faults>) 
         let store = Arc::new(store);
         below = Some(store.clone());
         match faults {
-            Some(faults) => Arc::new(FaultyStore { store, faults }),
+            Some(faults) => Arc::new(FaultyStore { store, hooks: faults }),
             None => store,
         }
     });

@@ -41,7 +41,7 @@ fn kernel(folder: &std::path::Path, faults: &Faults) -> (Kernel, Arc<SqliteStore
     let kernel = Kernel::with(folder, script, Settings::default(), |store| {
         let store = Arc::new(store);
         opened = Some(Arc::clone(&store));
-        Arc::new(FaultyStore { store, faults: faults.clone() })
+        Arc::new(FaultyStore { store, hooks: faults.clone() })
     });
     (kernel, opened.unwrap())
 }

@@ -196,6 +196,10 @@ impl Store for SqliteStore {
         })
     }
 
+    fn held_by_consumers(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
+        self.read(move |reader| reader.held_by_consumers(retention, max))
+    }
+
     fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
         let size = if max_bytes > SMALL_READ { ReadSize::Large } else { ReadSize::Small };
         self.readers.read(size, move |reader| reader.feed(after, max_rows, max_bytes))

@@ -8,8 +8,8 @@ use switchboard_engine::store::webhooks::{
     Attempt, DeliveryKey, DeliveryRow, NewDelivery, NewWebhook, OutboxWrite, WebhookKey, WebhookStore,
 };
 use switchboard_engine::store::{
-    Append, AppendGuard, Appended, Conversation, IdempotencyRecord, IdempotencyScope, KnownVersion, ListFilter,
-    ListQuery, Phase, RowPatch, RowState, SideWrites, Store, StoreError, TaskIdentity,
+    Append, AppendGuard, Appended, Conversation, Cooldown, IdempotencyRecord, IdempotencyScope, KnownVersion,
+    ListFilter, ListQuery, Phase, RowPatch, RowState, SideWrites, Store, StoreError, TaskIdentity,
 };
 
 /// A task's row: Submitted and Queued until told otherwise.
@@ -152,6 +152,11 @@ pub(crate) fn with_snapshot(append: Append, snapshot: &str) -> Append {
 pub(crate) fn with_send(append: Append, owner: &str, address: &str, key: &str) -> Append {
     let send = IdempotencyRecord { scope: scope(owner, address, key), digest: [7; 32], task: None, seq: Seq(0) };
     Append { sides: SideWrites { send: Some(send), ..append.sides }, ..append }
+}
+
+pub(crate) fn with_cooldown(append: Append, key: &str, now: i64, until: i64) -> Append {
+    let cooldown = Cooldown { key: key.to_owned(), now: Timestamp(now), until: Timestamp(until) };
+    Append { sides: SideWrites { cooldown: Some(cooldown), ..append.sides }, ..append }
 }
 
 pub(crate) fn scope(owner: &str, address: &str, key: &str) -> IdempotencyScope {

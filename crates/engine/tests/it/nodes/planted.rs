@@ -5,14 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use switchboard_a2a::{ContextId, TaskId, Timestamp};
-use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
-use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
+use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
 use switchboard_engine::store::*;
-use switchboard_engine::{AgentName, Bus, CallerId, Seq};
 use switchboard_store::SqliteStore;
-use tokio::sync::watch;
 
 use super::Nodes;
 use crate::faults::FaultyStore;
@@ -43,13 +38,12 @@ pub(super) enum Bug {
 pub(super) fn wrap(bug: Bug, store: Arc<FaultyStore>, inner: Arc<SqliteStore>) -> Arc<dyn Store> {
     match bug {
         Bug::None => store,
-        bug => Arc::new(PlantedStore { bug, store, inner }),
+        bug => Arc::new(ForwardingStore { store, hooks: Planted { bug, inner } }),
     }
 }
 
-struct PlantedStore {
+struct Planted {
     bug: Bug,
-    store: Arc<FaultyStore>,
     inner: Arc<SqliteStore>,
 }
 
@@ -60,9 +54,9 @@ fn guard_of(append: &mut Append) -> Option<&mut KnownVersion> {
     }
 }
 
-impl Store for PlantedStore {
-    fn append(&self, mut append: Append) -> StoreFuture<Appended> {
-        let (bug, store, inner) = (self.bug, self.store.clone(), self.inner.clone());
+impl StoreHooks for Planted {
+    fn append(&self, store: &Arc<dyn Store>, mut append: Append) -> StoreFuture<Appended> {
+        let (bug, store, inner) = (self.bug, store.clone(), self.inner.clone());
         async move {
             let is_owner = matches!(append.guard, AppendGuard::Owner(_));
             let Some(known) = guard_of(&mut append) else { return store.append(append).await };
@@ -96,87 +90,6 @@ impl Store for PlantedStore {
             store.append(append).await
         }
         .boxed()
-    }
-    fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
-        self.store.row(id)
-    }
-    fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
-        self.store.load(id)
-    }
-    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>> {
-        self.store.load_within(id, max_bytes)
-    }
-    fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
-        self.store.read(key, after, max_bytes)
-    }
-    fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
-        self.store.list(query)
-    }
-    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>> {
-        self.store.load_some(keys, max_bytes)
-    }
-    fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>> {
-        self.store.find_send(scope)
-    }
-    fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.store.unfinished(after, max)
-    }
-    fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.store.live(after, max)
-    }
-    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.store.expired(now, max)
-    }
-    fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {
-        self.store.heads(keys)
-    }
-    fn context(&self, conversation: Conversation, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.store.context(conversation, max)
-    }
-    fn noted(&self, conversation: Conversation) -> StoreFuture<Option<String>> {
-        self.store.noted(conversation)
-    }
-    fn last_agent(&self, owner: CallerId, context: ContextId) -> StoreFuture<Option<AgentName>> {
-        self.store.last_agent(owner, context)
-    }
-    fn children(&self, parent: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.store.children(parent, after, max)
-    }
-    fn waiting(&self, query: WaitingQuery) -> StoreFuture<Vec<TaskRow>> {
-        self.store.waiting(query)
-    }
-    fn survey(&self, query: SurveyQuery) -> StoreFuture<SurveyPage> {
-        self.store.survey(query)
-    }
-    fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
-        self.store.read_all(after, max_rows, max_bytes)
-    }
-    fn locate(&self, start: FeedStart) -> StoreFuture<Located> {
-        self.store.locate(start)
-    }
-    fn committed(&self) -> watch::Receiver<i64> {
-        self.store.committed()
-    }
-    fn evict_journal(&self, retention: JournalRetention, max: usize) -> StoreFuture<usize> {
-        self.store.evict_journal(retention, max)
-    }
-    fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
-        self.store.evict(retention, max)
-    }
-    fn census(&self) -> StoreFuture<TaskCounts> {
-        self.store.census()
-    }
-    fn bus(&self) -> Option<Arc<dyn Bus>> {
-        self.store.bus()
-    }
-    fn secret(&self) -> [u8; 32] {
-        self.store.secret()
-    }
-    fn ready(&self) -> Result<(), StoreError> {
-        self.store.ready()
-    }
-    fn close(&self) -> StoreFuture<()> {
-        self.store.close()
     }
 }
 

@@ -113,7 +113,7 @@ fn an_agent_that_waits_is_dropped_when_its_turn_went_on_elsewhere_and_came_back(
     let gates = [Faults::default(), Faults::default()];
     let mut opened = gates.iter();
     let [first, second] = Kernel::two_nodes(folder.path(), &script, &Settings::default(), |store| {
-        Arc::new(FaultyStore { store: Arc::new(store), faults: opened.next().unwrap().clone() })
+        Arc::new(FaultyStore { store: Arc::new(store), hooks: opened.next().unwrap().clone() })
     });
     let id = first.run(async {
         let sent = first.send("go").await;
@@ -141,7 +141,7 @@ fn a_run_whose_log_was_rewound_is_dropped_and_recovered() {
     let faults = Faults::default();
     let (script, runs) = script().counted();
     let nodes = Kernel::two_nodes(folder.path(), &script, &Settings::default(), |store| {
-        Arc::new(FaultyStore { store: Arc::new(store), faults: faults.clone() })
+        Arc::new(FaultyStore { store: Arc::new(store), hooks: faults.clone() })
     });
     let first = &nodes[0];
     first.run(async {
@@ -166,7 +166,7 @@ fn one_key_at_two_nodes_is_one_message_and_one_run() {
         async move { Ok(task.complete_with("done").await?) }
     });
     let nodes = Kernel::two_nodes(folder.path(), &script.early(), &Settings::default(), |store| {
-        Arc::new(FaultyStore { store: Arc::new(store), faults: Faults::dawdle(3) })
+        Arc::new(FaultyStore { store: Arc::new(store), hooks: Faults::dawdle(3) })
     });
     nodes[0].run(async {
         for number in 0..100 {

@@ -29,13 +29,28 @@ struct Candidate {
     ended_at: i64,
     key: i64,
     bytes: u64,
-    /// By an open webhook or a consumer.
-    held: bool,
+    hold: Hold,
+}
+
+/// What keeps a task from eviction. The column `held` has their numbers.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Hold {
+    /// 0
+    Free,
+    /// 1
+    Webhook,
+    /// 2; no open webhook does.
+    Consumer,
 }
 
 fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
     let bytes = row.get::<_, i64>(2)?.cast_unsigned();
-    Ok(Candidate { ended_at: row.get(0)?, key: row.get(1)?, bytes, held: row.get(3)? })
+    let hold = match row.get(3)? {
+        0 => Hold::Free,
+        1 => Hold::Webhook,
+        _ => Hold::Consumer,
+    };
+    Ok(Candidate { ended_at: row.get(0)?, key: row.get(1)?, bytes, hold })
 }
 
 /// What exceeds the retention limits.
@@ -88,6 +103,26 @@ impl Reader {
         Ok(webhooks)
     }
 
+    /// How many of the `max` oldest tasks are aged or over the limits, and only consumers keep them.
+    pub(crate) fn held_by_consumers(&mut self, retention: Retention, max: usize) -> rusqlite::Result<usize> {
+        let (read, hold_since) = self.read_by_consumers(retention)?;
+        if hold_since == i64::MAX {
+            return Ok(0);
+        }
+        let mut excess = self.excess(retention)?;
+        let aged = retention.ended_before.0;
+        let before = if excess.is_none() { aged } else { i64::MAX };
+        let mut held = 0;
+        for candidate in self.oldest(before, max, true, (read, hold_since))? {
+            if excess.is_none() && candidate.ended_at >= aged {
+                break;
+            }
+            held += usize::from(candidate.hold == Hold::Consumer);
+            excess.subtract(&candidate);
+        }
+        Ok(held)
+    }
+
     /// At most `max` tasks of each kind. First the expired ones that are free; if the rest is still over the limits, the
     /// oldest of all others. Held ones count among these, because they must not stay at the cost of younger tasks.
     fn eviction_plan(&mut self, retention: Retention, max: usize) -> rusqlite::Result<EvictionPlan> {
@@ -106,7 +141,7 @@ impl Reader {
             if excess.is_none() {
                 break;
             }
-            if candidate.held {
+            if candidate.hold != Hold::Free {
                 plan.held.push(candidate.key);
             } else if candidate.ended_at < aged {
                 // Counted above.
@@ -152,7 +187,8 @@ impl Reader {
     ) -> rusqlite::Result<Vec<Candidate>> {
         let mut oldest = Merged::new(max);
         let only = if with_held { "" } else { "AND held = 0" };
-        let columns = format!("status_at, key, bytes, (NOT {NO_OPEN_WEBHOOK} OR {UNREAD}) AS held");
+        let held = format!("CASE WHEN NOT {NO_OPEN_WEBHOOK} THEN 1 WHEN {UNREAD} THEN 2 ELSE 0 END");
+        let columns = format!("status_at, key, bytes, {held} AS held");
         let group = format!(
             "SELECT {columns} FROM task INDEXED BY task_listing \
              WHERE owner = ?4 AND agent = ?5 AND state = ?6 AND hidden = 0 AND status_at < ?3 AND phase = 4 {only} \

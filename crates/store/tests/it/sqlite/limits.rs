@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::Seq;
-use switchboard_engine::store::{Append, Retention, Store, StoreError};
+use switchboard_engine::store::{Append, COOLDOWNS, Retention, Store, StoreError};
 use switchboard_store::{Durability, Options, check, database_path};
 
 use super::SqliteFixture;
-use crate::build::{EVENT, Writes, create, done, event, make, new_task, owner, query, row, working};
+use crate::build::{EVENT, Writes, create, done, event, make, new_task, owner, query, row, with_cooldown, working};
 use crate::suite::Fixture;
 
 /// A hang guard: what has not happened after so long never will. It says nothing about speed.
@@ -235,4 +235,28 @@ async fn more_than_the_queue_holds_waits_and_gets_in() {
     store.close().await.unwrap();
     let report = check(fixture.directory.path()).unwrap();
     assert_eq!((report.tasks, report.problems), (6_000, vec![]));
+}
+
+#[tokio::test]
+async fn beyond_the_most_cooldowns_the_one_that_ends_first_is_given_up() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open();
+    // One less than are kept; the greatest numbers end first.
+    fixture.tamper(&format!(
+        "WITH RECURSIVE number (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number WHERE n < {}) \
+         INSERT INTO cooldown (key, until) SELECT 'key ' || n, 20000 - n FROM number",
+        COOLDOWNS - 1
+    ));
+    let (first, second) = (format!("key {}", COOLDOWNS - 1), format!("key {}", COOLDOWNS - 2));
+    let take = |key: &str| {
+        let created = create(&new_task("ann", "echo", "c"), &[EVENT], row(1));
+        store.append(with_cooldown(created, key, 1, i64::MAX))
+    };
+    take("the last one").await.unwrap();
+    let refused = take(&first).await;
+    assert!(matches!(refused, Err(StoreError::CoolingDown { .. })), "it is kept up to the limit: {refused:?}");
+    take("one too many").await.unwrap();
+    let refused = take(&second).await;
+    assert!(matches!(refused, Err(StoreError::CoolingDown { .. })), "only one is given up: {refused:?}");
+    take(&first).await.unwrap();
 }

@@ -10,7 +10,7 @@ use switchboard_engine::store::hub::{Advance, HubStore};
 use switchboard_engine::store::{Retention, Store, StoreError};
 
 use super::Fixture;
-use crate::build::{EVENT, Writes, create, done, hidden, make, new_task, owner, working};
+use crate::build::{EVENT, Writes, create, done, hidden, make, make_watched, new_task, owner, working};
 
 const KEEP_ALL: Retention = Retention {
     ended_before: Timestamp(i64::MIN),
@@ -191,7 +191,22 @@ pub(crate) async fn a_task_that_a_consumer_has_not_read_stays(fixture: impl Fixt
     store.advance(advance(between)).await.unwrap();
     assert_eq!(store.evict(unread(21), 100).await.unwrap(), 0);
     assert_eq!(store.evict(Retention { ended_before: Timestamp(99), ..unread(21) }, 100).await.unwrap(), 0);
+    // It is counted if it would go otherwise, by number or by age; one that a webhook keeps is not.
+    make_watched(&store, "a", "https://one", done(22, 1)).await;
+    let aged = |before| Retention { ended_before: Timestamp(before), hold_since: Timestamp(21), ..KEEP_ALL };
+    for (retention, max, held) in [
+        (unread(21), 100, 1),
+        (unread(21), 0, 0),
+        (unread(22), 100, 0),
+        (Retention { max_tasks: 1, ..unread(21) }, 100, 1),
+        (Retention { max_tasks: 2, ..unread(21) }, 100, 0),
+        (aged(22), 100, 1),
+        (aged(21), 100, 0),
+    ] {
+        assert_eq!(store.held_by_consumers(retention, max).await.unwrap(), held, "{max} of {retention:?}");
+    }
     store.advance(advance(end(&store).await)).await.unwrap();
+    assert_eq!(store.held_by_consumers(unread(21), 100).await.unwrap(), 0);
     assert_eq!(store.evict(unread(21), 100).await.unwrap(), 1);
     // And no longer than it may be held, nor for a consumer that is gone.
     for (at, removed) in [(30, false), (40, true)] {
@@ -199,8 +214,10 @@ pub(crate) async fn a_task_that_a_consumer_has_not_read_stays(fixture: impl Fixt
         assert_eq!(store.evict(unread(at), 100).await.unwrap(), 0);
         let retention = if removed { unread(at) } else { unread(at + 1) };
         if removed {
+            assert_eq!(store.held_by_consumers(retention, 100).await.unwrap(), 1);
             assert!(store.remove_consumer("projector").await.unwrap());
         }
+        assert_eq!(store.held_by_consumers(retention, 100).await.unwrap(), 0);
         assert_eq!(store.evict(retention, 100).await.unwrap(), 1, "ended at {at}");
     }
 }

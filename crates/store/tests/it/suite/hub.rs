@@ -7,11 +7,11 @@ use switchboard_engine::store::feed::{FeedCursor, FeedStart, Position};
 use switchboard_engine::store::hub::{
     Advance, CONSUMER_STATE_BYTES, HealthBy, HealthStep, HealthSum, HubStore, JobEnd, NewJob, PutRegistration,
 };
-use switchboard_engine::store::{Append, Cooldown, SideWrites, Store, StoreError};
+use switchboard_engine::store::{Store, StoreError};
 
 use super::Fixture;
 use super::feed::line;
-use crate::build::{create, done, new_task, refused, row, scope, with_send};
+use crate::build::{create, done, new_task, refused, row, scope, with_cooldown, with_send};
 
 fn job(name: &str, run_at: i64) -> NewJob {
     NewJob {
@@ -154,11 +154,6 @@ pub(crate) async fn a_registration_is_replaced_by_one_that_knows_its_version(fix
     refused(store.put_registration(put("one", 3, Some("4"))).await, &conflict(0));
     assert_eq!(store.put_registration(put("one", 0, Some("4"))).await.unwrap(), 4);
     assert_eq!(lines_of(&store).await, 5);
-}
-
-fn with_cooldown(append: Append, key: &str, now: i64, until: i64) -> Append {
-    let cooldown = Cooldown { key: key.to_owned(), now: Timestamp(now), until: Timestamp(until) };
-    Append { sides: SideWrites { cooldown: Some(cooldown), ..append.sides }, ..append }
 }
 
 pub(crate) async fn a_cooldown_is_taken_with_an_append_and_refuses_the_next(fixture: impl Fixture) {
