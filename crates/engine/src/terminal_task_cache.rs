@@ -15,7 +15,7 @@ use crate::ids::{AgentName, CallerId};
 use crate::store::TaskIdentity;
 
 /// What all shards keep together.
-const MAX_BYTES: usize = 12 << 20;
+const MAX_BYTES: usize = 10 << 20;
 /// What an entry takes beside its JSON: its id, the table's slot, its place in the order.
 const ENTRY_BYTES: usize = 256;
 const SHARDS: usize = 16;
