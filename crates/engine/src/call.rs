@@ -113,22 +113,25 @@ impl TaskHandle {
         let (caller, routed) = self.route_child(parent, call, &key_prefix).await?;
         let engine = Engine { inner: self.engine.clone() };
         let submitted = engine.send(routed).await?;
-        self.engine.refresh(&self.live).await.map_err(Error::from)?;
-        let stopped = {
-            let core = self.live.core.lock();
-            let must_end = core.output.stop.is_some() || core.is_done();
-            // A run that was taken over is repeated, and joins the child only if that has a key.
-            (must_end || (!core.turn.is_run(self.run) && !is_keyed)).then(|| self.stopped(&core))
-        };
         let live = submitted.live.clone();
-        if let Some(stopped) = stopped {
+        if let Err(error) = self.check_parent(is_keyed).await {
             self.engine.cancel_tree(&live).await?;
-            return Err(stopped.into());
+            return Err(error);
         }
         let events = LogStream::new(self.engine.clone(), live.clone(), submitted.seq, StreamEnd::Terminal);
         // Apart from the keys of calls, whatever the agent calls them.
         let key_prefix = format!("switchboard:{}>{}/", self.live.task.id, live.task.id);
         Ok(Called { engine, live, submitted, events, caller, key_prefix })
+    }
+
+    /// Looks whether the calling task goes on, after a child is committed: a cancellation before that has not seen it.
+    async fn check_parent(&self, is_keyed: bool) -> Result<(), CallError> {
+        self.engine.refresh(&self.live).await.map_err(Error::from)?;
+        let core = self.live.core.lock();
+        let must_end = core.output.stop.is_some() || core.is_done();
+        // A run that was taken over is repeated, and joins the child only if that has a key.
+        let is_left = must_end || (!core.turn.is_run(self.run) && !is_keyed);
+        if is_left { Err(self.stopped(&core).into()) } else { Ok(()) }
     }
 
     async fn route_child(&self, parent: TaskKey, call: Call, key_prefix: &str) -> Result<(Caller, Routed), Error> {
@@ -211,7 +214,7 @@ impl Called {
 }
 
 impl EngineState {
-    /// Requests that a task and everything below it stop. One that has ended already is no error.
+    /// Requests that a task and its live children stop. One that has ended already is no error.
     fn cancel_tree<'a>(self: &'a Arc<Self>, live: &'a Arc<LiveTask>) -> BoxFuture<'a, Result<(), Error>> {
         let cancel = async move {
             match self.request_cancel(live).await {
@@ -222,18 +225,23 @@ impl EngineState {
         cancel.boxed()
     }
 
-    /// Requests that the live children of a task stop, and theirs.
+    /// Requests that the live children of a task stop, and theirs. One that cannot be reached is an error, after all others
+    /// were.
     pub(crate) async fn cancel_children(self: &Arc<Self>, live: &LiveTask) -> Result<(), Error> {
         let Some(parent) = live.core.lock().key else { return Ok(()) };
+        let mut outcome = Ok(());
         let mut after = TaskKey(0);
         loop {
             let rows = self.store.children(parent, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
+            let Some(last) = rows.last() else { return outcome };
             after = last.key;
             for row in rows {
-                if let Some(child) = self.find_task(&row.task.id).await? {
-                    self.cancel_tree(&child).await?;
-                }
+                let canceled = match self.find_task(&row.task.id).await {
+                    Ok(Some(child)) => self.cancel_tree(&child).await,
+                    Ok(None) => Ok(()),
+                    Err(error) => Err(error),
+                };
+                outcome = outcome.and(canceled);
             }
         }
     }

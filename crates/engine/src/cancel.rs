@@ -29,8 +29,12 @@ impl Engine {
         let task = live.clone();
         // Spawned: the caller may disconnect, the request to stop must still be stored.
         let request = async move {
-            engine.request_cancel(&task).await?;
-            engine.cancel_children(&task).await
+            let requested = engine.request_cancel(&task).await;
+            // Of a task that is canceled already, too: its children may not have been reached then.
+            if let Ok(()) | Err(Error::NotCancelable { state: TaskState::Canceled, .. }) = requested {
+                engine.cancel_children(&task).await?;
+            }
+            requested
         };
         self.inner.work.spawn(request).await??;
         let ended = live.wait_for(|core| match core.turn.stuck() {

@@ -114,8 +114,11 @@ impl FeedReader {
 
     /// Takes rows from the ring or the store; waits until there are some. False once the server has stopped.
     async fn take_more(&mut self) -> Result<bool, Error> {
-        if !std::mem::replace(&mut self.has_begun, true) {
-            return self.read_store().await;
+        if !self.has_begun {
+            // The rest of a row that was read in part is only there. Not before it is read: this may fail, or be dropped.
+            let read = self.read_store().await?;
+            self.has_begun = true;
+            return Ok(read);
         }
         let engine = Arc::clone(&self.engine);
         let read = self.cursor.position.row.max(self.nothing_up_to);

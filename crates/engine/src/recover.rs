@@ -60,7 +60,7 @@ impl EngineState {
 
     /// Lets the agent decide about a turn that lost its process. The turn is claimed once, however often the store fails
     /// meanwhile: only an agent without progress uses up its recoveries.
-    async fn decide(&self, row: &TaskRow, claimed: &mut bool) -> Result<Option<RecoveredTurn>, Error> {
+    async fn decide(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<Option<RecoveredTurn>, Error> {
         let Some(live) = self.find_task(&row.task.id).await? else { return Ok(None) };
         let Some(hosted) = live.hosted.clone() else {
             return self.fail_unserved(&live, has_lost_turn).await.map(|()| None);
@@ -70,7 +70,10 @@ impl EngineState {
             (core.fold.kernel.cancel_requested, core.row.recoveries)
         };
         if canceled {
-            return self.end_lost(&live, TaskState::Canceled, None, Reason::CanceledByCaller).await;
+            let ended = self.end_lost(&live, TaskState::Canceled, None, Reason::CanceledByCaller).await?;
+            // The process may have died before it had reached them.
+            self.cancel_children(&live).await?;
+            return Ok(ended);
         }
         // Only a turn that goes down with its process may be what takes it down. One that a graceful shutdown interrupted,
         // or that waited for a slot, uses up nothing.

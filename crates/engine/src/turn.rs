@@ -273,7 +273,7 @@ impl Driver {
         match self.live.inbox_if(&engine, decide).await {
             Ok(true) => {
                 self.live.core.lock().turn.leave();
-                engine.enqueue_again(QueuePriority::New, self.live.clone());
+                engine.enqueue_again(QueuePriority::of_new(&self.live.task), self.live.clone());
                 return true;
             }
             Ok(false) => self.live.output.notify_one(),

@@ -85,7 +85,7 @@ impl Server {
     /// Adds endpoints beside A2A. A path belongs to the first front that has it; the server's own come first.
     #[must_use]
     pub fn fronts(mut self, fronts: Vec<Arc<dyn Front>>) -> Self {
-        self.fronts = fronts;
+        self.fronts.extend(fronts);
         self
     }
 

@@ -192,7 +192,11 @@ impl EngineState {
         }
     }
 
-    async fn decide_or_find_queued(&self, row: &TaskRow, claimed: &mut bool) -> Result<Option<RecoveredTurn>, Error> {
+    async fn decide_or_find_queued(
+        self: &Arc<Self>,
+        row: &TaskRow,
+        claimed: &mut bool,
+    ) -> Result<Option<RecoveredTurn>, Error> {
         if had_begun(row) { self.decide(row, claimed).await } else { self.find_queued(row).await }
     }
 

@@ -265,6 +265,55 @@ fn a_question_of_a_child_is_answered_once_by_the_turn_that_called() {
     });
 }
 
+/// Calls a child and asks, without a wait for it.
+fn asking_script() -> Script {
+    Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.text() == "root" {
+            task.call(Call::new(AGENT, message("child"))).await?;
+            task.ask("well?").await?;
+        }
+        task.working().await?;
+        task.canceled().await;
+        Err(Stopped::Canceled.into())
+    })
+}
+
+#[test]
+fn children_that_a_cancellation_has_not_reached_are_reached_by_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let kernel = Kernel::with_faults(folder.path(), asking_script(), Settings::default(), &faults);
+    kernel.run(async {
+        let root = kernel.send("root").await;
+        kernel.reach(root.id(), TaskState::InputRequired).await;
+        while live(&kernel).await.iter().any(|task| task.state == TaskState::Submitted) {
+            tokio::task::yield_now().await;
+        }
+        faults.fail_after(1);
+        assert!(matches!(kernel.cancel(root.id()).await, Err(Error::Unavailable { .. })));
+        faults.fail(false);
+        assert_eq!(live(&kernel).await.len(), 1, "the root is canceled, its child is not");
+        assert!(matches!(kernel.cancel(root.id()).await, Err(Error::NotCancelable { .. })));
+        until_none_lives(&kernel).await;
+    });
+}
+
+#[test]
+fn children_that_a_cancellation_has_not_reached_before_a_crash_are_reached_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let kernel = Kernel::with_faults(folder.path(), script(), Settings::default(), &faults);
+    kernel.run(async {
+        let root = kernel.send("call hold").await;
+        working(&kernel, 2).await;
+        faults.fail_after(1);
+        assert!(matches!(kernel.cancel(root.id()).await, Err(Error::Unavailable { .. })));
+    });
+    kernel.kill();
+    let kernel = Kernel::open(folder.path(), script());
+    kernel.run(until_none_lives(&kernel));
+}
+
 /// Calls up to three children and waits for all of them.
 fn racing_script() -> Script {
     Script::new(|turn: Turn, task: TaskHandle| async move {
