@@ -14,6 +14,7 @@ use crate::ids::{CallerId, Seq};
 use crate::manifest::Manifest;
 use crate::review::Decision;
 use crate::routing_hints::RoutingHints;
+use crate::trace_context::TraceContext;
 
 /// Something that does tasks.
 pub trait Agent: Send + Sync + 'static {
@@ -76,6 +77,8 @@ pub struct Turn {
     pub accepted_output_modes: Vec<String>,
     /// The request's metadata.
     pub metadata: Option<Metadata>,
+    /// The request's trace context, for what the agent calls in turn. An answer has its own, or none.
+    pub trace: Option<Arc<TraceContext>>,
     /// The caller's routing hints.
     pub hints: RoutingHints,
     /// What the directory says of how it picked the agent.

@@ -25,6 +25,7 @@ use crate::reason::metadata_of;
 use crate::route::{Destination, Routed, scope_of};
 use crate::store::lineage::{Ancestors, Lineage, Via};
 use crate::submit::{IncomingMessage, Submitted};
+use crate::trace_context::TraceContext;
 use crate::watch::{LogStream, SendResult, StreamEnd};
 
 /// Children that are read from the store at a time.
@@ -89,6 +90,8 @@ pub struct Called {
     submitted: Submitted,
     events: LogStream,
     caller: Caller,
+    /// That of the calling turn.
+    trace: Option<Arc<TraceContext>>,
     /// What the keys of answers begin with.
     key_prefix: String,
 }
@@ -121,7 +124,8 @@ impl TaskHandle {
         let events = LogStream::new(self.engine.clone(), live.clone(), submitted.seq, StreamEnd::Terminal);
         // Apart from the keys of calls, whatever the agent calls them.
         let key_prefix = format!("switchboard:{}>{}/", self.live.task.id, live.task.id);
-        Ok(Called { engine, live, submitted, events, caller, key_prefix })
+        let trace = self.trace();
+        Ok(Called { engine, live, submitted, events, caller, trace, key_prefix })
     }
 
     /// Looks whether the calling task goes on, after a child is committed: a cancellation before that has not seen it.
@@ -150,7 +154,8 @@ impl TaskHandle {
         let scopes = Scopes { agents: AgentScope::All, role: CallerRole::None };
         let caller = Caller { id: owner.clone(), scopes };
         let address = Address::Agent(call.to);
-        let incoming = incoming(address.clone(), call.message, key_prefix, call.key, call.skill);
+        let mut incoming = incoming(address.clone(), call.message, key_prefix, call.key, call.skill);
+        incoming.trace = self.trace();
         let (mut key, mut destination) = (None, None);
         if let Some(asked) = incoming.idempotency_key.clone() {
             let (reserved, repeated) = engine.look_up(scope_of(&caller, &address, asked), None).await?;
@@ -168,6 +173,11 @@ impl TaskHandle {
         let deadline = own.into_iter().chain(call.deadline).min();
         let routed = Routed { incoming, deadline, lineage, chain: None, owner, destination, key };
         Ok((caller, routed))
+    }
+
+    /// The trace context of the message that is worked on: what it calls is part of the same trace.
+    fn trace(&self) -> Option<Arc<TraceContext>> {
+        self.live.core.lock().fold.kernel.current.as_ref()?.received.trace.clone()
     }
 
     /// Why the run may not call any more.
@@ -196,7 +206,8 @@ impl Called {
     pub async fn answer(&self, message: Message, key: Option<&str>) -> Result<(), Error> {
         let message = Message { task_id: Some(self.id().clone()), ..message };
         let address = Address::Agent(self.live.task.agent.clone());
-        let incoming = incoming(address, message, &self.key_prefix, key.map(str::to_owned), None);
+        let mut incoming = incoming(address, message, &self.key_prefix, key.map(str::to_owned), None);
+        incoming.trace.clone_from(&self.trace);
         let routed = self.engine.route(&self.caller, incoming).await?;
         self.engine.send(routed).await.map(drop)
     }
@@ -266,6 +277,7 @@ fn incoming(
         idempotency_key: key,
         push_config: None,
         webhook: None,
+        trace: None,
         return_immediately: false,
         streaming: false,
     }

@@ -15,6 +15,7 @@ use switchboard_a2a::{
 
 use crate::ids::{CallerId, Cursor, Epoch, Seq};
 use crate::review::Decision;
+use crate::trace_context::TraceContext;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +76,9 @@ pub struct Received {
     /// When the task has to be done, if before `tasks.deadline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// The trace context of the request it came with. Shared, because the turn and what the agent sends get it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Arc<TraceContext>>,
 }
 
 impl Received {
@@ -90,6 +94,7 @@ impl Received {
             decision: None,
             routing: None,
             deadline: None,
+            trace: None,
         }
     }
 }

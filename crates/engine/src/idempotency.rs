@@ -56,7 +56,8 @@ impl Drop for KeyReservation {
     }
 }
 
-/// What two sends must share to be the same: the message, the modes, the webhook. Not how the answer is wanted.
+/// What two sends must share to be the same: the message, the modes, the webhook. Not how the answer is wanted, nor the
+/// trace context, in which a retry may be a span of its own.
 pub(crate) fn digest(message: &Message, modes: &[String], push: Option<&PushConfig>) -> [u8; 32] {
     // Our own types always encode.
     let parts = serde_json::to_vec(&(message, modes, push)).unwrap_or_default();

@@ -25,6 +25,7 @@ use crate::route::{Destination, Routed, RoutedKey};
 use crate::store::lineage::Lineage;
 use crate::store::webhooks::NewWebhook;
 use crate::store::{IdempotencyRecord, Phase, RowState, SideWrites, TaskIdentity};
+use crate::trace_context::TraceContext;
 use crate::turn::{self, TurnInput, Wakeup};
 use validate::check_context;
 pub(crate) use validate::takes_messages;
@@ -42,6 +43,8 @@ pub struct IncomingMessage {
     pub metadata: Option<Metadata>,
     /// Makes a repeated send safe.
     pub idempotency_key: Option<String>,
+    /// The request's trace context.
+    pub trace: Option<Arc<TraceContext>>,
     /// A webhook that came with it, as the caller wrote it: part of what makes two sends the same.
     pub push_config: Option<PushConfig>,
     /// The same, ready to be stored with the message. Without a name it takes that of its task.
@@ -277,6 +280,7 @@ impl EngineState {
         Received {
             accepted_output_modes: send.accepted_output_modes,
             metadata: send.metadata,
+            trace: send.trace.filter(|trace| !trace.is_empty()),
             ..Received::new(message, self.clock.now())
         }
     }

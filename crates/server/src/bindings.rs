@@ -34,6 +34,7 @@ mod subscribe;
 mod task;
 mod task_page;
 mod tenant;
+mod trace_headers;
 mod truncate;
 
 use std::sync::Arc;

@@ -42,6 +42,7 @@ impl Bench {
             accepted_output_modes: Vec::new(),
             metadata: None,
             idempotency_key: None,
+            trace: None,
             push_config: None,
             webhook: None,
             return_immediately: false,

@@ -1,7 +1,7 @@
-//! The small texts of headers and queries: cursors, versions, times, states.
+//! The small texts of headers and queries: cursors, versions, times, states, traces.
 
 use switchboard_a2a::{TaskState, Timestamp, parse_version};
-use switchboard_engine::Cursor;
+use switchboard_engine::{Cursor, Traceparent};
 
 /// Reads one text as each of them.
 pub fn target(data: &[u8]) {
@@ -15,6 +15,9 @@ pub fn target(data: &[u8]) {
     }
     if let Some(at) = Timestamp::parse(text) {
         assert_eq!(Timestamp::parse(&at.to_string()), Some(at), "{text:?}");
+    }
+    if let Some(traceparent) = Traceparent::parse(text) {
+        assert_eq!(Traceparent::parse(traceparent.as_str()), Some(traceparent), "{text:?}");
     }
     TaskState::from_wire(text);
 }

@@ -138,6 +138,7 @@ impl Harness {
             accepted_output_modes: Vec::new(),
             metadata: None,
             idempotency_key: None,
+            trace: None,
             push_config: None,
             webhook: None,
             return_immediately: false,

@@ -25,6 +25,7 @@ impl TaskHandle {
             seq,
             accepted_output_modes: received.accepted_output_modes.clone(),
             metadata: received.metadata.clone(),
+            trace: received.trace.clone(),
             hints: RoutingHints::seen_by(&self.live.task.agent, &received),
             routing: received.routing.clone(),
             ..turn

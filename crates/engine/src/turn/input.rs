@@ -65,6 +65,7 @@ impl TurnInput {
             caller: live.task.owner.clone(),
             accepted_output_modes: self.received.accepted_output_modes.clone(),
             metadata: self.received.metadata.clone(),
+            trace: self.received.trace.clone(),
             hints: RoutingHints::seen_by(&live.task.agent, &self.received),
             routing: self.received.routing.clone(),
             decision: self.received.decision.clone(),

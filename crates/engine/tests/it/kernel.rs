@@ -370,6 +370,7 @@ pub(crate) fn request(message: Message) -> IncomingMessage {
         accepted_output_modes: Vec::new(),
         metadata: None,
         idempotency_key: None,
+        trace: None,
         push_config: None,
         webhook: None,
         return_immediately: false,

@@ -31,6 +31,7 @@ mod routing;
 mod settled;
 mod stored_size;
 mod terminal_events;
+mod trace_context;
 mod turns;
 mod watching;
 mod webhooks;

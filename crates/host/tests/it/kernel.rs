@@ -41,6 +41,7 @@ impl Kernel {
             accepted_output_modes: Vec::new(),
             metadata,
             idempotency_key: None,
+            trace: None,
             push_config: None,
             webhook: None,
             return_immediately: false,

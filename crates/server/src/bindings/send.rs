@@ -9,7 +9,7 @@ use switchboard_engine::{IncomingMessage, Routed, SendResult, Submitted};
 use super::error::from_engine;
 use super::operation::OperationCall;
 use super::operation_result::{OperationResult, TaskContent, TaskResult};
-use super::{limits, push};
+use super::{limits, push, trace_headers};
 
 /// The longest idempotency key that is kept.
 const KEY_BYTES: usize = 255;
@@ -60,6 +60,7 @@ pub(super) async fn route(call: &mut OperationCall<'_>, request: SendRequest) ->
         accepted_output_modes: configuration.accepted_output_modes,
         metadata: request.metadata,
         idempotency_key: key(call)?,
+        trace: trace_headers::read(call.headers)?,
         push_config: configuration.task_push_notification_config,
         webhook: None,
         return_immediately: configuration.return_immediately,

@@ -11,7 +11,8 @@ use crate::Body;
 const METHODS: &str = "GET, HEAD, POST, DELETE, OPTIONS";
 /// What A2A clients in a browser send.
 const REQUEST_HEADERS: &str = "accept, authorization, content-type, x-api-key, a2a-version, a2a-extensions, \
-     x-a2a-extensions, idempotency-key, last-event-id, x-request-id, cache-control, traceparent, tracestate";
+     x-a2a-extensions, idempotency-key, last-event-id, x-request-id, x-correlation-id, x-parent-id, cache-control, \
+     traceparent, tracestate";
 /// What they read.
 const RESPONSE_HEADERS: &str =
     "a2a-version, a2a-extensions, x-a2a-extensions, etag, retry-after, www-authenticate, x-request-id";

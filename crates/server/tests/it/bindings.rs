@@ -19,6 +19,7 @@ mod routes;
 mod routing;
 mod stream_end;
 mod tenants;
+mod trace_headers;
 mod turns;
 mod versions;
 pub(crate) mod webhooks;

@@ -37,6 +37,7 @@ async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookSer
         accepted_output_modes: Vec::new(),
         metadata: None,
         idempotency_key: None,
+        trace: None,
         webhook: Some(webhooks.prepare(&Caller::local(), Version::V1, &config).await.unwrap()),
         push_config: Some(config),
         return_immediately: false,

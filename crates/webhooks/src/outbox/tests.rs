@@ -46,6 +46,7 @@ pub(crate) async fn send(webhooks: &Webhooks, text: String, version: Version, co
         accepted_output_modes: Vec::new(),
         metadata: None,
         idempotency_key: None,
+        trace: None,
         webhook: Some(webhooks.prepare(&caller, version, &config).await.unwrap()),
         push_config: Some(config),
         return_immediately: false,

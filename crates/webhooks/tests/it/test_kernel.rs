@@ -131,6 +131,7 @@ impl TestKernel {
             accepted_output_modes: Vec::new(),
             metadata: None,
             idempotency_key: None,
+            trace: None,
             push_config: webhook.map(|(_, config)| config),
             webhook: prepared,
             // Who does not wait gets a task, never a direct reply.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_a2a::{Artifact, Part};
-use switchboard_engine::{Agent, AgentError, Hosted, Manifest, Replies, Skill, TaskHandle, Turn};
+use switchboard_engine::{Agent, AgentError, Hosted, Manifest, Replies, Skill, TaskHandle, Traceparent, Turn};
 use tokio::sync::Semaphore;
 
 /// Does what its text says.
@@ -42,6 +42,14 @@ impl Agent for Obedient {
             "metadata" => {
                 let metadata = serde_json::to_string(&turn.metadata).unwrap_or_default();
                 task.complete_with(metadata).await?;
+            }
+            "trace" => {
+                let said = turn.trace.as_deref().map(|trace| {
+                    let traceparent = trace.traceparent.as_ref().map(Traceparent::as_str);
+                    [trace.correlation_id.as_deref(), trace.parent_id.as_deref(), traceparent]
+                        .map(|id| id.unwrap_or("none"))
+                });
+                task.complete_with(said.map_or("no trace".to_owned(), |ids| ids.join(" / "))).await?;
             }
             "hold" => {
                 task.working().await?;

@@ -131,7 +131,8 @@ async fn a_configured_origin_may_ask_call_and_read() {
     let preflight = running.ask("OPTIONS /a2a", &asks, "").await;
     assert_eq!(preflight.status, 204);
     assert_eq!(preflight.header("access-control-allow-origin"), Some("https://app.example"));
-    assert!(preflight.header("access-control-allow-headers").unwrap().contains("a2a-version"));
+    let allowed = preflight.header("access-control-allow-headers").unwrap();
+    assert!(["a2a-version", "x-correlation-id", "traceparent"].iter().all(|name| allowed.contains(name)), "{allowed}");
     assert!(preflight.header("access-control-allow-methods").unwrap().contains("DELETE"));
     let reply = running.ask("POST /a2a", &[origin, JSON], &send_message(1, "SendMessage", "hi")).await;
     assert_eq!(reply.status, 200);

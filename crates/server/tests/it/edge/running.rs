@@ -156,6 +156,7 @@ impl Running {
             accepted_output_modes: Vec::new(),
             metadata: None,
             idempotency_key: None,
+            trace: None,
             push_config: None,
             webhook: None,
             return_immediately: false,
