@@ -165,7 +165,7 @@ impl EngineState {
             return Err(shutting_down());
         }
         match destination {
-            Destination::New(resolved, served) => self.begin(origin, incoming, resolved, &served, record).await,
+            Destination::New(resolved, served) => self.begin(origin, incoming, resolved, served, record).await,
             Destination::Task(live) | Destination::Repeated(live, _) => {
                 Box::pin(self.follow_up(origin, live, incoming, record)).await
             }
@@ -177,7 +177,7 @@ impl EngineState {
         origin: Origin,
         send: IncomingMessage,
         resolved: Resolved,
-        served: &Served,
+        served: Arc<Served>,
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
         let Resolved { hosted, decision } = resolved;
@@ -235,7 +235,7 @@ impl EngineState {
         let early = served.manifest.start == Start::WithCommit && is_reserved;
         let (engine, task) = (self.clone(), live.clone());
         let first = NumberedMessage { seq: 1, received: received.clone() };
-        let begin = TurnInput::new(first, crate::agent::Cause::Begin, None);
+        let begin = TurnInput::new(first, crate::agent::Cause::Begin, None).served_by(served);
         match admitted {
             Admitted::Runs(permit) if early => {
                 let turn = InlineTurn::new(&self.work, turn::drive(engine, task, permit, begin, sides));

@@ -88,7 +88,7 @@ impl Driver {
             self.live.core.lock().turn.leave();
             return None;
         };
-        let served = hosted.served();
+        let served = begin.served.take().unwrap_or_else(|| hosted.served());
         self.run_number = {
             let mut core = self.live.core.lock();
             if core.is_done() {

@@ -6,6 +6,7 @@ use switchboard_a2a::Json;
 use tokio::sync::oneshot;
 
 use crate::agent::{Cause, Turn};
+use crate::directory::Served;
 use crate::event::Received;
 use crate::fold::NumberedMessage;
 use crate::ids::Seq;
@@ -19,13 +20,16 @@ pub(crate) struct TurnInput {
     cause: Cause,
     saved: Option<Json>,
     was_stopped: bool,
+    /// The agent that the message was routed to, as it was served then; else as it is served when the turn begins.
+    pub(super) served: Option<Arc<Served>>,
     /// Gone once the agent has got to where it waits for the first time.
     pub(super) begun: Option<oneshot::Sender<()>>,
 }
 
 impl TurnInput {
     pub(crate) fn new(message: NumberedMessage, cause: Cause, saved: Option<Json>) -> Self {
-        Self { received: message.received, seq: Seq(message.seq), cause, saved, was_stopped: false, begun: None }
+        let (received, seq) = (message.received, Seq(message.seq));
+        Self { received, seq, cause, saved, was_stopped: false, served: None, begun: None }
     }
 
     /// The turn a task is due: its current message, which is its first, the answer to its last question, one that came
@@ -47,6 +51,11 @@ impl TurnInput {
     /// A turn that lost its process goes on with this message.
     pub(crate) fn recovered(core: &Core, message: NumberedMessage, was_stopped: bool) -> Self {
         Self { was_stopped, ..Self::new(message, Cause::Recovered, core.fold.kernel.saved.clone()) }
+    }
+
+    /// The same by this agent, even if another one is served in its place by now.
+    pub(crate) fn served_by(self, served: Arc<Served>) -> Self {
+        Self { served: Some(served), ..self }
     }
 
     /// The same, telling when it has begun.

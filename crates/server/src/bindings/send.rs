@@ -39,7 +39,8 @@ pub(super) async fn perform(call: &mut OperationCall<'_>, request: SendRequest) 
 /// Drops what only the server may say, such as why a task ended: readers trust those keys. They are not refused, because
 /// a caller may send back a message that it has got.
 pub(super) fn drop_own_metadata(request: &mut SendRequest) {
-    for metadata in [&mut request.message.metadata, &mut request.metadata] {
+    let parts = request.message.parts.iter_mut().map(|part| &mut part.metadata);
+    for metadata in [&mut request.message.metadata, &mut request.metadata].into_iter().chain(parts) {
         let Some(keys) = metadata.as_mut().filter(|keys| keys.iter().any(|(key, _)| key.starts_with(OWN_METADATA)))
         else {
             continue;
