@@ -83,7 +83,7 @@ pub struct Turn {
     pub hints: RoutingHints,
     /// What the directory says of how it picked the agent.
     pub routing: Option<Json>,
-    /// What a reviewer decided, where the message answers a question that way.
+    /// What a reviewer has decided last in this task; its `turn` says about which message.
     pub decision: Option<Decision>,
     /// Skills that reviewers have approved for this task.
     pub approved: BTreeSet<String>,

@@ -73,6 +73,9 @@ pub struct KernelState {
     /// Skills that reviewers have approved for this task.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub approved: BTreeSet<String>,
+    /// What a reviewer has decided last: the turn that it is about may have asked something else since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -211,7 +214,9 @@ impl Fold {
         if self.task.status.state.is_interrupted() && answers {
             self.forget(QUESTION_KEY);
             self.kernel.current = Some(numbered);
-            self.approve(received.decision.as_ref());
+            if let Some(decision) = &received.decision {
+                self.approve(decision);
+            }
             // The question goes into the history before its answer; the status that follows would put it behind.
             self.task.history.extend(self.task.status.message.take());
             // The status that says so is the next event; a reader of the task as of the message sees it already.
@@ -224,10 +229,12 @@ impl Fold {
         self.task.history.push(received.message.clone());
     }
 
-    /// Remembers the skill that a reviewer has approved with an answer.
-    fn approve(&mut self, decision: Option<&Decision>) {
-        let approved = decision.filter(|decision| decision.verdict == Verdict::Approve);
-        self.kernel.approved.extend(approved.and_then(|decision| decision.skill.clone()));
+    /// Remembers what a reviewer has decided with an answer, and the skill that is approved by it.
+    fn approve(&mut self, decision: &Decision) {
+        if decision.verdict == Verdict::Approve {
+            self.kernel.approved.extend(decision.skill.clone());
+        }
+        self.kernel.decision = Some(decision.clone());
     }
 
     /// The task as v1.0 sends it, which is also the first line of a snapshot.

@@ -64,7 +64,10 @@ impl TurnInput {
     }
 
     pub(super) fn turn(self, live: &LiveTask) -> Turn {
-        let approved = live.core.lock().fold.kernel.approved.clone();
+        let (approved, decision) = {
+            let kernel = &live.core.lock().fold.kernel;
+            (kernel.approved.clone(), kernel.decision.clone())
+        };
         Turn {
             message: self.received.message.clone(),
             seq: self.seq,
@@ -77,7 +80,7 @@ impl TurnInput {
             trace: self.received.trace.clone(),
             hints: RoutingHints::seen_by(&live.task.agent, &self.received),
             routing: self.received.routing.clone(),
-            decision: self.received.decision.clone(),
+            decision,
             approved,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use switchboard_a2a::{Json, Message, Metadata, TaskState, Timestamp};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::event::{Event, Received};
@@ -165,4 +166,41 @@ fn an_approved_skill_stays_approved_for_the_task() {
     assert!(fold.kernel.approved.contains("deploy"), "a restart keeps it, and so does the next turn");
     let current = fold.kernel.current.unwrap().received;
     assert_eq!(current.decision, None, "the decision was the last turn's");
+}
+
+#[test]
+fn a_decision_is_known_to_the_runs_that_go_on_with_other_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        let verdict = turn.decision.as_ref().map(|decision| decision.verdict);
+        // It asks and returns: every answer is a run of its own.
+        match (turn.text().as_str(), verdict) {
+            ("blue", Some(Verdict::Approve)) => task.complete_with("blue, as approved").await?,
+            (_, Some(Verdict::Approve)) => drop(Box::pin(task.ask("which colour?")).now_or_never()),
+            _ => {
+                let review = Review {
+                    reviewer: Reviewer::Operator,
+                    turn: turn.seq,
+                    skill: None,
+                    mode: None,
+                    checkpoint: None,
+                    expires_at: None,
+                    then: ExpiryAction::Fail,
+                };
+                drop(Box::pin(task.ask_with(message("may I?"), &review)).now_or_never());
+            }
+        }
+        Ok(())
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let sent = kernel.send("paint").await;
+        kernel.reach(sent.id(), TaskState::AuthRequired).await;
+        let answer = ReviewAnswer { verdict: Verdict::Approve, message: message("yes") };
+        kernel.engine.answer(&Caller::local(), sent.id(), Seq(2), answer).await.unwrap();
+        kernel.reach(sent.id(), TaskState::InputRequired).await;
+        kernel.say(sent.id(), "blue").await.unwrap();
+        let done = kernel.reach(sent.id(), TaskState::Completed).await;
+        assert_eq!(status_text(&done), "blue, as approved");
+    });
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::{Error, ErrorKind};
-use switchboard_engine::{Caller, CallerRole};
+use switchboard_engine::{AgentScope, Caller, CallerRole};
 
 use crate::{CallerIdentity, State};
 
@@ -59,9 +59,15 @@ fn is_ambiguous(headers: &HeaderMap) -> bool {
 pub(crate) const INSUFFICIENT_SCOPE: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"switchboard\", error=\"insufficient_scope\"");
 
-/// Refuses a caller whose role is below the needed one.
+/// Refuses a caller whose role is below the needed one. What needs an admin concerns the whole server, so a key for some
+/// of its agents is not enough.
 pub(crate) fn check_role(caller: &Caller, needed: CallerRole) -> Result<(), Error> {
     let role = caller.scopes.role;
+    if role >= needed && needed == CallerRole::Admin && caller.scopes.agents != AgentScope::All {
+        let message = "this concerns the whole server, and this key is for some of its agents only: create an admin key \
+                       without --agents";
+        return Err(Error::with_message(ErrorKind::PermissionDenied, message));
+    }
     if role >= needed {
         return Ok(());
     }

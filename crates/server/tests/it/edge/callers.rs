@@ -154,6 +154,9 @@ async fn what_is_public_needs_no_key_and_metrics_need_an_operator() {
     assert_eq!((anonymous.status, anonymous.header("www-authenticate")), (401, Some(CHALLENGE)));
     let forbidden = running.ask("GET /metrics", &["X-API-Key: a2a_bob"], "").await;
     assert_eq!((forbidden.status, forbidden.header("www-authenticate")), (403, SCOPE), "{forbidden:?}");
+    running.keys.add("a2a_eve", "eve", AgentScope::Only(vec!["echo".into()]), CallerRole::Admin);
+    let limited = running.ask("GET /metrics", &["X-API-Key: a2a_eve"], "").await;
+    assert!(limited.status == 403 && limited.body.contains("without --agents"), "{limited:?}");
     let operator = running.ask("GET /metrics", &["X-API-Key: a2a_ann"], "").await;
     assert_eq!(operator.status, 404, "this server has no metrics to show: {operator:?}");
 }
