@@ -256,10 +256,17 @@ impl EngineState {
             // Its row says already that it is queued.
             return self.enqueue_again(QueuePriority::Recovered, decided.live);
         }
+        let marked = decided.live.core.lock().row.fence.next();
         match self.mark_requeued(&decided.live).await {
             Ok(true) => {
                 if let Some(begin) = decided.begin {
-                    let requeued = decided.live.core.lock().turn.requeue(begin);
+                    let mut core = decided.live.core.lock();
+                    if core.row.phase != Phase::Requeued || core.row.fence != marked {
+                        // Claimed by another node before it was marked or since: what it begins with may be an old
+                        // message. If it is lost again, the next look finds it.
+                        return;
+                    }
+                    let requeued = core.turn.requeue(begin, marked);
                     debug_assert!(requeued.is_ok(), "{requeued:?}");
                 }
                 let priority = if decided.waits { QueuePriority::Recovered } else { QueuePriority::Started };
