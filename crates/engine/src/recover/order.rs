@@ -113,13 +113,14 @@ impl EngineState {
         let mut queued_left = if gate { usize::MAX } else { free };
         let mut agents: HashMap<AgentName, Vec<(RecoveryMark, TaskRow)>> = HashMap::new();
         for row in rows {
-            if !had_begun(&row) {
-                let Some(left) = queued_left.checked_sub(1) else { continue };
-                queued_left = left;
+            let is_queued = !had_begun(&row);
+            if is_queued && queued_left == 0 {
+                continue;
             }
-            if let Some(mark) = RecoveryMark::set(self, &row) {
-                agents.entry(row.task.agent.clone()).or_default().push((mark, row));
-            }
+            // Those that wait here already take none of it: they may wait for their agent, with permits free.
+            let Some(mark) = RecoveryMark::set(self, &row) else { continue };
+            queued_left -= usize::from(is_queued);
+            agents.entry(row.task.agent.clone()).or_default().push((mark, row));
         }
         for (agent, rows) in agents {
             let hosted = self.directory.find(&agent).filter(|_| gate);

@@ -198,6 +198,40 @@ fn an_answer_is_given_to_the_agent_at_a_node_where_the_turn_before_it_had_waited
 }
 
 #[test]
+fn a_queued_turn_of_a_node_that_dies_is_not_kept_back_by_turns_that_wait_for_their_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let holds = Script::new(|_: Turn, task: TaskHandle| async move {
+        task.status("begun").await?;
+        task.canceled().await;
+        Err(Stopped::Canceled.into())
+    });
+    let agents = || {
+        let one = Switches { max_running: Some(1), ..Switches::default() };
+        let narrow = Hosted::serving("narrow", Served::new(holds.clone()).switches(one));
+        vec![narrow, Hosted::new("other", holds.clone())]
+    };
+    let settings = Settings { running_tasks: 2, ..Settings::default() };
+    let [first, second] = Kernel::two_nodes_serving(folder.path(), agents, &settings, |store| Arc::new(store));
+    first.run(async {
+        let runs = first.send_to("narrow", "runs").await.unwrap();
+        first.reach(runs.id(), TaskState::Working).await;
+        // More than the one permit that is left.
+        for _ in 0..3 {
+            first.send_to("narrow", "waits for its agent").await.unwrap();
+        }
+    });
+    let queued = second.run(async {
+        for _ in 0..2 {
+            let runs = second.send_to("other", "runs").await.unwrap();
+            second.reach(runs.id(), TaskState::Working).await;
+        }
+        second.send_to("other", "waits for a permit").await.unwrap().id().clone()
+    });
+    second.kill();
+    first.run(first.while_time_passes(first.reach(&queued, TaskState::Working)));
+}
+
+#[test]
 fn a_run_whose_log_was_rewound_is_dropped_and_recovered() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Faults::default();
