@@ -71,8 +71,9 @@ impl EngineState {
         [Some(unanswered), self.deadline_of(core), own].into_iter().flatten().min()
     }
 
-    /// What has become of a task that waits and whose row says that its time is over.
-    pub(crate) fn expired(&self, core: &Core, now: Timestamp) -> Expired {
+    /// What has become of a task that waits and whose row says that its time is over. A question whose agent is not served
+    /// is not decided, because nothing could go on: it stays open until the question timeout.
+    pub(crate) fn expired(&self, live: &LiveTask, core: &Core, now: Timestamp) -> Expired {
         let deadline = self.deadline_of(core);
         if deadline.is_some_and(|deadline| deadline <= now) {
             return Expired::Fails(Reason::TimedOut);
@@ -87,16 +88,20 @@ impl EngineState {
         };
         let question = Seq(core.fold.kernel.last_stop);
         let latest = deadline.map_or(timeout, |deadline| deadline.min(timeout));
+        let decided = |verdict| match live.hosted {
+            Some(_) => Expired::Decided(verdict, question),
+            None => Expired::Waits(Some(latest)),
+        };
         match (review.then, review.expires_at) {
             (_, Some(at)) if at > now => Expired::Waits(Some(at.min(latest))),
             (ExpiryAction::Fail, _) | (_, None) => Expired::Fails(Reason::InputExpired),
-            (ExpiryAction::Reject, _) => Expired::Decided(Verdict::Reject, question),
+            (ExpiryAction::Reject, _) => decided(Verdict::Reject),
             (ExpiryAction::Escalate, _) => Expired::Waits(Some(latest)),
             (ExpiryAction::Approve, Some(at)) => {
                 let needed = Duration::from_millis(u64::try_from(at.0 - core.row.status_at.0).unwrap_or(0));
                 let Some(key) = core.key else { return Expired::Waits(Some(latest)) };
                 match needed.saturating_sub(self.sightings.seen_for(key, question, self.clock.monotonic())) {
-                    Duration::ZERO => Expired::Decided(Verdict::Approve, question),
+                    Duration::ZERO => decided(Verdict::Approve),
                     missing => Expired::Waits(Some(later(now, missing).min(latest))),
                 }
             }
@@ -136,7 +141,7 @@ impl EngineState {
             let now = self.clock.now();
             let waits = core.row.state.is_interrupted() || core.row.phase.is_queued();
             let is_due = waits && core.row.expires_at.is_some_and(|at| at <= now);
-            match self.expired(core, now) {
+            match self.expired(live, core, now) {
                 Expired::Waits(until) if is_due => {
                     let row = RowState { expires_at: until, ..core.row.clone() };
                     Some(PendingAppend::inbox(Vec::new(), row))

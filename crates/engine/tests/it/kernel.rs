@@ -193,13 +193,22 @@ impl Kernel {
 
     /// With an agent of another name.
     pub(crate) fn named(name: &'static str, folder: &Path, script: impl Agent) -> Self {
+        Self::named_with(name, folder, script, |store| Arc::new(store))
+    }
+
+    pub(crate) fn named_with(
+        name: &'static str,
+        folder: &Path,
+        script: impl Agent,
+        wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
+    ) -> Self {
         let options = Options {
             durability: Durability::Process,
             max_queue_delay: Duration::from_secs(3_600),
             ..Options::default()
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let store = Arc::new(SqliteStore::open(folder, options).unwrap());
+        let store = wrap(SqliteStore::open(folder, options).unwrap());
         Self::start(name, store, runtime, script, Settings::default())
     }
 

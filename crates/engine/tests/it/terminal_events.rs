@@ -386,6 +386,35 @@ fn a_queued_task_has_the_deadline_of_the_present_configuration() {
 }
 
 #[test]
+fn tasks_that_cannot_be_read_keep_no_other_from_expiring() {
+    let folder = tempfile::tempdir().unwrap();
+    let asks = || Script::new(|_: Turn, task: TaskHandle| async move { Ok(task.ask("?").await.map(|_| ())?) });
+    // More than a sweep takes in one step.
+    const UNREADABLE: usize = 250;
+    let kernel = Kernel::open(folder.path(), asks());
+    let last = kernel.run(async {
+        for _ in 0..UNREADABLE {
+            answer_task(&kernel.send("go").await).await;
+        }
+        kernel.clock.advance(Duration::from_secs(1));
+        let last = kernel.send("go").await;
+        answer_task(&last).await;
+        last.id().clone()
+    });
+    kernel.kill();
+    let database = rusqlite::Connection::open(folder.path().join("switchboard.db")).unwrap();
+    let spoil = "UPDATE event SET blob = x'ff' WHERE task_key < (SELECT max(key) FROM task)";
+    assert!(database.execute(spoil, []).unwrap() >= UNREADABLE);
+    drop(database);
+    let kernel = Kernel::open(folder.path(), asks());
+    kernel.run(async {
+        kernel.clock.advance(Settings::default().parked_expiry + Duration::from_secs(1));
+        kernel.engine.sweep().await;
+        assert_eq!(reason(&kernel.get(&last).await.unwrap()), "input_expired");
+    });
+}
+
+#[test]
 fn a_failing_store_is_not_hammered_and_the_deadline_still_holds() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Faults::default();
