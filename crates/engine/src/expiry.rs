@@ -29,8 +29,8 @@ pub(crate) enum Expired {
     Fails(Reason),
     /// Its question is decided.
     Decided(Verdict, Seq),
-    /// It waits on, until a later time.
-    Waits(Timestamp),
+    /// It waits on, until a later time if there is one.
+    Waits(Option<Timestamp>),
 }
 
 /// When this process first saw the open questions that approve themselves, by its own time.
@@ -71,11 +71,16 @@ impl EngineState {
         [Some(unanswered), self.deadline_of(core), own].into_iter().flatten().min()
     }
 
-    /// What has become of a task that waits and whose row says that its time is over.
-    pub(crate) fn expired(&self, core: &Core, now: Timestamp) -> Expired {
+    /// What has become of a task that waits and whose row says that its time is over. A question whose agent is not served
+    /// is not decided, because nothing could go on: it stays open until the question timeout.
+    pub(crate) fn expired(&self, live: &LiveTask, core: &Core, now: Timestamp) -> Expired {
         let deadline = self.deadline_of(core);
         if deadline.is_some_and(|deadline| deadline <= now) {
             return Expired::Fails(Reason::TimedOut);
+        }
+        if !core.row.state.is_interrupted() {
+            // It waits in the queue, and its row has the deadline of an earlier configuration.
+            return Expired::Waits(deadline);
         }
         let timeout = later(core.row.status_at, self.settings.parked_expiry);
         let Some(review) = core.fold.review().filter(|_| now < timeout) else {
@@ -83,17 +88,21 @@ impl EngineState {
         };
         let question = Seq(core.fold.kernel.last_stop);
         let latest = deadline.map_or(timeout, |deadline| deadline.min(timeout));
+        let decided = |verdict| match live.hosted {
+            Some(_) => Expired::Decided(verdict, question),
+            None => Expired::Waits(Some(latest)),
+        };
         match (review.then, review.expires_at) {
-            (_, Some(at)) if at > now => Expired::Waits(at.min(latest)),
+            (_, Some(at)) if at > now => Expired::Waits(Some(at.min(latest))),
             (ExpiryAction::Fail, _) | (_, None) => Expired::Fails(Reason::InputExpired),
-            (ExpiryAction::Reject, _) => Expired::Decided(Verdict::Reject, question),
-            (ExpiryAction::Escalate, _) => Expired::Waits(latest),
+            (ExpiryAction::Reject, _) => decided(Verdict::Reject),
+            (ExpiryAction::Escalate, _) => Expired::Waits(Some(latest)),
             (ExpiryAction::Approve, Some(at)) => {
                 let needed = Duration::from_millis(u64::try_from(at.0 - core.row.status_at.0).unwrap_or(0));
-                let Some(key) = core.key else { return Expired::Waits(latest) };
+                let Some(key) = core.key else { return Expired::Waits(Some(latest)) };
                 match needed.saturating_sub(self.sightings.seen_for(key, question, self.clock.monotonic())) {
-                    Duration::ZERO => Expired::Decided(Verdict::Approve, question),
-                    missing => Expired::Waits(later(now, missing).min(latest)),
+                    Duration::ZERO => decided(Verdict::Approve),
+                    missing => Expired::Waits(Some(later(now, missing).min(latest))),
                 }
             }
         }
@@ -130,10 +139,11 @@ impl EngineState {
     pub(crate) async fn postpone_expiry(&self, live: &LiveTask) -> Result<(), Error> {
         let decide = |core: &mut Core| {
             let now = self.clock.now();
-            let is_due = core.row.state.is_interrupted() && core.row.expires_at.is_some_and(|at| at <= now);
-            match self.expired(core, now) {
+            let waits = core.row.state.is_interrupted() || core.row.phase.is_queued();
+            let is_due = waits && core.row.expires_at.is_some_and(|at| at <= now);
+            match self.expired(live, core, now) {
                 Expired::Waits(until) if is_due => {
-                    let row = RowState { expires_at: Some(until), ..core.row.clone() };
+                    let row = RowState { expires_at: until, ..core.row.clone() };
                     Some(PendingAppend::inbox(Vec::new(), row))
                 }
                 _ => None,

@@ -168,11 +168,9 @@ impl LiveTask {
             // Under the same lock: the turn must not park the task after this commit.
             core.output.stop.get_or_insert(Reason::CanceledByCaller);
         }
+        core.turn.follow_row(&row, holder);
         core.row = row;
         core.holder = holder;
-        if holder == Holder::Other {
-            core.turn.follow_claim();
-        }
     }
 
     /// Whether its agent can be put away while it waits for an answer.

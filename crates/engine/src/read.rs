@@ -398,6 +398,8 @@ impl LiveTask {
             let turn = std::mem::take(&mut core.turn);
             *core = fresh;
             core.turn = turn;
+            let Core { turn, row, holder, .. } = &mut *core;
+            turn.follow_row(row, *holder);
             core.abandon_turn();
         }
         self.wake();

@@ -74,8 +74,8 @@ pub trait Store: Send + Sync + 'static {
     /// Tasks that have not ended, of all owners, with or without a driver. Oldest first, after the given key.
     fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
-    /// Parked tasks that expire at or before a time, earliest first.
-    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>>;
+    /// Waiting or queued tasks that expire at or before a time, earliest first, after the given expiry and key.
+    fn expired(&self, now: Timestamp, after: (Timestamp, TaskKey), max: usize) -> StoreFuture<Vec<TaskRow>>;
 
     /// What tells whether tasks have changed; those that are gone are left out. Cheaper than their rows.
     fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>>;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_a2a::TaskState;
+use switchboard_a2a::{TaskState, Timestamp};
 
 use crate::clock::earlier;
 use crate::engine::{Engine, EngineState, state_label};
 use crate::error::Error;
 use crate::expiry::Expired;
+use crate::ids::TaskKey;
 use crate::live_task::Core;
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
@@ -72,23 +73,21 @@ impl EngineState {
 
     /// Fails the tasks whose question timeout or deadline has passed.
     async fn expire(self: &Arc<Self>) {
+        let now = self.clock.now();
+        let mut after = (Timestamp(0), TaskKey(0));
         loop {
-            let rows = match self.store.expired(self.clock.now(), STEP).await {
+            let rows = match self.store.expired(now, after, STEP).await {
                 Ok(rows) => rows,
                 Err(error) => return tracing::warn!(%error, "expired tasks could not be read"),
             };
-            let full = rows.len() == STEP;
-            let mut ended = 0;
+            let Some(last) = rows.last() else { return };
+            after = (last.state.expires_at.unwrap_or(now), last.key);
             for row in rows {
                 let id = row.task.id.clone();
-                match self.expire_one(row).await {
-                    Ok(()) => ended += 1,
-                    // One that cannot be read must not hold up the others.
-                    Err(error) => tracing::warn!(task = %id, %error, "a task could not be expired"),
+                // One that cannot be read must not hold up the others.
+                if let Err(error) = self.expire_one(row).await {
+                    tracing::warn!(task = %id, %error, "a task could not be expired");
                 }
-            }
-            if !full || ended == 0 {
-                return;
             }
         }
     }
@@ -98,9 +97,11 @@ impl EngineState {
         let engine = self.clone();
         let ended = self.work.spawn(async move {
             let now = engine.clock.now();
-            let expired = engine.expired(&live.core.lock(), now);
+            let expired = engine.expired(&live, &live.core.lock(), now);
             let (reason, text) = match expired {
                 Expired::Decided(verdict, question) => return engine.decide_by_time(live, verdict, question).await,
+                // Another node may serve its agent and decide.
+                Expired::Waits(_) if live.hosted.is_none() && engine.bus.is_some() => return Ok(()),
                 Expired::Waits(_) => return engine.postpone_expiry(&live).await,
                 Expired::Fails(reason @ Reason::TimedOut) => (reason, "the task took too long"),
                 Expired::Fails(reason) => (reason, "no answer came in time"),
@@ -109,7 +110,7 @@ impl EngineState {
             let due = |core: &Core| {
                 let waits = core.row.state.is_interrupted() || core.row.phase.is_queued();
                 let is_over = core.row.expires_at.is_some_and(|at| at <= now);
-                waits && is_over && engine.expired(core, now) == Expired::Fails(reason)
+                waits && is_over && engine.expired(&live, core, now) == Expired::Fails(reason)
             };
             let ended = engine.end(&live, TaskState::Failed, Some(text.to_owned()), reason, due).await;
             if live.core.lock().is_done() {

@@ -10,7 +10,7 @@
 //! | Driven | Driven, next run | `begin_run` | the driver, before each run of the agent |
 //! | Driven | Idle, or Claiming if a claim is under way | `leave` | the driver; a takeover; a log that was rewound |
 //! | Idle | Requeued | `requeue` | recovery that found no permit |
-//! | Requeued | Idle | `follow_claim` | another node's claim, read from the log |
+//! | Requeued | Idle | `follow_row` | a row that no longer waits as this process left it, read from the log |
 //! | any | Lost | `give_up` | a failed creation; a task that is gone; the end of a shutdown |
 //!
 //! Nothing leaves Lost. What is not in the table is refused with [`IllegalTransition`] and changes nothing.
@@ -18,7 +18,7 @@
 use super::driven_turn::{DrivenTurn, PermitState, RunProgress};
 use crate::admission::Permit;
 use crate::ids::Fence;
-use crate::store::StoreError;
+use crate::store::{Holder, Phase, RowState, StoreError};
 use crate::turn::TurnInput;
 
 /// A task's turn in this process.
@@ -35,13 +35,30 @@ enum Stage {
     #[default]
     Idle,
     /// A recovered turn waits in the queue with what it begins with.
-    Requeued(Box<TurnInput>),
+    Requeued(RequeuedInput),
     /// A turn is being claimed in the log and begins right after.
-    Claiming(Option<Box<TurnInput>>),
+    Claiming(Option<RequeuedInput>),
     /// A driver holds the agent's future, running or parked.
     Driven(DrivenTurn),
     /// The task never came to be, or its turn cannot go on here.
     Lost(StoreError),
+}
+
+/// What a recovered turn begins with, which is good only for the row that it waits under: once another node has claimed
+/// the turn, the message may be an old one.
+struct RequeuedInput {
+    input: Box<TurnInput>,
+    /// The fence of that row.
+    fence: Fence,
+}
+
+impl RequeuedInput {
+    /// Whether the turn still waits under its row, or has been claimed from there by this node.
+    fn is_good_for(&self, row: &RowState, holder: Holder) -> bool {
+        let waits = row.phase == Phase::Requeued && row.fence == self.fence;
+        let is_claimed_here = holder == Holder::This && row.fence == self.fence.next();
+        waits || is_claimed_here
+    }
 }
 
 /// How a claimed turn goes on.
@@ -154,7 +171,7 @@ impl TurnState {
     pub(crate) fn begin_claim(&mut self) -> Result<(), IllegalTransition> {
         self.stage = match std::mem::take(&mut self.stage) {
             Stage::Idle => Stage::Claiming(None),
-            Stage::Requeued(input) => Stage::Claiming(Some(input)),
+            Stage::Requeued(requeued) => Stage::Claiming(Some(requeued)),
             Stage::Driven(driven) => Stage::Driven(DrivenTurn { is_being_claimed: true, ..driven }),
             other => {
                 self.stage = other;
@@ -168,7 +185,7 @@ impl TurnState {
     pub(crate) fn undo_claim(&mut self) {
         self.stage = match std::mem::take(&mut self.stage) {
             Stage::Claiming(None) => Stage::Idle,
-            Stage::Claiming(Some(input)) => Stage::Requeued(input),
+            Stage::Claiming(Some(requeued)) => Stage::Requeued(requeued),
             Stage::Driven(driven) => Stage::Driven(DrivenTurn { is_being_claimed: false, ..driven }),
             // Lost meanwhile, or reloaded.
             other => other,
@@ -189,17 +206,17 @@ impl TurnState {
 
     /// A driver is about to take the turn and write under this fence. Gives what a recovered turn begins with.
     pub(crate) fn start(&mut self, fence: Fence) -> Result<Option<Box<TurnInput>>, IllegalTransition> {
-        let input = match std::mem::take(&mut self.stage) {
+        let requeued = match std::mem::take(&mut self.stage) {
             Stage::Idle => None,
-            Stage::Requeued(input) => Some(input),
-            Stage::Claiming(input) => input,
+            Stage::Requeued(requeued) => Some(requeued),
+            Stage::Claiming(requeued) => requeued,
             other => {
                 self.stage = other;
                 return self.illegal("start");
             }
         };
         self.stage = Stage::Driven(DrivenTurn::new(fence));
-        Ok(input)
+        Ok(requeued.map(|requeued| requeued.input))
     }
 
     /// The driver calls the agent: handles of earlier runs are worthless from now on. Gives the run's number.
@@ -217,19 +234,21 @@ impl TurnState {
         self.run += 1;
     }
 
-    /// A recovered turn waits in the queue.
-    pub(crate) fn requeue(&mut self, input: TurnInput) -> Result<(), IllegalTransition> {
+    /// A recovered turn waits in the queue, under a row of this fence.
+    pub(crate) fn requeue(&mut self, input: TurnInput, fence: Fence) -> Result<(), IllegalTransition> {
         if !self.is_idle() {
             return self.illegal("place in the queue");
         }
-        self.stage = Stage::Requeued(Box::new(input));
+        self.stage = Stage::Requeued(RequeuedInput { input: Box::new(input), fence });
         Ok(())
     }
 
-    /// Another node has claimed the turn, so it does not wait here any longer.
-    pub(crate) fn follow_claim(&mut self) {
-        if self.is_requeued() {
-            self.stage = Stage::Idle;
+    /// Drops what a recovered turn would begin with if its row, as it is committed now, no longer waits for that.
+    pub(crate) fn follow_row(&mut self, row: &RowState, holder: Holder) {
+        match &mut self.stage {
+            Stage::Requeued(requeued) if !requeued.is_good_for(row, holder) => self.stage = Stage::Idle,
+            Stage::Claiming(requeued) => *requeued = requeued.take().filter(|input| input.is_good_for(row, holder)),
+            _ => {}
         }
     }
 
@@ -261,7 +280,7 @@ mod tests {
         Lost,
     }
 
-    const TRANSITIONS: u64 = 10;
+    const TRANSITIONS: u64 = 11;
 
     fn input() -> TurnInput {
         let message = Message::text(Role::User, "recovered");
@@ -322,12 +341,30 @@ mod tests {
                 if is_being_claimed { Claiming { has_input: false } } else { Idle }
             }
             (6, Idle) => {
-                turn.requeue(input()).unwrap();
+                turn.requeue(input(), fence).unwrap();
                 Requeued
             }
             (7, _) => {
-                turn.follow_claim();
-                if model == Requeued { Idle } else { model }
+                // Claimed by another node, or left by it since.
+                let is_left = before.1.is_multiple_of(2);
+                let (phase, holder) =
+                    if is_left { (Phase::Parked, Holder::Unheld) } else { (Phase::Running, Holder::Other) };
+                turn.follow_row(&RowState { phase, fence: fence.next(), ..RowState::default() }, holder);
+                match model {
+                    Requeued => Idle,
+                    Claiming { .. } => Claiming { has_input: false },
+                    other => other,
+                }
+            }
+            (9, _) => {
+                // Still as it was left, or claimed here.
+                let waits = RowState { phase: Phase::Requeued, fence, ..RowState::default() };
+                turn.follow_row(&waits, Holder::Unheld);
+                if let Claiming { .. } = model {
+                    let claimed = RowState { phase: Phase::Running, fence: fence.next(), ..RowState::default() };
+                    turn.follow_row(&claimed, Holder::This);
+                }
+                model
             }
             (8, _) => {
                 if let Some(driven) = turn.driven_mut() {
@@ -335,7 +372,7 @@ mod tests {
                 }
                 model
             }
-            (9, _) => {
+            (10, _) => {
                 turn.give_up(StoreError::Closed);
                 assert_eq!(permits.held(), 0);
                 Lost
@@ -346,7 +383,7 @@ mod tests {
                     2 => turn.start(fence).err(),
                     3 => turn.claimed(fence, Permit::counted_by(permits)).err(),
                     4 => turn.begin_run().err(),
-                    6 => turn.requeue(input()).err(),
+                    6 => turn.requeue(input(), fence).err(),
                     _ => {
                         turn.leave();
                         Some(IllegalTransition { from: turn.name(), transition: "leave" })

@@ -113,13 +113,14 @@ impl EngineState {
         let mut queued_left = if gate { usize::MAX } else { free };
         let mut agents: HashMap<AgentName, Vec<(RecoveryMark, TaskRow)>> = HashMap::new();
         for row in rows {
-            if !had_begun(&row) {
-                let Some(left) = queued_left.checked_sub(1) else { continue };
-                queued_left = left;
+            let is_queued = !had_begun(&row);
+            if is_queued && queued_left == 0 {
+                continue;
             }
-            if let Some(mark) = RecoveryMark::set(self, &row) {
-                agents.entry(row.task.agent.clone()).or_default().push((mark, row));
-            }
+            // Those that wait here already take none of it: they may wait for their agent, with permits free.
+            let Some(mark) = RecoveryMark::set(self, &row) else { continue };
+            queued_left -= usize::from(is_queued);
+            agents.entry(row.task.agent.clone()).or_default().push((mark, row));
         }
         for (agent, rows) in agents {
             let hosted = self.directory.find(&agent).filter(|_| gate);
@@ -260,10 +261,17 @@ impl EngineState {
             // Its row says already that it is queued.
             return self.enqueue_again(QueuePriority::Recovered, decided.live);
         }
+        let marked = decided.live.core.lock().row.fence.next();
         match self.mark_requeued(&decided.live).await {
             Ok(true) => {
                 if let Some(begin) = decided.begin {
-                    let requeued = decided.live.core.lock().turn.requeue(begin);
+                    let mut core = decided.live.core.lock();
+                    if core.row.phase != Phase::Requeued || core.row.fence != marked {
+                        // Claimed by another node before it was marked or since: what it begins with may be an old
+                        // message. If it is lost again, the next look finds it.
+                        return;
+                    }
+                    let requeued = core.turn.requeue(begin, marked);
                     debug_assert!(requeued.is_ok(), "{requeued:?}");
                 }
                 let priority = if decided.waits { QueuePriority::Recovered } else { QueuePriority::Started };

@@ -83,8 +83,8 @@ impl<H: StoreHooks> Store for ForwardingStore<H> {
     fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.hooks.around(self.store.live(after, max))
     }
-    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.hooks.around(self.store.expired(now, max))
+    fn expired(&self, now: Timestamp, after: (Timestamp, TaskKey), max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.hooks.around(self.store.expired(now, after, max))
     }
     fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {
         self.hooks.around(self.store.heads(keys))

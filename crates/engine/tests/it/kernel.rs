@@ -162,6 +162,16 @@ impl Kernel {
         folder: &Path,
         script: &Script,
         settings: &Settings,
+        wrap: impl FnMut(SqliteStore) -> Arc<dyn Store>,
+    ) -> [Self; 2] {
+        Self::two_nodes_serving(folder, || vec![Hosted::new(AGENT, script.clone())], settings, wrap)
+    }
+
+    /// The same with any agents.
+    pub(crate) fn two_nodes_serving(
+        folder: &Path,
+        agents: impl Fn() -> Vec<Hosted>,
+        settings: &Settings,
         mut wrap: impl FnMut(SqliteStore) -> Arc<dyn Store>,
     ) -> [Self; 2] {
         let options = Options {
@@ -173,7 +183,7 @@ impl Kernel {
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
         let nodes = stores.into_iter().map(|store| {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-            let directory = FixedDirectory::new(vec![Hosted::new(AGENT, script.clone())], None);
+            let directory = FixedDirectory::new(agents(), None);
             let started = Engine::start(wrap(store), Arc::new(directory), Arc::new(clock.clone()), settings.clone());
             let engine = runtime.block_on(started).unwrap();
             Self { engine, clock: clock.clone(), runtime }
@@ -183,13 +193,22 @@ impl Kernel {
 
     /// With an agent of another name.
     pub(crate) fn named(name: &'static str, folder: &Path, script: impl Agent) -> Self {
+        Self::named_with(name, folder, script, |store| Arc::new(store))
+    }
+
+    pub(crate) fn named_with(
+        name: &'static str,
+        folder: &Path,
+        script: impl Agent,
+        wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
+    ) -> Self {
         let options = Options {
             durability: Durability::Process,
             max_queue_delay: Duration::from_secs(3_600),
             ..Options::default()
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let store = Arc::new(SqliteStore::open(folder, options).unwrap());
+        let store = wrap(SqliteStore::open(folder, options).unwrap());
         Self::start(name, store, runtime, script, Settings::default())
     }
 

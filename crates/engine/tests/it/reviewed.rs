@@ -203,6 +203,37 @@ fn a_questions_own_time_decides_what_it_says_and_no_clock_step_approves() {
 }
 
 #[test]
+fn a_question_whose_agent_is_gone_decides_nothing_and_expires_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let gates = Gates::open(folder.path(), Settings::default(), None);
+    let asked = gates.kernel.run(async { [gates.asked("operator approve").await, gates.asked("caller reject").await] });
+    let Gates { kernel, store } = gates;
+    drop(store);
+    kernel.stop();
+    let mut below: Option<Arc<dyn Store>> = None;
+    let another = Script::new(|_, _| async { Ok(()) });
+    let kernel = Kernel::named_with("another", folder.path(), another, |store| below.insert(Arc::new(store)).clone());
+    let store = below.unwrap();
+    kernel.run(async {
+        for _ in 0..2 {
+            kernel.clock.advance(2 * MINUTE);
+            kernel.engine.sweep().await;
+        }
+        for (id, _) in &asked {
+            let row = store.row(id).await.unwrap().unwrap();
+            assert!(row.state.state.is_interrupted(), "{:?}", row.state.state);
+            let timeout = later(row.state.status_at, Settings::default().parked_expiry);
+            assert_eq!(row.state.expires_at, Some(timeout), "no later sweep finds it before");
+        }
+        kernel.clock.advance(Settings::default().parked_expiry);
+        kernel.engine.sweep().await;
+        for (id, _) in &asked {
+            assert_eq!(reason(&kernel.get(id).await.unwrap()), "input_expired");
+        }
+    });
+}
+
+#[test]
 fn a_question_is_not_postponed_until_the_time_of_the_one_before_it() {
     let folder = tempfile::tempdir().unwrap();
     // The time of both questions is over as soon as they are asked.

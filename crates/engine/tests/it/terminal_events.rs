@@ -357,6 +357,64 @@ fn parked_and_queued_tasks_have_the_same_deadline_as_running_ones() {
 }
 
 #[test]
+fn a_queued_task_has_the_deadline_of_the_present_configuration() {
+    let minute = Duration::from_secs(60);
+    for raised in [Some(2 * minute), None] {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |deadline| {
+            let settings = Settings { deadline, running_tasks: 1, ..Settings::default() };
+            Kernel::with_settings(folder.path(), by_word().recovering(Recovery::Resume), settings)
+        };
+        let kernel = open(Some(minute));
+        let queued = kernel.run(async {
+            let running = kernel.send("deaf").await;
+            kernel.reach(running.id(), TaskState::Working).await;
+            kernel.send("deaf").await.id().clone()
+        });
+        kernel.kill();
+        let kernel = open(raised);
+        kernel.run(async {
+            kernel.clock.advance(minute);
+            kernel.engine.sweep().await;
+            assert_eq!(kernel.get(&queued).await.unwrap().status.state, TaskState::Submitted, "{raised:?}");
+            if raised.is_some() {
+                let task = kernel.while_time_passes(kernel.ended(&queued)).await;
+                assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "timed_out"));
+            }
+        });
+    }
+}
+
+#[test]
+fn tasks_that_cannot_be_read_keep_no_other_from_expiring() {
+    let folder = tempfile::tempdir().unwrap();
+    let asks = || Script::new(|_: Turn, task: TaskHandle| async move { Ok(task.ask("?").await.map(|_| ())?) });
+    // More than a sweep takes in one step.
+    const UNREADABLE: usize = 250;
+    let kernel = Kernel::open(folder.path(), asks());
+    let last = kernel.run(async {
+        for _ in 0..UNREADABLE {
+            answer_task(&kernel.send("go").await).await;
+        }
+        kernel.clock.advance(Duration::from_secs(1));
+        let last = kernel.send("go").await;
+        answer_task(&last).await;
+        last.id().clone()
+    });
+    kernel.kill();
+    let database = rusqlite::Connection::open(folder.path().join("switchboard.db")).unwrap();
+    let spoil = "UPDATE event SET blob = x'ff' WHERE task_key < (SELECT max(key) FROM task)";
+    assert!(database.execute(spoil, []).unwrap() >= UNREADABLE);
+    drop(database);
+    let kernel = Kernel::open(folder.path(), asks());
+    kernel.run(async {
+        kernel.clock.advance(Settings::default().parked_expiry + Duration::from_secs(1));
+        kernel.engine.sweep().await;
+        assert_eq!(reason(&kernel.get(&last).await.unwrap()), "input_expired");
+    });
+}
+
+#[test]
 fn a_failing_store_is_not_hammered_and_the_deadline_still_holds() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Faults::default();

@@ -102,12 +102,13 @@ impl Store for SqliteStore {
         self.task_rows(sql, (after.0, limit(max)))
     }
 
-    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
+    fn expired(&self, now: Timestamp, after: (Timestamp, TaskKey), max: usize) -> StoreFuture<Vec<TaskRow>> {
         let sql = format!(
             "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_expiring \
-             WHERE expires_at IS NOT NULL AND phase < 4 AND expires_at <= ?1 ORDER BY expires_at, key LIMIT ?2"
+             WHERE expires_at IS NOT NULL AND phase < 4 AND expires_at <= ?1 AND (expires_at, key) > (?2, ?3) \
+             ORDER BY expires_at, key LIMIT ?4"
         );
-        self.task_rows(sql, (now.0, limit(max)))
+        self.task_rows(sql, (now.0, after.0.0, after.1.0, limit(max)))
     }
 
     fn heads(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskHead>> {

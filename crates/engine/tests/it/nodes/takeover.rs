@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use switchboard_a2a::TaskState;
+use switchboard_engine::store::{Phase, Store, TaskRow};
 use switchboard_engine::*;
 
 use crate::faults::{Faults, FaultyStore};
@@ -133,6 +134,101 @@ fn an_agent_that_waits_is_dropped_when_its_turn_went_on_elsewhere_and_came_back(
         first.ended(&id).await
     });
     assert_eq!(status_text(&task), "two? second");
+}
+
+#[test]
+fn an_answer_is_given_to_the_agent_at_a_node_where_the_turn_before_it_had_waited_to_be_recovered() {
+    let folder = tempfile::tempdir().unwrap();
+    let recovered = Arc::new(AtomicUsize::new(0));
+    let counted = recovered.clone();
+    let script = Script::new(move |turn: Turn, task: TaskHandle| {
+        let counted = counted.clone();
+        async move {
+            if let Cause::Answer { .. } = turn.cause {
+                return Ok(task.complete_with(format!("told {}", turn.text())).await?);
+            }
+            if turn.text() == "asks" && turn.cause == Cause::Recovered {
+                if counted.fetch_add(1, Ordering::SeqCst) > 0 {
+                    return Ok(task.complete_with("recovered once more").await?);
+                }
+                return Ok(task.say(TaskState::InputRequired, Some(message("well?")), None).await?);
+            }
+            task.status("begun").await?;
+            task.next_message().await?;
+            Ok(task.complete_with("held").await?)
+        }
+    });
+    let script = script.recovering(Recovery::Resume);
+    let kernel = Kernel::open(folder.path(), script.clone());
+    let [holds, asks] = kernel.run(async {
+        let (holds, asks) = (kernel.send("holds").await, kernel.send("asks").await);
+        for sent in [&holds, &asks] {
+            kernel.reach(sent.id(), TaskState::Working).await;
+        }
+        [holds.id().clone(), asks.id().clone()]
+    });
+    kernel.kill();
+    // The first node has one permit, so the second task waits to be recovered. It hears of nothing from then on until the
+    // other node has recovered that task and its agent has asked.
+    let faults = Faults::default();
+    let (settings, mut opened) = (Settings { running_tasks: 1, ..Settings::default() }, None);
+    let nodes = Kernel::two_nodes(folder.path(), &script, &settings, |store| {
+        let store: Arc<dyn Store> = Arc::new(store);
+        let Some(first) = opened.replace(store.clone()) else {
+            return Arc::new(FaultyStore { store, hooks: faults.clone() });
+        };
+        let waits = |row: Option<TaskRow>| row.is_some_and(|row| row.state.phase == Phase::Requeued);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        while !waits(runtime.block_on(first.row(&asks)).unwrap()) {
+            std::thread::yield_now();
+        }
+        faults.close_gate();
+        store
+    });
+    let [first, second] = nodes;
+    second.run(second.reach(&asks, TaskState::InputRequired));
+    faults.open_gate();
+    let task = first.run(async {
+        first.say(&asks, "yes").await.unwrap();
+        first.say(&holds, "go on").await.unwrap();
+        first.ended(&asks).await
+    });
+    assert_eq!(status_text(&task), "told yes");
+    assert_eq!(recovered.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_queued_turn_of_a_node_that_dies_is_not_kept_back_by_turns_that_wait_for_their_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let holds = Script::new(|_: Turn, task: TaskHandle| async move {
+        task.status("begun").await?;
+        task.canceled().await;
+        Err(Stopped::Canceled.into())
+    });
+    let agents = || {
+        let one = Switches { max_running: Some(1), ..Switches::default() };
+        let narrow = Hosted::serving("narrow", Served::new(holds.clone()).switches(one));
+        vec![narrow, Hosted::new("other", holds.clone())]
+    };
+    let settings = Settings { running_tasks: 2, ..Settings::default() };
+    let [first, second] = Kernel::two_nodes_serving(folder.path(), agents, &settings, |store| Arc::new(store));
+    first.run(async {
+        let runs = first.send_to("narrow", "runs").await.unwrap();
+        first.reach(runs.id(), TaskState::Working).await;
+        // More than the one permit that is left.
+        for _ in 0..3 {
+            first.send_to("narrow", "waits for its agent").await.unwrap();
+        }
+    });
+    let queued = second.run(async {
+        for _ in 0..2 {
+            let runs = second.send_to("other", "runs").await.unwrap();
+            second.reach(runs.id(), TaskState::Working).await;
+        }
+        second.send_to("other", "waits for a permit").await.unwrap().id().clone()
+    });
+    second.kill();
+    first.run(first.while_time_passes(first.reach(&queued, TaskState::Working)));
 }
 
 #[test]

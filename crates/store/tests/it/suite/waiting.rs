@@ -56,12 +56,20 @@ pub(crate) async fn parked_tasks_expire(fixture: impl Fixture) {
     let (_, early) = make(&store, "ann", "echo", "c", parked(1, 100)).await;
     make(&store, "ann", "echo", "c", RowState { expires_at: None, ..parked(1, 0) }).await;
     make(&store, "ann", "echo", "c", RowState { expires_at: Some(Timestamp(5)), ..done(1, 1) }).await;
-    assert!(store.expired(Timestamp(99), 10).await.unwrap().is_empty());
-    assert_eq!(keys(store.expired(Timestamp(100), 10).await.unwrap()), [early]);
-    assert_eq!(keys(store.expired(Timestamp(999), 10).await.unwrap()), [early, late]);
-    assert_eq!(keys(store.expired(Timestamp(999), 1).await.unwrap()), [early]);
+    let start = (Timestamp(0), TaskKey(0));
+    let expired = async |now, after, max| keys(store.expired(Timestamp(now), after, max).await.unwrap());
+    assert!(expired(99, start, 10).await.is_empty());
+    assert_eq!(expired(100, start, 10).await, [early]);
+    assert_eq!(expired(999, start, 10).await, [early, late]);
+    assert_eq!(expired(999, start, 1).await, [early]);
+    assert_eq!(expired(999, (Timestamp(100), early), 10).await, [late]);
+    // At the same time: by key.
+    let (_, also_late) = make(&store, "ann", "echo", "c", parked(1, 300)).await;
+    assert_eq!(expired(999, (Timestamp(100), early), 10).await, [late, also_late]);
+    assert_eq!(expired(999, (Timestamp(300), late), 10).await, [also_late]);
+    assert!(expired(999, (Timestamp(300), also_late), 10).await.is_empty());
     store.write(inbox(early, 1, &["answered"], working(2, 1))).await.unwrap();
-    assert_eq!(keys(store.expired(Timestamp(999), 10).await.unwrap()), [late]);
+    assert_eq!(expired(999, start, 10).await, [late, also_late]);
 }
 
 pub(crate) async fn the_census_counts_states_and_parked_tasks(fixture: impl Fixture) {
