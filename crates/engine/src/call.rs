@@ -9,9 +9,7 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use switchboard_a2a::{Message, MessageId, TaskId, Timestamp};
+use switchboard_a2a::{Message, MessageId, TaskId, TaskState, Timestamp};
 
 use crate::caller::{AgentScope, Caller, CallerRole, Scopes};
 use crate::directory::Address;
@@ -24,6 +22,7 @@ use crate::live_task::{Core, LiveTask};
 use crate::reason::metadata_of;
 use crate::route::{Destination, Routed, scope_of};
 use crate::store::lineage::{Ancestors, Lineage, Via};
+use crate::store::{Phase, TaskIdentity};
 use crate::submit::{IncomingMessage, Submitted};
 use crate::trace_context::TraceContext;
 use crate::watch::{LogStream, SendResult, StreamEnd};
@@ -171,7 +170,7 @@ impl TaskHandle {
         };
         let own = engine.deadline_of(&self.live.core.lock());
         let deadline = own.into_iter().chain(call.deadline).min();
-        let routed = Routed { incoming, deadline, lineage, chain: None, owner, destination, key };
+        let routed = Routed { incoming, deadline, lineage, chain: None, owner, destination, key, by_turn: true };
         Ok((caller, routed))
     }
 
@@ -208,8 +207,8 @@ impl Called {
         let address = Address::Agent(self.live.task.agent.clone());
         let mut incoming = incoming(address, message, &self.key_prefix, key.map(str::to_owned), None);
         incoming.trace.clone_from(&self.trace);
-        let routed = self.engine.route(&self.caller, incoming).await?;
-        self.engine.send(routed).await.map(drop)
+        let routed = self.engine.route_open(&self.caller, incoming).await?;
+        self.engine.send(Routed { by_turn: true, ..routed }).await.map(drop)
     }
 
     /// Requests that the child and its own children stop. How it ends is for [`Self::end`].
@@ -226,35 +225,52 @@ impl Called {
 
 impl EngineState {
     /// Requests that a task and its live children stop. One that has ended already is no error.
-    fn cancel_tree<'a>(self: &'a Arc<Self>, live: &'a Arc<LiveTask>) -> BoxFuture<'a, Result<(), Error>> {
-        let cancel = async move {
-            match self.request_cancel(live).await {
-                Ok(()) | Err(Error::NotCancelable { .. }) => self.cancel_children(live).await,
-                Err(error) => Err(error),
-            }
-        };
-        cancel.boxed()
+    async fn cancel_tree(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), Error> {
+        self.request_child_cancel(live).await?;
+        self.cancel_children(live).await
     }
 
     /// Requests that the live children of a task stop, and theirs. One that cannot be reached is an error, after all others
-    /// were.
+    /// were. A loop, because a tree may be deeper than a stack.
     pub(crate) async fn cancel_children(self: &Arc<Self>, live: &LiveTask) -> Result<(), Error> {
-        let Some(parent) = live.core.lock().key else { return Ok(()) };
         let mut outcome = Ok(());
-        let mut after = TaskKey(0);
-        loop {
-            let rows = self.store.children(parent, after, PAGE).await?;
-            let Some(last) = rows.last() else { return outcome };
-            after = last.key;
-            for row in rows {
-                let canceled = match self.find_task(&row.task.id).await {
-                    Ok(Some(child)) => self.cancel_tree(&child).await,
-                    Ok(None) => Ok(()),
-                    Err(error) => Err(error),
-                };
-                outcome = outcome.and(canceled);
+        let mut parents: Vec<TaskKey> = live.core.lock().key.into_iter().collect();
+        while let Some(parent) = parents.pop() {
+            let mut after = TaskKey(0);
+            loop {
+                let rows = self.store.children(parent, after, PAGE).await?;
+                let Some(last) = rows.last() else { break };
+                after = last.key;
+                for row in rows {
+                    let canceled = match self.find_task(&row.task.id).await {
+                        Ok(Some(child)) => self.request_child_cancel(&child).await,
+                        Ok(None) => Ok(()),
+                        Err(error) => Err(error),
+                    };
+                    outcome = outcome.and(canceled);
+                    parents.push(row.key);
+                }
             }
         }
+        outcome
+    }
+
+    async fn request_child_cancel(self: &Arc<Self>, child: &Arc<LiveTask>) -> Result<(), Error> {
+        match self.request_cancel(child).await {
+            Ok(()) | Err(Error::NotCancelable { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a task's parent was canceled: the process may have died before it had reached the task.
+    pub(crate) async fn is_orphaned(&self, task: &TaskIdentity) -> Result<bool, Error> {
+        let Some(Ancestors { parent, .. }) = task.lineage.ancestors else { return Ok(false) };
+        let heads = self.store.heads(vec![parent]).await?;
+        if heads.iter().all(|head| head.phase != Phase::Done) {
+            return Ok(false);
+        }
+        let parents = self.store.load_some(vec![parent], 1).await?;
+        Ok(parents.iter().any(|parent| parent.row.state.state == TaskState::Canceled))
     }
 }
 

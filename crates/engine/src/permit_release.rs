@@ -12,7 +12,8 @@ use crate::queue::QueuePriority;
 
 impl TaskHandle {
     /// Waits for something that other turns have to do first, and lets another turn have its permit meanwhile. An error
-    /// if the task is to stop before that.
+    /// if the task is to stop before that. To be awaited to its end: a turn whose wait is dropped goes on without a permit,
+    /// so a limit on the wait belongs inside it.
     pub async fn release_permit_while<T>(&self, wait: impl Future<Output = T>) -> Result<T, Stopped> {
         let Some(hosted) = &self.live.hosted else { return Err(Stopped::Lost) };
         // Counted as waiting without a limit: if it kept its permit, the turn it waits for might never get one. Instead

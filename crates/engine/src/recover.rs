@@ -69,11 +69,10 @@ impl EngineState {
             let core = live.core.lock();
             (core.fold.kernel.cancel_requested, core.row.recoveries)
         };
-        if canceled {
-            let ended = self.end_lost(&live, TaskState::Canceled, None, Reason::CanceledByCaller).await?;
-            // The process may have died before it had reached them.
+        if canceled || self.is_orphaned(&live.task).await? {
+            // The process may have died before it had reached them. First, because an ended task is not recovered.
             self.cancel_children(&live).await?;
-            return Ok(ended);
+            return self.end_lost(&live, TaskState::Canceled, None, Reason::CanceledByCaller).await;
         }
         // Only a turn that goes down with its process may be what takes it down. One that a graceful shutdown interrupted,
         // or that waited for a slot, uses up nothing.

@@ -38,6 +38,8 @@ pub struct Routed {
     pub(crate) owner: CallerId,
     pub(crate) destination: Destination,
     pub(crate) key: Option<RoutedKey>,
+    /// A turn that has begun sends it: it is accepted also while the server drains, so that the turn can end.
+    pub(crate) by_turn: bool,
 }
 
 /// Where a message goes.
@@ -120,10 +122,15 @@ impl Engine {
     /// Finds where a message goes: to the send it repeats, to the task it names or answers, or to the agent that the
     /// directory resolves. Nothing is stored yet.
     pub async fn route(&self, caller: &Caller, incoming: IncomingMessage) -> Result<Routed, Error> {
-        let engine = &self.inner;
-        if engine.closing.is_cancelled() {
+        if self.inner.closing.is_cancelled() {
             return Err(shutting_down());
         }
+        self.route_open(caller, incoming).await
+    }
+
+    /// The same, also while the server drains.
+    pub(crate) async fn route_open(&self, caller: &Caller, incoming: IncomingMessage) -> Result<Routed, Error> {
+        let engine = &self.inner;
         let owner = caller.id.clone();
         let (chain, deadline) = match DelegationChain::of(&incoming.message)? {
             Some((sent, chain)) => (Some(sent), chain.deadline),
@@ -136,7 +143,7 @@ impl Engine {
             let (reserved, repeated) = Box::pin(engine.look_up(scope, None)).await?;
             key = Some(reserved);
             if let Some(destination) = repeated {
-                return Ok(Routed { incoming, deadline, lineage, chain, owner, destination, key });
+                return Ok(Routed { incoming, deadline, lineage, chain, owner, destination, key, by_turn: false });
             }
         }
         let mut destination = engine.find_destination(caller, &incoming).await?;
@@ -148,7 +155,7 @@ impl Engine {
             key = Some(reserved);
             destination = repeated.unwrap_or(destination);
         }
-        Ok(Routed { incoming, deadline, lineage, chain, owner, destination, key })
+        Ok(Routed { incoming, deadline, lineage, chain, owner, destination, key, by_turn: false })
     }
 }
 

@@ -97,7 +97,10 @@ impl Engine {
     /// Accepts a routed message. When this returns, the message is committed and its turn runs or is queued, whatever
     /// becomes of the caller's connection.
     pub async fn send(&self, routed: Routed) -> Result<Submitted, Error> {
-        let Routed { incoming, deadline, lineage, chain, owner, destination, key } = routed;
+        let Routed { incoming, deadline, lineage, chain, owner, destination, key, by_turn } = routed;
+        if self.inner.closing.is_cancelled() && !by_turn {
+            return Err(shutting_down());
+        }
         let origin = Origin { owner, lineage, chain, deadline };
         match key {
             None => self.inner.clone().submit(origin, incoming, destination, None).await,
@@ -161,9 +164,6 @@ impl EngineState {
         destination: Destination,
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
-        if self.closing.is_cancelled() {
-            return Err(shutting_down());
-        }
         match destination {
             Destination::New(resolved, served) => self.begin(origin, incoming, resolved, served, record).await,
             Destination::Task(live) | Destination::Repeated(live, _) => {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
+use switchboard_a2a::TaskState;
 use switchboard_admission::CounterPermit;
 
 use super::{PAGE, RecoveredTurn, has_lost_turn};
@@ -20,6 +21,7 @@ use crate::error::Error;
 use crate::ids::{AgentName, TaskKey};
 use crate::live_task::{Core, LiveTask};
 use crate::queue::QueuePriority;
+use crate::reason::Reason;
 use crate::store::{Holder, Phase, StoreError, TaskRow};
 
 /// Keeps an agent from beginning new turns while its tasks are recovered.
@@ -227,6 +229,10 @@ impl EngineState {
         let Some(live) = live else { return Ok(None) };
         if live.hosted.is_none() {
             return self.fail_unserved(&live, is_queued).await.map(|()| None);
+        }
+        if self.is_orphaned(&live.task).await? {
+            let ended = self.end(&live, TaskState::Canceled, None, Reason::CanceledByCaller, is_queued);
+            return ended.await.map(|()| None);
         }
         Ok(Some(RecoveredTurn { row: row.clone(), live, begin: None, waits: true }))
     }

@@ -314,6 +314,98 @@ fn children_that_a_cancellation_has_not_reached_before_a_crash_are_reached_after
     kernel.run(until_none_lives(&kernel));
 }
 
+#[test]
+fn a_child_whose_parent_was_canceled_just_before_a_crash_does_not_go_on_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let kernel = Kernel::with_faults(folder.path(), asking_script(), Settings::default(), &faults);
+    kernel.run(async {
+        let root = kernel.send("root").await;
+        kernel.reach(root.id(), TaskState::InputRequired).await;
+        while live(&kernel).await.iter().any(|task| task.state == TaskState::Submitted) {
+            tokio::task::yield_now().await;
+        }
+        faults.fail_after(1);
+        assert!(matches!(kernel.cancel(root.id()).await, Err(Error::Unavailable { .. })));
+    });
+    kernel.kill();
+    let kernel = Kernel::open(folder.path(), asking_script().recovering(Recovery::Resume));
+    kernel.run(until_none_lives(&kernel));
+}
+
+#[test]
+fn a_deep_tree_is_canceled() {
+    const DEPTH: usize = 1_000;
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        task.working().await?;
+        let left: usize = turn.text().parse().unwrap();
+        if left > 0 {
+            let called = task.call(Call::new(AGENT, message(&(left - 1).to_string()))).await?;
+            task.release_permit_while(called.end()).await?.map_err(|error| AgentError::new(error.to_string()))?;
+        }
+        task.canceled().await;
+        Err(Stopped::Canceled.into())
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let root = kernel.send(&(DEPTH - 1).to_string()).await;
+        while live(&kernel).await.len() < DEPTH {
+            tokio::task::yield_now().await;
+        }
+        kernel.cancel(root.id()).await.unwrap();
+        until_none_lives(&kernel).await;
+    });
+}
+
+#[test]
+fn a_turn_may_call_and_answer_while_the_server_drains() {
+    let folder = tempfile::tempdir().unwrap();
+    let bell = Arc::new(Notify::new());
+    let script = |bell: &Arc<Notify>| {
+        let bell = bell.clone();
+        let run = move |turn: Turn, task: TaskHandle| {
+            let bell = bell.clone();
+            async move {
+                if turn.text() != "root" {
+                    return Ok(task.complete_with(task.ask("which?").await?.joined_text()).await?);
+                }
+                task.working().await?;
+                bell.notified().await;
+                let refused = |error: Error| AgentError::new(error.to_string());
+                let mut called = task.call(Call::new(AGENT, message("child")).keyed("1")).await?;
+                while let Some(events) = called.next().await.map_err(refused)? {
+                    if events.iter().any(|event| event.kind == EventKind::Status(TaskState::InputRequired)) {
+                        called.answer(message("this one"), Some("1")).await.map_err(refused)?;
+                    }
+                }
+                let SendResult::Task(ended) = called.end().await.map_err(refused)? else { return Ok(()) };
+                Ok(task.complete_with(status_text(&ended.into_task().map_err(refused)?)).await?)
+            }
+        };
+        Script::new(run).recovering(Recovery::Resume)
+    };
+    let settings = Settings { drain: Duration::from_secs(86_400), ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), script(&bell), settings);
+    let root = kernel.run(async {
+        let root = kernel.send("root").await;
+        kernel.reach(root.id(), TaskState::Working).await;
+        let engine = kernel.engine.clone();
+        let stopping = tokio::spawn(async move { engine.shutdown().await });
+        kernel.engine.closing().cancelled().await;
+        bell.notify_one();
+        stopping.await.unwrap().unwrap();
+        root.id().clone()
+    });
+    kernel.kill();
+    // It has ended before the server did, or goes on with the same child.
+    bell.notify_one();
+    let kernel = Kernel::open(folder.path(), script(&bell));
+    kernel.run(async {
+        assert_eq!(status_text(&kernel.reach(&root, TaskState::Completed).await), "this one");
+    });
+}
+
 /// Calls up to three children and waits for all of them.
 fn racing_script() -> Script {
     Script::new(|turn: Turn, task: TaskHandle| async move {
