@@ -273,6 +273,7 @@ impl LiveTask {
             Phase::Running => core.holder,
             _ => Holder::Unheld,
         };
+        let waited = core.row.state.is_interrupted();
         core.commit(appended, &sealed, next);
         // Only where it is written: what memory catches up with was counted by its writer.
         match (core.row.phase == Phase::Parked, row.phase == Phase::Parked) {
@@ -288,6 +289,7 @@ impl LiveTask {
         core.watched |= is_watched;
         engine.tell_of_append(appended.key, core.watched);
         engine.record_metrics(&self.task, &core, &sealed.events);
+        engine.forget_closed_question(&core, waited);
         engine.see_question(&core, &sealed.events);
         if is_new
             && engine.bus.is_some()

@@ -258,6 +258,54 @@ fn a_questions_own_time_decides_what_it_says_and_no_clock_step_approves() {
 }
 
 #[test]
+fn a_question_that_approves_itself_is_held_in_memory_only_while_it_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let gates = Gates::open(folder.path(), Settings { park: Duration::ZERO, ..Settings::default() }, None);
+    let held = || gates.kernel.engine.questions_in_memory();
+    gates.kernel.run(async {
+        let (decided, answered) = (gates.asked("operator approve").await, gates.asked("caller approve").await);
+        let (canceled, timed) = (gates.asked("operator approve").await, gates.asked("operator approve").await);
+        gates.asked("operator reject").await;
+        assert_eq!(held(), 4, "those that approve themselves");
+        gates.answer(&operator(), &decided, says(Verdict::Reject, "no")).await.unwrap();
+        assert_eq!(held(), 3);
+        gates.kernel.say(&answered.0, "blue").await.unwrap();
+        assert_eq!(held(), 2);
+        gates.kernel.cancel(&canceled.0).await.unwrap();
+        assert_eq!(held(), 1);
+        gates.kernel.clock.advance(MINUTE);
+        gates.kernel.engine.sweep().await;
+        assert!(status_text(&gates.kernel.ended(&timed.0).await).starts_with("Approve: "));
+        assert_eq!(held(), 0);
+    });
+}
+
+#[test]
+fn a_question_answered_at_another_node_is_not_held_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        let expires_at = Some(Timestamp(i64::MAX / 2));
+        let then = ExpiryAction::Approve;
+        let review = Review { expires_at, then, ..Review::by(Reviewer::Caller, turn.seq) };
+        if turn.cause == Cause::Begin {
+            task.ask_with(Message::text(Role::Agent, "may I?"), &review).await?;
+        }
+        Ok(task.complete_with("done").await?)
+    });
+    let settings = Settings::default();
+    let [first, second] = Kernel::two_nodes(folder.path(), &script, &settings, |store| Arc::new(store));
+    let id = first.run(async {
+        let sent = first.send("go").await;
+        first.reach(sent.id(), TaskState::InputRequired).await;
+        sent.id().clone()
+    });
+    assert_eq!(first.engine.questions_in_memory(), 1);
+    second.run(second.say(&id, "yes")).unwrap();
+    first.run(first.ended(&id));
+    assert_eq!((first.engine.questions_in_memory(), second.engine.questions_in_memory()), (0, 0));
+}
+
+#[test]
 fn a_question_whose_agent_is_gone_decides_nothing_and_expires_once() {
     let folder = tempfile::tempdir().unwrap();
     let gates = Gates::open(folder.path(), Settings::default(), None);
