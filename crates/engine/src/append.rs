@@ -128,11 +128,9 @@ impl LiveTask {
 
     /// COMPLETED with unread messages ends the turn, not the task: it becomes a WORKING status.
     fn hold_back_completion(&self, core: &mut Core, batch: Batch) -> Batch {
-        let taken = core.output.taken;
-        let has_unread = core.fold.kernel.unread.iter().any(|unread| unread.seq > taken);
         let completes = matches!(batch.events.last(), Some(Event::StatusUpdate(update))
             if update.status.state == switchboard_a2a::TaskState::Completed);
-        if !has_unread || !completes {
+        if core.next_unread().is_none() || !completes {
             return batch;
         }
         let mut events = batch.events;
