@@ -128,11 +128,9 @@ impl LiveTask {
 
     /// COMPLETED with unread messages ends the turn, not the task: it becomes a WORKING status.
     fn hold_back_completion(&self, core: &mut Core, batch: Batch) -> Batch {
-        let taken = core.output.taken;
-        let has_unread = core.fold.kernel.unread.iter().any(|unread| unread.seq > taken);
         let completes = matches!(batch.events.last(), Some(Event::StatusUpdate(update))
             if update.status.state == switchboard_a2a::TaskState::Completed);
-        if !has_unread || !completes {
+        if core.next_unread().is_none() || !completes {
             return batch;
         }
         let mut events = batch.events;
@@ -273,6 +271,7 @@ impl LiveTask {
             Phase::Running => core.holder,
             _ => Holder::Unheld,
         };
+        let waited = core.row.state.is_interrupted();
         core.commit(appended, &sealed, next);
         // Only where it is written: what memory catches up with was counted by its writer.
         match (core.row.phase == Phase::Parked, row.phase == Phase::Parked) {
@@ -288,6 +287,7 @@ impl LiveTask {
         core.watched |= is_watched;
         engine.tell_of_append(appended.key, core.watched);
         engine.record_metrics(&self.task, &core, &sealed.events);
+        engine.forget_closed_question(&core, waited);
         engine.see_question(&core, &sealed.events);
         if is_new
             && engine.bus.is_some()

@@ -15,9 +15,13 @@ use crate::event::{Event, Received};
 use crate::ids::{CallerId, Seq};
 use crate::live_task::{Core, LiveTask};
 use crate::read::TaskReading;
-use crate::review::{Decision, Verdict};
+use crate::review::{Decision, Review, Reviewer, Verdict};
 use crate::submit::takes_messages;
 use crate::turn::Wakeup;
+use crate::watch::events_after;
+
+/// How much of a log is read at a time. An answer is mostly right behind its question.
+const LOG_BYTES: usize = 64 << 10;
 
 /// What a reviewer answers.
 #[derive(Clone, Debug)]
@@ -67,10 +71,8 @@ impl EngineState {
         let may_override = reviewer.as_ref().is_none_or(|(_, may_override)| *may_override);
         let by = reviewer.map(|(by, _)| by);
         let mut wakeup = Wakeup::default();
-        let mut is_repeated = false;
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
             wakeup.undo(core);
-            is_repeated = core.is_decided(question, by.as_ref(), &answer);
             core.check_open(&live, question)?;
             let hosted = takes_messages(&live, core)?;
             if core.fold.is_for_operator() && !may_override {
@@ -95,21 +97,67 @@ impl EngineState {
         let appended = live.inbox(&self, decide).await;
         if let Err(error) = appended {
             wakeup.undo(&mut live.core.lock());
-            return if is_repeated { Ok(()) } else { Err(error) };
+            return match error {
+                Error::QuestionClosed { .. } => self.check_repeated(&live, question, by.as_ref(), &answer).await,
+                error => Err(error),
+            };
         }
         wakeup.committed(&self, live);
         Ok(())
     }
+
+    /// Accepts an answer to a closed question if it is the one that has closed it; else the error says who has.
+    async fn check_repeated(
+        &self,
+        live: &LiveTask,
+        question: Seq,
+        by: Option<&CallerId>,
+        answer: &ReviewAnswer,
+    ) -> Result<(), Error> {
+        let given = self.answer_to(live, question).await?;
+        if given.as_ref().is_some_and(|given| given.by.as_ref() == by && answer.is_in(given)) {
+            return Ok(());
+        }
+        let by = given.as_ref().and_then(|given| given.answered_by(&live.task.owner));
+        Err(Error::QuestionClosed { task: live.task.id.clone(), question, by, at: given.map(|given| given.at) })
+    }
+
+    /// The message that has answered a question. Only the log knows it once the task has gone on.
+    async fn answer_to(&self, live: &LiveTask, question: Seq) -> Result<Option<Arc<Received>>, Error> {
+        let (Some(key), Some(before)) = (live.core.lock().key, question.0.checked_sub(1)) else { return Ok(None) };
+        let (mut read, mut is_for_operator) = (Seq(before), false);
+        loop {
+            let events = events_after(&self.store.read(key, read, LOG_BYTES).await?, read);
+            let Some(last) = events.last() else { return Ok(None) };
+            read = last.seq;
+            for logged in &events {
+                let location = || format!("event {}", logged.seq);
+                let event = Event::decode(&logged.line)
+                    .map_err(|error| Error::damaged_log(&live.task.id, &location(), &error))?;
+                match event {
+                    Event::StatusUpdate(update) if logged.seq == question && update.status.state.is_interrupted() => {
+                        let review = Review::of_event(&Event::StatusUpdate(update));
+                        is_for_operator = review.is_some_and(|review| review.reviewer == Reviewer::Operator);
+                    }
+                    Event::Received(received)
+                        if logged.seq > question && (received.decision.is_some() || !is_for_operator) =>
+                    {
+                        return Ok(Some(received));
+                    }
+                    // No question, or the wait has ended without an answer.
+                    Event::StatusUpdate(_) | Event::Settled => return Ok(None),
+                    _ if logged.seq == question => return Ok(None),
+                    _ => {}
+                }
+            }
+        }
+    }
 }
 
-impl Core {
-    /// Whether this reviewer has given this answer to the question before.
-    fn is_decided(&self, question: Seq, by: Option<&CallerId>, answer: &ReviewAnswer) -> bool {
-        let kernel = &self.fold.kernel;
-        let Some(current) = &kernel.current else { return false };
-        let is_answer = kernel.last_stop == question.0 && current.seq > question.0;
-        let received = &current.received;
-        let has_verdict = received.decision.as_ref().is_some_and(|decision| decision.verdict == answer.verdict);
-        is_answer && has_verdict && received.by.as_ref() == by && received.message.parts == answer.message.parts
+impl ReviewAnswer {
+    /// Whether a message of the log brought this answer.
+    fn is_in(&self, received: &Received) -> bool {
+        let has_verdict = received.decision.as_ref().is_some_and(|decision| decision.verdict == self.verdict);
+        has_verdict && received.message.parts == self.message.parts
     }
 }

@@ -97,6 +97,11 @@ impl Received {
             trace: None,
         }
     }
+
+    /// Who has answered a question with it; nobody if the time has decided it.
+    pub(crate) fn answered_by(&self, owner: &CallerId) -> Option<CallerId> {
+        self.by.clone().or_else(|| self.decision.is_none().then(|| owner.clone()))
+    }
 }
 
 /// The cost of the work.

@@ -33,23 +33,40 @@ pub(crate) enum Expired {
     Waits(Option<Timestamp>),
 }
 
-/// When this process first saw the open questions that approve themselves, by its own time.
+/// When this process first saw the open questions that approve themselves, by its own time. A task has one at a time.
 #[derive(Default)]
-pub(crate) struct QuestionSightings(Mutex<HashMap<(TaskKey, Seq), Duration>>);
+pub(crate) struct QuestionSightings(Mutex<HashMap<TaskKey, Sighting>>);
+
+struct Sighting {
+    question: Seq,
+    /// By the clock that no step changes.
+    seen: Duration,
+}
 
 impl QuestionSightings {
     /// How long ago the question was first seen; now if it was not.
     fn seen_for(&self, key: TaskKey, question: Seq, now: Duration) -> Duration {
-        now.saturating_sub(*self.0.lock().entry((key, question)).or_insert(now))
+        let mut all = self.0.lock();
+        let sighting = all.entry(key).or_insert(Sighting { question, seen: now });
+        if sighting.question != question {
+            *sighting = Sighting { question, seen: now };
+        }
+        now.saturating_sub(sighting.seen)
     }
 
-    fn forget(&self, key: TaskKey, question: Seq) {
-        self.0.lock().remove(&(key, question));
+    fn forget(&self, key: TaskKey) {
+        self.0.lock().remove(&key);
     }
 
-    /// Forgets what was seen so long ago that it has expired some other way, on another node perhaps.
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// Forgets what was seen so long ago that it has expired some other way, on another node perhaps while the task was not
+    /// in memory here.
     pub(crate) fn prune(&self, now: Duration, kept: Duration) {
-        self.0.lock().retain(|_, seen| now.saturating_sub(*seen) <= kept);
+        self.0.lock().retain(|_, sighting| now.saturating_sub(sighting.seen) <= kept);
     }
 }
 
@@ -61,6 +78,16 @@ impl EngineState {
             && let Some(key) = core.key
         {
             self.sightings.seen_for(key, Seq(core.fold.kernel.last_stop), self.clock.monotonic());
+        }
+    }
+
+    /// Forgets the question of a task that waited, if memory has followed the log to where it does not.
+    pub(crate) fn forget_closed_question(&self, core: &Core, waited: bool) {
+        if waited
+            && !core.row.state.is_interrupted()
+            && let Some(key) = core.key
+        {
+            self.sightings.forget(key);
         }
     }
 
@@ -115,7 +142,6 @@ impl EngineState {
         verdict: Verdict,
         question: Seq,
     ) -> Result<(), Error> {
-        let key = live.core.lock().key;
         let text = match verdict {
             Verdict::Approve => "approved: no reviewer objected in time",
             _ => "rejected: no reviewer answered in time",
@@ -124,12 +150,7 @@ impl EngineState {
         let decided = self.clone().decide_question(live, question, None, answer).await;
         match decided {
             // Another writer was first.
-            Ok(()) | Err(Error::QuestionClosed { .. }) => {
-                if let Some(key) = key {
-                    self.sightings.forget(key, question);
-                }
-                Ok(())
-            }
+            Ok(()) | Err(Error::QuestionClosed { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -238,7 +238,7 @@ impl TaskHandle {
                     return None;
                 }
                 let taken = core.output.taken;
-                let next = core.fold.kernel.unread.iter().find(|unread| unread.seq > taken)?;
+                let next = core.next_unread()?;
                 let (seq, message) = (next.seq, next.received.message.clone());
                 let pushed = self.push(core, Event::Taken(seq));
                 core.output.taken = if pushed.is_ok() { seq } else { taken };

@@ -22,7 +22,7 @@ use crate::blocking_task::BlockingTask;
 use crate::directory::{Hosted, Served};
 use crate::event::{Event, LoggedEvent, Usage};
 use crate::final_message::ProducedArtifacts;
-use crate::fold::Fold;
+use crate::fold::{Fold, NumberedMessage};
 use crate::ids::{Cursor, Epoch, Seq, TaskKey};
 use crate::manifest::Park;
 use crate::reason::Reason;
@@ -283,6 +283,11 @@ impl Core {
     /// Where a reader of the task as it is stands.
     pub(crate) fn cursor(&self) -> Cursor {
         Cursor { epoch: self.last_epoch, seq: self.last_seq }
+    }
+
+    /// The oldest message that no turn has taken, committed or not.
+    pub(crate) fn next_unread(&self) -> Option<&NumberedMessage> {
+        self.fold.kernel.unread.iter().find(|unread| unread.seq > self.output.taken)
     }
 
     pub(crate) fn is_done(&self) -> bool {

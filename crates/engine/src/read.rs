@@ -375,8 +375,10 @@ impl LiveTask {
         }
         {
             let mut core = self.core.lock();
+            let waited = core.row.state.is_interrupted();
             core.follow(&missed, row.last_seq).map_err(|error| StoreError::Failed(error.to_string()))?;
             self.follow_row(&mut core, row.state, row.holder);
+            engine.forget_closed_question(&core, waited);
             if core.is_taken_over() {
                 // The driver finds that its run is over, and drops the agent with what it has produced and started.
                 core.abandon_turn();
@@ -396,7 +398,9 @@ impl LiveTask {
         {
             let mut core = self.core.lock();
             let turn = std::mem::take(&mut core.turn);
+            let waited = core.row.state.is_interrupted();
             *core = fresh;
+            engine.forget_closed_question(&core, waited);
             core.turn = turn;
             let Core { turn, row, holder, .. } = &mut *core;
             turn.follow_row(row, *holder);

@@ -56,7 +56,7 @@ impl Core {
         }
         let answer = self.fold.kernel.current.as_ref().filter(|current| is_last && current.seq > question.0);
         let answer = answer.map(|answer| &answer.received);
-        let by = answer.map(|answer| answer.by.clone().unwrap_or_else(|| live.task.owner.clone()));
+        let by = answer.and_then(|answer| answer.answered_by(&live.task.owner));
         Err(Error::QuestionClosed { task: live.task.id.clone(), question, by, at: answer.map(|answer| answer.at) })
     }
 }

@@ -192,6 +192,11 @@ impl Engine {
         self.inner.live.all().len()
     }
 
+    /// How many open questions that approve themselves are held in memory.
+    pub fn questions_in_memory(&self) -> usize {
+        self.inner.sightings.len()
+    }
+
     /// Expires questions and deletes what retention says to delete, now.
     pub async fn sweep(&self) {
         self.inner.expire().await;

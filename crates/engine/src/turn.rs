@@ -389,10 +389,3 @@ impl LiveTask {
         self.wake();
     }
 }
-
-impl Core {
-    /// The oldest message that no turn has taken.
-    fn next_unread(&self) -> Option<&NumberedMessage> {
-        self.fold.kernel.unread.iter().find(|unread| unread.seq > self.output.taken)
-    }
-}

@@ -78,7 +78,7 @@ pub enum Phase {
     /// A turn that had begun, and was then lost or interrupted, waits for a permit; it has no owner. Unlike a queued one
     /// its agent is asked how to go on, and it goes before those that have not begun.
     Requeued,
-    /// A turn runs; its node holds the lease.
+    /// A turn runs; its node is the holder.
     Running,
     /// Was running when its node shut down gracefully; it has no owner.
     Interrupted,

@@ -58,12 +58,12 @@ impl EngineState {
     }
 
     /// Queues a task that was admitted before, without regard to the queue's limit.
-    pub(crate) fn enqueue_again(self: &Arc<Self>, rank: QueuePriority, live: Arc<LiveTask>) {
-        self.enqueue(rank, live, self.admission.queued.acquire());
+    pub(crate) fn enqueue_again(self: &Arc<Self>, priority: QueuePriority, live: Arc<LiveTask>) {
+        self.enqueue(priority, live, self.admission.queued.acquire());
     }
 
-    pub(crate) fn enqueue(self: &Arc<Self>, rank: QueuePriority, live: Arc<LiveTask>, slot: CounterPermit) {
-        self.admission.enqueue(rank, live.clone(), self.clock.now(), slot);
+    pub(crate) fn enqueue(self: &Arc<Self>, priority: QueuePriority, live: Arc<LiveTask>, slot: CounterPermit) {
+        self.admission.enqueue(priority, live.clone(), self.clock.now(), slot);
         if live.core.lock().is_done() {
             // Canceled between the log and the queue.
             self.admission.withdraw(&live);
@@ -122,7 +122,7 @@ impl EngineState {
             }
             Ok(false) => None,
             Err(error) => {
-                let rank = {
+                let priority = {
                     let mut core = live.core.lock();
                     core.turn.undo_claim();
                     if core.turn.is_requeued() { QueuePriority::Started } else { QueuePriority::Recovered }
@@ -132,7 +132,7 @@ impl EngineState {
                 let engine = self.clone();
                 self.work.spawn(async move {
                     engine.clock.sleep(RETRY).await;
-                    engine.enqueue_again(rank, live);
+                    engine.enqueue_again(priority, live);
                 });
                 None
             }

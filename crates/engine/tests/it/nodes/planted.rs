@@ -2,14 +2,14 @@
 //! not find them in the real store either.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
+use switchboard_engine::Settings;
 use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
 use switchboard_engine::store::*;
 use switchboard_store::SqliteStore;
 
-use super::Nodes;
+use super::{Nodes, Problem};
 use crate::faults::FaultyStore;
 
 /// How many interleavings a bug may hide from. Most show in the first few; how many more it takes depends on how the
@@ -17,8 +17,6 @@ use crate::faults::FaultyStore;
 const ROUNDS: u64 = 2_000;
 /// How many are played without a bug, which takes all of them.
 const ROUNDS_WITHOUT_BUG: u64 = 200;
-/// A round that takes longer hangs, which is found too.
-const HANGS_AFTER: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
@@ -93,18 +91,22 @@ impl StoreHooks for Planted {
     }
 }
 
+fn play(bug: Bug, settings: &Settings, rounds: u64) -> Result<(), Problem> {
+    let folder = tempfile::tempdir().unwrap();
+    Nodes::open(folder.path(), settings, 5, bug).play_all(0..rounds)
+}
+
+/// Whether the judge finds the bug. None of them has to make a task hang, so one that hangs is not found by that.
 fn is_found(bug: Bug) -> bool {
-    let rounds = if bug == Bug::OnlyLooks { ROUNDS_WITHOUT_BUG } else { ROUNDS };
-    super::variants().into_iter().rev().any(|settings| {
-        let folder = tempfile::tempdir().unwrap();
-        let nodes = Nodes::open(folder.path(), &settings, 5, bug);
-        nodes.play_all(0..rounds, HANGS_AFTER).is_err()
-    })
+    let judged = |settings| matches!(play(bug, &settings, ROUNDS), Err(Problem::Judged(_)));
+    super::variants().into_iter().rev().any(judged)
 }
 
 #[test]
 fn a_store_without_a_bug_is_not_found() {
-    assert!(!is_found(Bug::OnlyLooks));
+    for settings in super::variants() {
+        play(Bug::OnlyLooks, &settings, ROUNDS_WITHOUT_BUG).unwrap();
+    }
 }
 
 #[test]
