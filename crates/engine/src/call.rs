@@ -130,11 +130,11 @@ impl TaskHandle {
     /// Looks whether the calling task goes on, after a child is committed: a cancellation before that has not seen it.
     async fn check_parent(&self, is_keyed: bool) -> Result<(), CallError> {
         self.engine.refresh(&self.live).await.map_err(Error::from)?;
-        let core = self.live.core.lock();
+        let mut core = self.live.core.lock();
         let must_end = core.output.stop.is_some() || core.is_done();
         // A run that was taken over is repeated, and joins the child only if that has a key.
         let is_left = must_end || (!core.turn.is_run(self.run) && !is_keyed);
-        if is_left { Err(self.stopped(&core).into()) } else { Ok(()) }
+        if is_left { Err(self.stopped(&mut core).into()) } else { Ok(()) }
     }
 
     async fn route_child(&self, parent: TaskKey, call: Call, key_prefix: &str) -> Result<(Caller, Routed), Error> {
@@ -179,8 +179,9 @@ impl TaskHandle {
         self.live.core.lock().fold.kernel.current.as_ref()?.received.trace.clone()
     }
 
-    /// Why the run may not call any more.
-    fn stopped(&self, core: &Core) -> Stopped {
+    /// Why the run may not call any more. It knows then, and cannot complete its task.
+    fn stopped(&self, core: &mut Core) -> Stopped {
+        self.observe_stop(core);
         match core.turn.is_run(self.run) {
             _ if core.is_done() => Stopped::Ended,
             true => Stopped::Canceled,
