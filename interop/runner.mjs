@@ -1,7 +1,7 @@
 // Runs the tests of a JavaScript client: each one once per binding, one after the other, against the server given as
 // the first argument. Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a test failed. Words after the address
 // choose tests by a part of their name. With a key for the server in INTEROP_KEY, the tests that need one run, and no
-// others.
+// others. Tests of agents behind the hub run once per agent named in INTEROP_REMOTES as well.
 
 import { AssertionError, deepStrictEqual } from "node:assert";
 import { createHash } from "node:crypto";
@@ -18,6 +18,9 @@ export const COUNTS = [20_000, 200_000];
 
 export const KEY = process.env.INTEROP_KEY;
 
+// The folders of the SDKs whose agents the server serves as remote ones.
+const REMOTES = (process.env.INTEROP_REMOTES ?? "").split(" ").filter(Boolean);
+
 /** What the probe's `file:bytes` holds. */
 export const EVERY_BYTE = Buffer.from(Uint8Array.from({ length: 256 }, (_, index) => index));
 
@@ -31,7 +34,16 @@ const tests = [];
  * server has only for callers with a key.
  */
 export function test(operation, run, { only, keyed = false } = {}) {
-  if (keyed === Boolean(KEY)) tests.push({ operation, run, bindings: only ? [only] : BINDINGS });
+  if (keyed !== Boolean(KEY) || REMOTES.length > 0) return;
+  tests.push({ operation, run, bindings: only ? [only] : BINDINGS, remote: "" });
+}
+
+/** Registers a test of an agent behind the hub, which gets the agent's name there beside the server. */
+export function hubTest(operation, run) {
+  for (const folder of REMOTES) {
+    const [remote, agent] = [`>${folder.replaceAll("-", "@")}`, folder.replaceAll(".", "-")];
+    tests.push({ operation, run: (switchboard) => run(switchboard, agent), bindings: BINDINGS, remote });
+  }
 }
 
 /** Called at the end of a test program. `connect(address, binding)` gives each test what it talks to. */
@@ -39,8 +51,8 @@ export async function main(connect) {
   const [address, ...wanted] = process.argv.slice(2);
   let failures = 0;
   for (const binding of BINDINGS) {
-    for (const { operation, run, bindings } of tests) {
-      const name = `${binding}-${operation}`;
+    for (const { operation, run, bindings, remote } of tests) {
+      const name = `${binding}${remote}-${operation}`;
       if (!bindings.includes(binding)) continue;
       if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;
       const patience = new AbortController();

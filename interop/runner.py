@@ -1,7 +1,7 @@
 """Runs the tests of a Python client: each one once per binding, one after the other, against the server given as the
 first argument. Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a test failed. Words after the address
 choose tests by a part of their name. With a key for the server in INTEROP_KEY, the tests that need one run, and no
-others.
+others. Tests of agents behind the hub run once per agent named in INTEROP_REMOTES as well.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import hashlib
 import os
 import sys
 import traceback
+from functools import partial
 
 BINDINGS = ("jsonrpc", "rest")
 
@@ -21,6 +22,9 @@ PATIENCE_SECONDS = 60
 COUNTS = (20_000, 200_000)
 
 KEY = os.environ.get("INTEROP_KEY")
+
+# The folders of the SDKs whose agents the server serves as remote ones.
+REMOTES = os.environ.get("INTEROP_REMOTES", "").split()
 
 # What the probe's `file:bytes` holds.
 EVERY_BYTE = bytes(range(256))
@@ -38,18 +42,30 @@ def test(function=None, *, only=BINDINGS, keyed=False):
 
     def register(function):
         bindings = (only,) if isinstance(only, str) else only
-        if keyed == bool(KEY):
-            _tests.append((function.__name__.replace("_", "-"), bindings, function))
+        if keyed == bool(KEY) and not REMOTES:
+            _tests.append((_operation(function), bindings, "", function))
         return function
 
     return register(function) if function else register
 
 
+def hub_test(function):
+    """Registers a test of an agent behind the hub, which gets the agent's name there beside the server."""
+    for remote in REMOTES:
+        agent = remote.replace(".", "-")
+        _tests.append((_operation(function), BINDINGS, f">{remote.replace('-', '@')}", partial(function, agent=agent)))
+    return function
+
+
+def _operation(function):
+    return function.__name__.replace("_", "-")
+
+
 async def _run(connect, address, wanted):
     failures = 0
     for binding in BINDINGS:
-        for operation, bindings, function in _tests:
-            name = f"{binding}-{operation}"
+        for operation, bindings, remote, function in _tests:
+            name = f"{binding}{remote}-{operation}"
             if binding not in bindings or not (not wanted or any(part in name for part in wanted)):
                 continue
             try:

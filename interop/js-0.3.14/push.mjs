@@ -25,10 +25,10 @@ function parse(task) {
   return task;
 }
 
-const ends = (task) => ENDED.includes(task.status.state);
-const states = (tasks) => tasks.map((task) => task.status.state);
-const receive = (switchboard, settings) => new Receiver(switchboard.address, "0.3", parse, settings).start();
-const hook = (receiver, id = "hook") => ({
+export const ends = (task) => ENDED.includes(task.status.state);
+export const states = (tasks) => tasks.map((task) => task.status.state);
+export const receive = (switchboard, settings) => new Receiver(switchboard.address, "0.3", parse, settings).start();
+export const hook = (receiver, id = "hook") => ({
   ...(id && { id }),
   url: receiver.url,
   token: TOKEN,

@@ -20,9 +20,9 @@ const PARSERS = {
 };
 
 const tellsStatus = ({ payload }) => ["task", "statusUpdate"].includes(payload.$case);
-const ends = (event) => tellsStatus(event) && ENDED.includes(state(event.payload.value));
-const states = (events) => events.filter(tellsStatus).map(({ payload }) => state(payload.value));
-const receive = (switchboard, { version = "1.0", ...settings } = {}) =>
+export const ends = (event) => tellsStatus(event) && ENDED.includes(state(event.payload.value));
+export const states = (events) => events.filter(tellsStatus).map(({ payload }) => state(payload.value));
+export const receive = (switchboard, { version = "1.0", ...settings } = {}) =>
   new Receiver(switchboard.address, version, PARSERS[version], settings).start();
 const hook = (receiver, fields) =>
   TaskPushNotificationConfig.fromJSON({
@@ -34,7 +34,7 @@ const hook = (receiver, fields) =>
 /** What is told of a webhook: what was set, without its secrets. */
 const shown = (receiver, fields) =>
   TaskPushNotificationConfig.fromJSON({ url: receiver.url, authentication: { scheme: "Bearer" }, ...fields });
-const inline = (receiver, fields, configuration) => ({
+export const inline = (receiver, fields, configuration) => ({
   configuration: { ...configuration, taskPushNotificationConfig: hook(receiver, fields) },
 });
 const get = (client, taskId, id) => client.getTaskPushNotificationConfig({ taskId, id, tenant: "" });

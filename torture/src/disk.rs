@@ -14,7 +14,7 @@ use anyhow::Context;
 use crate::compare::{self, Problems};
 use crate::disk::mount::{Ext4, Tmpfs};
 use crate::disk::probe::Probe;
-use crate::server::{ServerSetup, folder, tail};
+use crate::server::{ANY_PORT, ServerSetup, folder, tail};
 
 const TMPFS_MIB: u64 = 16;
 /// Given back when the disk is to have room again. More than half: the log is copied into the file before it is cut, so
@@ -57,6 +57,7 @@ fn server_setup(binary: &Path, scratch: &Path, workspace: &Path, name: &str) -> 
         workspace: workspace.to_owned(),
         durability: "full",
         log: log(scratch, name),
+        bind: ANY_PORT,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::early_answers::EarlyAnswers;
 use crate::journal::Facts;
 use crate::load::Load;
 use crate::random::Random;
-use crate::server::{Server, ServerSetup, folder, tail};
+use crate::server::{ANY_PORT, Server, ServerSetup, folder, tail};
 use crate::time_box::TimeBox;
 
 /// The load lasts this many milliseconds, chosen anew each round.
@@ -55,6 +55,7 @@ pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
             log: scratch.path().join(format!("{durability}.log")),
             workspace,
             durability,
+            bind: ANY_PORT,
         };
         rounds_on(&setup, plan, rounds, &mut outcome)
             .with_context(|| format!("durability {durability}; the server's log ends with:\n{}\n", tail(&setup.log)))?;

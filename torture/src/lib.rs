@@ -1,7 +1,7 @@
 //! Torture for the real binary: it is killed at random moments under load, its disk fills up and turns read-only, and
 //! everything it ever acknowledged is compared with what is there afterwards.
 //!
-//! [`kill`], [`webhooks`], [`disk`], [`programs`] and [`unread_responses`] are the tests. Clients write down each
+//! [`kill`], [`webhooks`], [`hub`], [`disk`], [`programs`] and [`unread_responses`] are the tests. Clients write down each
 //! acknowledgement at the moment they read it ([`journal`]); [`compare`] asks the restarted server for every one of them.
 
 pub mod calls;
@@ -11,6 +11,7 @@ pub mod disk;
 pub mod early_answers;
 pub mod event_stream;
 pub mod http;
+pub mod hub;
 pub mod journal;
 pub mod kill;
 pub mod load;

@@ -1,4 +1,4 @@
-//! `torture kill`, `webhooks`, `disk`, `programs`, `overhead` and `unread-responses`: see the library. `cargo xtask torture`
+//! `torture kill`, `webhooks`, `hub`, `disk`, `programs`, `overhead` and `unread-responses`: see the library. `cargo xtask torture`
 //! builds and calls them.
 
 #![expect(
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use torture::disk;
+use torture::hub;
 use torture::kill::{self, Plan};
 use torture::programs::{self, overhead, timestamps};
 use torture::unread_responses;
@@ -63,6 +64,21 @@ enum Command {
         #[arg(long)]
         time_box: Option<u64>,
         /// Decides operations, moments and what receivers do
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Kill a hub and the servers behind it, and look for tasks that are lost, doubled or left behind
+    Hub {
+        /// The server's program
+        #[arg(long)]
+        binary: PathBuf,
+        /// How many times to kill one of them at most
+        #[arg(long, default_value_t = 50)]
+        rounds: u64,
+        /// Begin no more rounds after so many seconds
+        #[arg(long)]
+        time_box: Option<u64>,
+        /// Decides operations, moments and which one is killed
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
@@ -137,6 +153,9 @@ fn main() -> ExitCode {
             let (rounds, time_box) = (rounds.max(1), time_box.map(Duration::from_secs));
             webhooks(&webhooks::Plan { binary, rounds, tasks, time_box, seed })
         }
+        Command::Hub { binary, rounds, time_box, seed } => {
+            hub(&hub::Plan { binary, rounds, time_box: time_box.map(Duration::from_secs), seed })
+        }
         Command::Disk { binary, inside: false } => disk::in_namespace(&binary),
         Command::Disk { binary, inside: true } => disk::run(&binary).and_then(verdict),
     };
@@ -180,6 +199,14 @@ fn webhooks(plan: &webhooks::Plan) -> anyhow::Result<()> {
         "{requests} whole requests received, {repeated} of them repetitions, {after_acceptance} after they had been accepted"
     );
     println!("receivers: {}", outcome.conducts);
+    verdict(outcome.problems).map_err(|error| error.context(format!("again with --rounds {rounds} --seed {seed}")))
+}
+
+fn hub(plan: &hub::Plan) -> anyhow::Result<()> {
+    let outcome = hub::run(plan)?;
+    let (rounds, seed) = (plan.rounds, plan.seed);
+    let hub::Outcome { tasks, completed, .. } = outcome;
+    println!("{tasks} tasks through a hub, {completed} completed, {} of {rounds} kills, seed {seed}", outcome.rounds);
     verdict(outcome.problems).map_err(|error| error.context(format!("again with --rounds {rounds} --seed {seed}")))
 }
 

@@ -25,7 +25,12 @@ pub struct ServerSetup {
     pub durability: &'static str,
     /// Where the server's own log goes.
     pub log: PathBuf,
+    /// Where it listens; port 0 for any free one.
+    pub bind: SocketAddr,
 }
+
+/// Any free port of this machine.
+pub const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 /// A running server. Dropping it kills it.
 pub struct Server {
@@ -53,7 +58,7 @@ impl ServerSetup {
     pub fn start(&self) -> anyhow::Result<Server> {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
         let mut child = self
-            .command(&["serve", "--bind", "127.0.0.1:0"])
+            .command(&["serve", "--bind", &self.bind.to_string()])
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -70,7 +75,7 @@ impl ServerSetup {
 
     /// Runs the server in the expectation that it refuses to start: its exit code and what it said.
     pub fn refused(&self) -> anyhow::Result<(Option<i32>, String)> {
-        let output = self.command(&["serve", "--bind", "127.0.0.1:0"]).output()?;
+        let output = self.command(&["serve", "--bind", &self.bind.to_string()]).output()?;
         let said = [output.stdout, output.stderr].concat();
         Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
     }

@@ -18,7 +18,7 @@ use crate::compare::Problems;
 use crate::delays::Delays;
 use crate::http::Connection;
 use crate::programs::census;
-use crate::server::{Server, ServerSetup, folder, tail};
+use crate::server::{ANY_PORT, Server, ServerSetup, folder, tail};
 use crate::unread_responses::measured::{Measured, Peak, Phase};
 
 /// The budget that the server is told.
@@ -63,7 +63,7 @@ pub fn run(binary: &Path) -> anyhow::Result<Outcome> {
     let limits = format!("{{ responseBytes: {BUDGET_MIB}MiB, responseBytesPerCaller: {PER_CALLER_MIB}MiB }}");
     std::fs::write(workspace.join("switchboard.yaml"), format!("limits: {limits}\n"))?;
     let log = scratch.path().join("server.log");
-    let setup = ServerSetup { binary: binary.to_owned(), workspace, durability: "process", log };
+    let setup = ServerSetup { binary: binary.to_owned(), workspace, durability: "process", log, bind: ANY_PORT };
     measure(&setup).with_context(|| format!("the server's log ends with:\n{}\n", tail(&setup.log)))
 }
 

@@ -22,7 +22,7 @@ use crate::calls::{self, ECHO};
 use crate::compare::Problems;
 use crate::http::Connection;
 use crate::random::Random;
-use crate::server::{ServerSetup, folder, tail};
+use crate::server::{ANY_PORT, ServerSetup, folder, tail};
 use crate::time_box::TimeBox;
 use crate::webhooks::client::{Client, Round};
 use crate::webhooks::compare::Count;
@@ -74,7 +74,8 @@ pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     let workspace = folder(scratch.path(), "webhooks")?;
     std::fs::write(workspace.join("switchboard.yaml"), configuration())?;
     let log = scratch.path().join("webhooks.log");
-    let setup = ServerSetup { binary: plan.binary.clone(), workspace, durability: "process", log: log.clone() };
+    let setup =
+        ServerSetup { binary: plan.binary.clone(), workspace, durability: "process", log: log.clone(), bind: ANY_PORT };
     run_on(&setup, plan).with_context(|| format!("the server's log ends with:\n{}\n", tail(&log)))
 }
 

@@ -7,6 +7,7 @@ mod calls;
 mod commit_latency;
 mod comparison;
 mod extras;
+mod hub;
 mod load;
 mod number;
 mod page;
@@ -48,6 +49,9 @@ pub(crate) struct Arguments {
     /// Only how late the events of command-line agents are
     #[arg(long, conflicts_with_all = ["webhooks", "client"])]
     programs: bool,
+    /// Only what a hub in between adds to a call
+    #[arg(long, conflicts_with_all = ["webhooks", "client", "programs"])]
+    hub: bool,
     /// The profile that Switchboard is built with: release, as users build it, or dist, as it is handed out
     #[arg(long, default_value = "release")]
     profile: String,
@@ -55,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_build: bool,
     /// Measure this switchboard binary too, of an earlier commit or another profile, and compare line by line
-    #[arg(long, value_name = "BINARY", conflicts_with_all = ["webhooks", "client", "programs", "write"])]
+    #[arg(long, value_name = "BINARY", conflicts_with_all = ["webhooks", "client", "programs", "hub", "write"])]
     against: Option<PathBuf>,
     /// Write the result to docs/performance.md
     #[arg(long)]
@@ -90,6 +94,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         anyhow::ensure!(plan.quick || calls.is_met(), "the client takes longer than its budget allows, see above");
         return Ok(());
     }
+    if arguments.hub {
+        let hub = hub::run(&plan, &programs)?;
+        let section = hub.section();
+        finish(arguments, &section, |before| page::replace(before, hub::HEADING, &section))?;
+        anyhow::ensure!(plan.quick || hub.is_met(), "the hub adds more than its budget allows, see above");
+        return Ok(());
+    }
     let mut commit_latency = commit_latency::measure(&programs.scratch())?;
     let mut results = rounds::run(&plan, &programs)?;
     extras::run(&plan, &programs, &mut results);
@@ -109,6 +120,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match calls::run(&plan, &programs) {
         Ok(calls) => page = page::replace(&page, calls::HEADING, &calls.section()),
         Err(error) => results.failures.push(format!("calls: {error:#}")),
+    }
+    match hub::run(&plan, &programs) {
+        Ok(hub) => page = page::replace(&page, hub::HEADING, &hub.section()),
+        Err(error) => results.failures.push(format!("hub: {error:#}")),
     }
     programs::build(&programs)?;
     match programs::run(&plan, &programs) {

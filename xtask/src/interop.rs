@@ -4,8 +4,8 @@
 //! interop/README.md says how the tests run, the generated interop/RESULTS.md what works.
 
 mod catalogue;
-mod environment;
-mod foreign;
+pub(crate) mod environment;
+pub(crate) mod foreign;
 mod job;
 mod results_page;
 mod server;
@@ -23,7 +23,7 @@ use crate::steps::Counts;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only the SDKs whose folder name contains this
+    /// Only the SDKs whose folder name contains this; `hub`: all of them, through the hub
     #[arg(long)]
     only: Option<String>,
     /// Write interop/RESULTS.md from this run instead of comparing the run with it
@@ -48,6 +48,15 @@ impl Language {
         }
     }
 
+    /// The program of an SDK that calls other SDKs' agents through our server, if it has a client.
+    fn hub_client(self, environments: &Environments<'_>, folder: &str) -> anyhow::Result<Option<Command>> {
+        match self {
+            Self::Python => environments.python(folder, "hub").map(Some),
+            Self::JavaScript => environments.javascript(folder, "hub").map(Some),
+            Self::Rust => Ok(None),
+        }
+    }
+
     /// The program of an SDK that our client calls.
     fn server(self, environments: &Environments<'_>, folder: &str) -> anyhow::Result<Command> {
         match self {
@@ -66,6 +75,9 @@ const SDKS: [(&str, Language); 5] = [
     ("js-0.3.14", Language::JavaScript),
     ("js-1.3.0", Language::JavaScript),
 ];
+
+/// What [`Arguments::only`] names instead of a folder, and the end of the programs' names.
+const HUB: &str = "hub";
 
 /// How many programs are tested at a time. Most of the time they wait for each other.
 const AT_ONCE: usize = 3;
@@ -99,7 +111,8 @@ pub(crate) fn step() -> anyhow::Result<Counts> {
 fn both_ways(only: Option<&str>, is_written: bool) -> anyhow::Result<Counts> {
     let wanted = |folder: &str| only.is_none_or(|part| folder.contains(part));
     let sdks: Vec<_> = SDKS.iter().filter(|(folder, _)| wanted(folder)).collect();
-    anyhow::ensure!(!sdks.is_empty(), "no SDK has {:?} in its folder name", only.unwrap_or_default());
+    let is_empty = sdks.is_empty() && !wanted(HUB);
+    anyhow::ensure!(!is_empty, "no SDK has {:?} in its folder name", only.unwrap_or_default());
     let sources = program::root().join("interop");
     let path = program::root().join(results_page::PATH);
     let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -109,6 +122,9 @@ fn both_ways(only: Option<&str>, is_written: bool) -> anyhow::Result<Counts> {
     program::build_workspace()?;
 
     let mut jobs = Vec::new();
+    if wanted(HUB) {
+        jobs.push(through_hub(&environments)?);
+    }
     for (folder, language) in sdks {
         for is_keyed in [false, true] {
             if let Some(program) = language.client(&environments, folder)? {
@@ -135,6 +151,18 @@ fn both_ways(only: Option<&str>, is_written: bool) -> anyhow::Result<Counts> {
         write_page(&expected, &catalogue)?;
     }
     Ok(total)
+}
+
+/// Every SDK's client calls every SDK's agent. It takes longest, so it is begun first.
+fn through_hub(environments: &Environments<'_>) -> anyhow::Result<Job> {
+    let (mut remotes, mut clients) = (Vec::new(), Vec::new());
+    for (folder, language) in SDKS {
+        remotes.push((folder, language.server(environments, folder)?));
+        if let Some(program) = language.hub_client(environments, folder)? {
+            clients.push((folder, program));
+        }
+    }
+    Ok(Job::Hub { remotes, clients })
 }
 
 /// Does the jobs, a few at the same time, and returns the results by SDK and part of the page.

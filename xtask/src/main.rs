@@ -11,6 +11,7 @@ mod bench;
 mod coding_agents;
 mod dist;
 mod docs;
+mod fleet;
 mod fuzz;
 mod interop;
 mod lint;
@@ -42,6 +43,8 @@ enum Command {
     Lint,
     /// Run the published SDKs of other languages against the server
     Interop(interop::Arguments),
+    /// Start the fleet of examples/fleet: four agents, two of them built with other SDKs
+    Fleet(fleet::Arguments),
     /// Run the real command-line agents against a fake model
     CodingAgents(coding_agents::Arguments),
     /// Try every decoder on mutations of what real peers sent
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Lint => lint::run(),
         Command::Interop(arguments) => interop::run(&arguments),
+        Command::Fleet(arguments) => fleet::run(&arguments),
         Command::CodingAgents(arguments) => coding_agents::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),

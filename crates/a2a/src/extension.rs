@@ -1,4 +1,23 @@
-//! The protocol extensions of this project, by their URIs on cards.
+//! The protocol extensions that are known here, by their URIs on cards: one file for each of those with a payload.
+//!
+//! Those of proto-labs.ai are read from every carrier that peers have used for them, see [`Payload`], and written in the
+//! newest form.
+
+pub mod blast;
+mod card_params;
+pub mod confidence;
+pub mod cost;
+pub mod effect_domain;
+pub mod hitl_mode;
+mod members;
+mod payload;
+mod request_stamp;
+pub mod tool_call;
+pub mod trace;
+pub mod worldstate_delta;
+
+pub use payload::{Emit, Payload};
+pub use request_stamp::stamp_request;
 
 /// Resumption: a stream with `Last-Event-ID` continues exactly after that event; every card of a streaming agent names it.
 ///

@@ -12,8 +12,13 @@ pub struct Timestamp(pub i64);
 impl Timestamp {
     /// Reads RFC 3339 with `Z` or an offset; a missing zone means UTC, as old peers write it.
     pub fn parse(text: &str) -> Option<Self> {
+        if let Some(known) = Self::of_known_second(text) {
+            return Some(known);
+        }
         if let Ok(instant) = text.parse::<jiff::Timestamp>() {
-            return Some(Self(instant.as_millisecond()));
+            let time = Self(instant.as_millisecond());
+            time.remember_second(text);
+            return Some(time);
         }
         let civil: jiff::civil::DateTime = text.parse().ok()?;
         let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
@@ -25,13 +30,41 @@ impl Timestamp {
 type Text = [u8; "2026-01-02T03:04:05.678Z".len()];
 /// Where its milliseconds stand.
 const MILLISECONDS: std::ops::Range<usize> = 20..23;
+/// What stands between its digits, and where.
+const PUNCTUATION: [(usize, u8); 7] =
+    [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
 
 thread_local! {
-    /// The second that was last written, and a text of it: every event has a time, and nearly all are of the present second.
+    /// The second that was last written or read, and a text of it: every event has a time, those of a task are mostly of
+    /// one second, and those that are written of the present one.
     static SECOND: Cell<(i64, Text)> = const { Cell::new((i64::MIN, [0; 24])) };
 }
 
 impl Timestamp {
+    /// A text of the known second, which differs from the known text in its milliseconds alone.
+    fn of_known_second(text: &str) -> Option<Self> {
+        let text: &Text = text.as_bytes().try_into().ok()?;
+        let (second, known) = SECOND.get();
+        if second == i64::MIN || text[..MILLISECONDS.start] != known[..MILLISECONDS.start] || text[23] != b'Z' {
+            return None;
+        }
+        let mut milliseconds = 0;
+        for digit in &text[MILLISECONDS] {
+            milliseconds = milliseconds * 10 + i64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
+        }
+        Some(Self(second * 1_000 + milliseconds))
+    }
+
+    /// Remembers the second of a text that was read, if the text is as this writes it: a leap second is not.
+    fn remember_second(self, text: &str) {
+        if let Ok(text) = Text::try_from(text.as_bytes())
+            && PUNCTUATION.iter().all(|(place, byte)| text[*place] == *byte)
+            && text[17] < b'6'
+        {
+            SECOND.set((self.0.div_euclid(1_000), text));
+        }
+    }
+
     /// As text, if its year has four digits.
     fn write(self, text: &mut Text) -> Option<&str> {
         let (second, mut milliseconds) = (self.0.div_euclid(1_000), self.0.rem_euclid(1_000));

@@ -143,6 +143,17 @@ impl CardCache {
         }))
     }
 
+    /// Asks the agent for its card, with the entity tag of the cached one.
+    pub(crate) async fn refresh(&self, exchange: &Exchange<'_>) -> Result<Arc<FoundCard>, ClientError> {
+        let _guard = self.fetch_lock.lock().await;
+        let known = self.state.lock().card.clone();
+        let card = match known {
+            Some(known) => discovery::refresh(exchange, exchange.address, &known).await?,
+            None => discovery::find(exchange, exchange.address).await?,
+        };
+        Ok(self.keep(card))
+    }
+
     fn keep(&self, card: FoundCard) -> Arc<FoundCard> {
         let card = Arc::new(card);
         let mut state = self.state.lock();

@@ -69,6 +69,14 @@ impl Client {
         self.inner.card_caches.of(context).card(&self.exchange(context)).await
     }
 
+    /// Fetches the card unless it is the one that is cached, which the agent is asked; a heartbeat and a refresh in one.
+    ///
+    /// # Errors
+    /// When the agent cannot say, with every url that was tried. The cached card stays.
+    pub async fn refresh_card(&self, context: &CallContext) -> Result<Arc<FoundCard>, ClientError> {
+        self.inner.card_caches.of(context).refresh(&self.exchange(context)).await
+    }
+
     /// The negotiated interface.
     ///
     /// # Errors
@@ -98,7 +106,15 @@ impl Client {
     /// Streams the events of a task until a terminal or interrupted state. One that is in such a state is returned as
     /// it is.
     pub async fn subscribe(&self, context: &CallContext, task: TaskId) -> Result<TaskStream, ClientError> {
-        TaskStream::open(self.clone(), context.clone(), Origin::Subscribed(task)).await
+        let origin = Origin::Subscribed { task, told: None };
+        TaskStream::open(self.clone(), context.clone(), origin).await
+    }
+
+    /// The same for a reader that was told of the task before: the stream begins with the difference between that and
+    /// the task as the agent has it.
+    pub async fn resume(&self, context: &CallContext, task: TaskId, told: Task) -> Result<TaskStream, ClientError> {
+        let origin = Origin::Subscribed { task, told: Some(Box::new(told)) };
+        TaskStream::open(self.clone(), context.clone(), origin).await
     }
 
     /// Reads a task.

@@ -102,6 +102,21 @@ async fn fetch_first(
     Ok(None)
 }
 
+/// Revalidates a card, and says if that fails. A card that has gone is looked for at the other urls.
+pub(crate) async fn refresh(
+    exchange: &Exchange<'_>,
+    address: &AgentAddress,
+    known: &FoundCard,
+) -> Result<FoundCard, ClientError> {
+    match fetch(exchange, &known.url, known.etag.as_ref()).await {
+        Ok(Some(found)) if known.parent.is_none() => Ok(found),
+        Ok(None) => Ok(known.extended()),
+        Ok(Some(_)) => find(exchange, address).await,
+        Err(ClientError::NotA2a { status: 300..=499, .. }) => find(exchange, address).await,
+        Err(error) => Err(error),
+    }
+}
+
 /// Revalidates a card. If that fails, the known one is used on.
 pub(crate) async fn revalidate(exchange: &Exchange<'_>, address: &AgentAddress, known: &FoundCard) -> FoundCard {
     match fetch(exchange, &known.url, known.etag.as_ref()).await {

@@ -108,7 +108,7 @@ impl ClientError {
     pub fn is_without_effect(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
-            Self::Agent(error) => error.kind == ErrorKind::Overloaded,
+            Self::Agent(error) => matches!(error.kind, ErrorKind::Overloaded | ErrorKind::Cooldown),
             // Rate limits are checked before anything else.
             Self::NotA2a { status, .. } => *status == 429,
             _ => false,
@@ -119,7 +119,7 @@ impl ClientError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { error, .. } | Self::Lost { error, .. } => passes(error),
-            Self::Agent(error) => error.kind == ErrorKind::Overloaded,
+            Self::Agent(error) => matches!(error.kind, ErrorKind::Overloaded | ErrorKind::Cooldown),
             Self::NotA2a { status, .. } => matches!(status, 429 | 502..=504),
             _ => false,
         }

@@ -9,6 +9,7 @@ mod catch_up;
 mod deduplicate;
 mod emit;
 mod events;
+mod look;
 mod position;
 mod reconcile;
 mod reconnect;
@@ -16,24 +17,21 @@ mod reorder;
 mod requests;
 mod seen_messages;
 mod size_limit;
+mod state;
 mod update;
 
-use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use switchboard_a2a::extension::RESUMPTION;
-use switchboard_a2a::{ArtifactId, SendRequest, SendResponse, Task, TaskId};
+use switchboard_a2a::{SendResponse, Task, TaskId};
 use tokio::time::Instant;
 
 use crate::client::Client;
-use crate::event_stream::{EventStream, StreamItem};
+use crate::event_stream::EventStream;
 use crate::{CallContext, ClientError};
-use deduplicate::Deduplicator;
-use position::Position;
-use reorder::ReorderBuffer;
-use requests::PendingRequest;
-use seen_messages::SeenMessages;
-use size_limit::TaskSize;
+use requests::PendingCall;
+pub(crate) use state::Origin;
+use state::{Machine, Rules, State};
 pub use update::{GapReason, StreamGap, Update};
 
 /// How long an out-of-order event waits for the missing ones.
@@ -43,57 +41,16 @@ const REORDER_WINDOW: Duration = Duration::from_millis(50);
 pub struct TaskStream {
     client: Client,
     context: CallContext,
-    origin: Origin,
-    stream: Option<EventStream>,
-    /// The request under way. Kept here, so that `next` is cancel safe.
-    pending: Option<PendingRequest>,
-    /// The first response has come.
-    is_open: bool,
-    is_polling: bool,
-    /// The connection is a subscription without any event so far.
-    awaits_first_event: bool,
-    is_finished: bool,
-    ready: VecDeque<Update>,
-    /// The fold of the emitted events.
-    emitted: Option<Task>,
-    /// The last thing emitted of the artifacts was a snapshot of the task.
-    is_snapshot: bool,
-    /// The emitted messages, also those that no snapshot holds any more.
-    messages: SeenMessages,
-    /// The artifacts whose last chunk was emitted.
-    finished: HashSet<ArtifactId>,
-    reply: Option<SendResponse>,
-    /// The cursor: the last event id, and the same parsed.
-    last_id: Option<String>,
-    position: Option<Position>,
-    /// The agent's event ids are sequence numbers without holes, so that a hole is a lost event.
-    is_numbered: bool,
-    declares_streaming: bool,
-    /// Events that arrived out of order.
-    reorder: ReorderBuffer,
-    /// When the missing events before those count as lost.
+    /// Decides what is done next.
+    machine: Machine,
+    connection: Option<EventStream>,
+    /// The call the machine waits for. Kept here, so that `next` is cancel safe.
+    pending: Option<PendingCall>,
+    /// When the events missing before buffered ones count as lost.
     gap_deadline: Option<Instant>,
-    /// Events may have been missed, so the terminal event is confirmed with the stored task.
-    needs_confirmation: bool,
-    /// Recognizes events of the connection that a snapshot already contained.
-    overlap: Option<Deduplicator>,
-    attempt: u32,
-    /// Polls in a row that found nothing new.
-    idle_polls: u32,
-    retry_after: Option<Duration>,
+    /// The reader has asked for a look that was not begun yet.
+    is_to_look: bool,
     deadline: Deadline,
-    size: TaskSize,
-    /// The agent's error on a stream, until something new comes after it.
-    agent_error: Option<ClientError>,
-    /// The final error, returned after all queued updates.
-    failure: Option<ClientError>,
-}
-
-pub(crate) enum Origin {
-    /// With a message and its idempotency key.
-    Sent { request: Box<SendRequest>, key: String },
-    /// With an existing task.
-    Subscribed(TaskId),
 }
 
 /// The total timeout: when it ends, and its length.
@@ -107,7 +64,7 @@ impl TaskStream {
         let url = client.redacted_url();
         let task = match &origin {
             Origin::Sent { .. } => None,
-            Origin::Subscribed(task) => Some(task.clone()),
+            Origin::Subscribed { task, .. } => Some(task.clone()),
         };
         let late = |after| ClientError::Timeout { origin: url, after, task };
         within(deadline, Self::start(client, context, origin, deadline)).await.map_err(late)?
@@ -123,59 +80,40 @@ impl TaskStream {
         let capabilities = found.as_ref().map(|found| &found.card.capabilities);
         let is_numbered =
             capabilities.is_some_and(|these| these.extensions.iter().any(|extension| extension.uri == RESUMPTION));
-        let streaming = capabilities.and_then(|these| these.streaming);
-        let mut followed = Self {
+        let peer = client.peer();
+        let rules = Rules {
+            url: client.redacted_url(),
+            retries: peer.retries.clone(),
+            poll: peer.limits.poll,
+            task_limit: peer.limits.task,
+            is_numbered,
+            streaming: capabilities.and_then(|these| these.streaming),
+        };
+        let mut stream = Self {
             client,
             context,
-            origin,
-            stream: None,
+            machine: Machine::new(rules, origin),
+            connection: None,
             pending: None,
-            is_open: false,
-            is_polling: false,
-            awaits_first_event: false,
-            is_finished: false,
-            ready: VecDeque::new(),
-            emitted: None,
-            is_snapshot: false,
-            messages: SeenMessages::default(),
-            finished: HashSet::new(),
-            reply: None,
-            last_id: None,
-            position: None,
-            is_numbered,
-            declares_streaming: streaming == Some(true),
-            reorder: ReorderBuffer::default(),
             gap_deadline: None,
-            needs_confirmation: false,
-            overlap: None,
-            attempt: 0,
-            idle_polls: 0,
-            retry_after: None,
+            is_to_look: false,
             deadline,
-            size: TaskSize::default(),
-            agent_error: None,
-            failure: None,
         };
-        match &followed.origin {
-            // Without a card streaming is tried.
-            Origin::Sent { .. } if streaming == Some(false) => followed.send_blocking(),
-            Origin::Sent { .. } => followed.send_streaming(None),
-            Origin::Subscribed(task) => followed.subscribe(task.clone(), Duration::ZERO),
+        while !stream.machine.is_open() {
+            stream.advance().await?;
         }
-        while !followed.is_open {
-            followed.advance().await?;
-        }
-        Ok(followed)
+        Ok(stream)
     }
 
     /// The task as far as it was emitted.
     pub fn task(&self) -> Option<&Task> {
-        self.emitted.as_ref()
+        self.machine.emitted.task.as_ref()
     }
 
     /// The response so far: the task as emitted, or a direct reply.
     pub fn response(&self) -> Option<SendResponse> {
-        self.reply.clone().or_else(|| self.emitted.clone().map(SendResponse::Task))
+        let emitted = &self.machine.emitted;
+        emitted.reply.clone().or_else(|| emitted.task.clone().map(SendResponse::Task))
     }
 
     /// The next update; none after a direct reply, or once the task is terminal or interrupted. An interrupted state
@@ -187,21 +125,28 @@ impl TaskStream {
     /// When reconnecting has failed for good. [`Self::task`] then holds what was emitted.
     pub async fn next(&mut self) -> Result<Option<Update>, ClientError> {
         loop {
-            if let Some(update) = self.ready.pop_front() {
+            if let Some(update) = self.machine.ready.pop_front() {
                 return Ok(Some(update));
             }
-            if let Some(failure) = &self.failure {
-                return Err(failure.clone());
-            }
-            if self.is_finished {
-                return Ok(None);
+            match &self.machine.state {
+                State::Failed(failure) => return Err(failure.clone()),
+                State::Finished => return Ok(None),
+                _ => {}
             }
             let advanced = within(self.deadline, self.advance()).await.unwrap_or_else(|after| {
                 let (origin, task) = (self.client.redacted_url(), self.task_id());
                 Err(ClientError::Timeout { origin, after, task })
             });
-            self.failure = advanced.err().or(self.failure.take());
+            if let Err(error) = advanced {
+                self.machine.fail(error);
+            }
         }
+    }
+
+    /// There may be news: the task is looked at now, in place of a wait for the next attempt or poll, or beside a
+    /// connection. What the look finds comes from [`Self::next`], and never twice.
+    pub fn look(&mut self) {
+        self.is_to_look = true;
     }
 
     /// Reads to the end and returns the response. A gap is an error here.
@@ -224,62 +169,72 @@ impl TaskStream {
 
     /// The id of the task, as soon as it is known, also after an error.
     pub fn task_id(&self) -> Option<TaskId> {
-        match (&self.emitted, &self.origin) {
-            (Some(task), _) => Some(task.id.clone()),
-            (None, Origin::Subscribed(task)) => Some(task.clone()),
-            (None, Origin::Sent { .. }) => None,
-        }
+        self.machine.task_id()
     }
 
     /// One step. Everything awaited here is kept in `self`, so that a step can be cancelled and repeated.
     async fn advance(&mut self) -> Result<(), ClientError> {
-        if let Some(pending) = &mut self.pending {
-            let continuation = pending.as_mut().await;
-            self.pending = None;
-            return continuation(self);
+        let result = match &self.machine.state {
+            State::Finished | State::Failed(_) => Ok(()),
+            State::Disconnected => {
+                self.machine.go_on();
+                Ok(())
+            }
+            State::Calling { .. } => self.advance_call().await,
+            State::Reading(_) if std::mem::take(&mut self.is_to_look) => {
+                self.machine.look();
+                Ok(())
+            }
+            State::Reading(_) => self.read().await,
+        };
+        if !self.machine.is_connected() {
+            self.connection = None;
         }
-        if self.is_polling {
-            self.poll();
-            return Ok(());
+        result
+    }
+
+    async fn advance_call(&mut self) -> Result<(), ClientError> {
+        let State::Calling { call, .. } = &self.machine.state else { return Ok(()) };
+        match &mut self.pending {
+            None => self.pending = Some(self.begin(call)),
+            Some(PendingCall::Waiting(at)) => {
+                if !std::mem::take(&mut self.is_to_look) {
+                    tokio::time::sleep_until(*at).await;
+                }
+                self.pending = Some(PendingCall::Running(self.run(call)));
+            }
+            Some(PendingCall::Running(running)) => {
+                let (answer, connection) = running.as_mut().await;
+                self.pending = None;
+                if connection.is_some() {
+                    self.connection = connection;
+                }
+                return self.machine.on_answer(answer);
+            }
         }
-        let Some(stream) = &mut self.stream else {
-            self.reconnect();
+        Ok(())
+    }
+
+    async fn read(&mut self) -> Result<(), ClientError> {
+        let Some(connection) = &mut self.connection else {
+            self.machine.disconnect();
             return Ok(());
         };
         let item = match self.gap_deadline {
-            None => stream.next().await,
-            Some(at) => match tokio::time::timeout_at(at, stream.next()).await {
+            None => connection.next().await,
+            Some(at) => match tokio::time::timeout_at(at, connection.next()).await {
                 Ok(item) => item,
                 Err(_) => {
                     self.gap_deadline = None;
-                    self.on_gap_timeout();
+                    self.machine.on_gap_timeout();
                     return Ok(());
                 }
             },
         };
-        let result = self.on_item(item);
-        self.gap_deadline = if self.reorder.is_empty() { None } else { Instant::now().checked_add(REORDER_WINDOW) };
+        let result = self.machine.on_item(item);
+        let is_empty = self.machine.cursor.reorder.is_empty();
+        self.gap_deadline = if is_empty { None } else { Instant::now().checked_add(REORDER_WINDOW) };
         result
-    }
-
-    fn on_item(&mut self, item: StreamItem) -> Result<(), ClientError> {
-        match item {
-            StreamItem::Event { frame, meta } => self.on_event(*frame, meta),
-            StreamItem::KeepAlive(meta) => {
-                self.on_keep_alive(meta);
-                Ok(())
-            }
-            StreamItem::Error(error) => self.refused(ClientError::Agent(error)),
-            // No event follows a terminal one, so missing events would have come by now.
-            StreamItem::End if self.reorder.any(|event| self.ends(event)) => {
-                self.on_gap_timeout();
-                Ok(())
-            }
-            StreamItem::End => self.ended(),
-            StreamItem::Broken(why) => self.on_broken(why),
-            // A retry would bring the same event.
-            StreamItem::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.client.redacted_url(), limit }),
-        }
     }
 }
 

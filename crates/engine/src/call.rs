@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use switchboard_a2a::{Message, MessageId, TaskId, TaskState, Timestamp};
+use switchboard_a2a::{Message, MessageId, Task, TaskId, TaskState, Timestamp};
 
 use crate::caller::{AgentScope, Caller, CallerRole, Scopes};
 use crate::directory::Address;
@@ -112,9 +112,10 @@ impl TaskHandle {
     async fn begin_child(self, parent: TaskKey, call: Call) -> Result<Called, CallError> {
         let is_keyed = call.key.is_some();
         let key_prefix = format!("switchboard:{}/", self.live.task.id);
-        let (caller, routed) = self.route_child(parent, call, &key_prefix).await?;
+        let refused = |error| self.engine.report_refusal(error);
+        let (caller, routed) = self.route_child(parent, call, &key_prefix).await.map_err(refused)?;
         let engine = Engine { inner: self.engine.clone() };
-        let submitted = engine.send(routed).await?;
+        let submitted = engine.send(routed).await.map_err(refused)?;
         let live = submitted.live.clone();
         if let Err(error) = self.check_parent(is_keyed).await {
             self.engine.cancel_tree(&live).await?;
@@ -153,9 +154,10 @@ impl TaskHandle {
         let scopes = Scopes { agents: AgentScope::All, role: CallerRole::None };
         let caller = Caller { id: owner.clone(), scopes };
         let address = Address::Agent(call.to);
+        let skill = call.skill.clone();
         let mut incoming = incoming(address.clone(), call.message, key_prefix, call.key, call.skill);
         incoming.trace = self.trace();
-        let (mut key, mut destination) = (None, None);
+        let (mut key, mut destination, mut tree) = (None, None, None);
         if let Some(asked) = incoming.idempotency_key.clone() {
             let (reserved, repeated) = engine.look_up(scope_of(&caller, &address, asked), None).await?;
             (key, destination) = (Some(reserved), repeated);
@@ -165,12 +167,15 @@ impl TaskHandle {
             None => {
                 let resolved = engine.directory.resolve(&address, &caller, None)?;
                 let served = resolved.hosted.served();
+                tree = Some(self.check_call(&resolved.hosted, &served, skill.as_deref()).await?);
                 Destination::New(resolved, served)
             }
         };
         let own = engine.deadline_of(&self.live.core.lock());
         let deadline = own.into_iter().chain(call.deadline).min();
-        let routed = Routed { incoming, deadline, lineage, chain: None, owner, destination, key, by_turn: true };
+        let chain = self.sent_chain();
+        let (refused, by_turn) = (None, true);
+        let routed = Routed { incoming, deadline, lineage, chain, tree, refused, owner, destination, key, by_turn };
         Ok((caller, routed))
     }
 
@@ -194,6 +199,11 @@ impl Called {
     /// The child's id.
     pub fn id(&self) -> &TaskId {
         &self.live.task.id
+    }
+
+    /// The child as it is committed now.
+    pub fn snapshot(&self) -> Task {
+        self.live.core.lock().task()
     }
 
     /// The child's events that have come since the last call, from its beginning; none when it has ended.

@@ -41,7 +41,12 @@ pub struct Scopes {
 impl Scopes {
     /// Whether it may see and change what other callers have at an agent.
     pub fn operates(&self, agent: &AgentName) -> bool {
-        self.role >= CallerRole::Operator && self.agents.allows(agent)
+        self.role >= CallerRole::Operator && self.agents.covers(agent)
+    }
+
+    /// Whether it may see what other callers have at an agent.
+    pub fn views(&self, agent: &AgentName) -> bool {
+        self.role >= CallerRole::Viewer && self.agents.covers(agent)
     }
 }
 
@@ -103,8 +108,14 @@ pub enum AgentScope {
 }
 
 impl AgentScope {
-    /// Whether the agent is among them.
+    /// Whether the agent is among them. The server's own are: what they do was routed within the scope.
     pub fn allows(&self, agent: &AgentName) -> bool {
+        agent.is_own() || self.covers(agent)
+    }
+
+    /// Whether a role holds for the agent. For the server's own it does only if the scope is every agent, else a viewer of
+    /// one agent would see the tasks of all of them.
+    pub fn covers(&self, agent: &AgentName) -> bool {
         match self {
             Self::All => true,
             Self::Only(names) => names.contains(agent),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use switchboard_a2a::{Json, Message, PushPayload, RestFiles};
@@ -9,8 +10,9 @@ use switchboard_admission::Counter;
 
 use crate::agent::{Agent, DynAgent};
 use crate::caller::Caller;
+use crate::delegation::AgentDelegation;
 use crate::error::Error;
-use crate::ids::AgentName;
+use crate::ids::{AgentName, CallerId};
 use crate::manifest::{Execution, Manifest};
 use crate::routing_hints::RoutingHints;
 
@@ -36,7 +38,7 @@ impl Address {
     pub fn shows(&self, agent: &AgentName) -> bool {
         match self {
             Self::Root => true,
-            Self::Agent(name) => name == agent,
+            Self::Agent(name) => name == agent && !agent.is_own(),
         }
     }
 }
@@ -50,6 +52,8 @@ pub struct RoutingRequest<'a> {
     pub hints: &'a RoutingHints,
     /// The agent of the caller's newest task in the same conversation.
     pub last_agent: Option<&'a AgentName>,
+    /// How that one was picked; only where it is the server's own and the decision says what it does.
+    pub last_decision: Option<&'a Json>,
 }
 
 /// The agent that was picked.
@@ -59,18 +63,43 @@ pub struct Resolved {
     pub hosted: Arc<Hosted>,
     /// How it was picked, if that is worth telling: stored with the message, shown to the caller and to the agent.
     pub decision: Option<Json>,
+    /// A cooldown that its new task takes, or is refused by.
+    pub cooldown: Option<CooldownRule>,
+}
+
+/// Work that is not done again for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CooldownRule {
+    /// What the work is: the skill, and what it is about.
+    pub key: String,
+    /// For how long it is not done again.
+    pub window: Duration,
+}
+
+impl Resolved {
+    /// An agent, without anything to tell about it.
+    pub fn new(hosted: Arc<Hosted>) -> Self {
+        Self { hosted, decision: None, cooldown: None }
+    }
 }
 
 /// Knows the agents.
 pub trait Directory: Send + Sync + 'static {
     /// The agent that serves a request; what it asks is there to route by. Asked once per message, and not for
-    /// follow-ups, which go to their task's agent. It does no I/O.
+    /// follow-ups, which go to their task's agent. It does no I/O. An agent of the server's own ([`AgentName::is_own`]) is
+    /// not found by its name.
     fn resolve(&self, address: &Address, caller: &Caller, asked: Option<RoutingRequest<'_>>)
     -> Result<Resolved, Error>;
-    /// One agent by its name, for tasks that already have one.
+    /// One agent by its name, the server's own included, for tasks that already have one.
     fn find(&self, name: &AgentName) -> Option<Arc<Hosted>>;
-    /// All agents, in the order of their configuration.
+    /// All agents but the server's own, in the order of their configuration.
     fn agents(&self) -> Vec<Arc<Hosted>>;
+    /// Whether an agent can be reached, as far as is known; one of this process always can.
+    fn is_up(&self, _name: &AgentName) -> bool {
+        true
+    }
+    /// Hears of a message that was refused by the cooldown of what [`resolve`](Self::resolve) has picked.
+    fn refused_by_cooldown(&self, _caller: &CallerId, _agent: &AgentName, _key: &str) {}
 }
 
 /// An agent at its address: its name and its counters, which stay, and how it is served, which can be replaced.
@@ -136,6 +165,8 @@ pub struct Switches {
     pub webhook_events: WebhookEvents,
     /// Turns of this agent at the same time, if fewer than the kernel's own limit for an agent.
     pub max_running: Option<usize>,
+    /// Which agents it may call, and how far.
+    pub delegation: AgentDelegation,
 }
 
 /// Which events are delivered to webhooks.
@@ -161,6 +192,7 @@ impl Default for Switches {
             webhook_payload: None,
             webhook_events: WebhookEvents::All,
             max_running: None,
+            delegation: AgentDelegation::default(),
         }
     }
 }
@@ -248,25 +280,33 @@ const LONGEST_NAME: usize = 63;
 #[derive(Debug)]
 pub struct FixedDirectory {
     agents: Vec<Arc<Hosted>>,
+    /// The server's own.
+    own: Vec<Arc<Hosted>>,
     root: Option<AgentName>,
 }
 
 impl FixedDirectory {
     /// The agents and the one that answers at the root: the configured one, else the only one, else `guide`.
     pub fn new(agents: Vec<Hosted>, default_agent: Option<AgentName>) -> Self {
+        Self::shared(agents.into_iter().map(Arc::new).collect(), default_agent)
+    }
+
+    /// The same with agents that other lists have too.
+    pub fn shared(agents: Vec<Arc<Hosted>>, default_agent: Option<AgentName>) -> Self {
         let guide = AgentName::from("guide");
+        let (own, agents): (Vec<_>, Vec<_>) = agents.into_iter().partition(|hosted| hosted.name.is_own());
         let root = match (default_agent, agents.as_slice()) {
             (Some(name), _) => Some(name),
             (None, [only]) => Some(only.name.clone()),
             (None, many) => many.iter().any(|hosted| hosted.name == guide).then_some(guide),
         };
-        Self { agents: agents.into_iter().map(Arc::new).collect(), root }
+        Self { agents, own, root }
     }
 
     /// The first of the agents asked for that is here and that the caller may use.
     fn first_of(&self, targets: &[AgentName], caller: &Caller) -> Result<Arc<Hosted>, Error> {
         let mut forbidden = None;
-        for hosted in targets.iter().filter_map(|name| self.find(name)) {
+        for hosted in targets.iter().filter_map(|name| self.named(name)) {
             if caller.scopes.agents.allows(&hosted.name) {
                 return Ok(hosted);
             }
@@ -282,6 +322,11 @@ impl FixedDirectory {
         })
     }
 
+    /// An agent that a caller has named.
+    fn named(&self, name: &AgentName) -> Option<Arc<Hosted>> {
+        self.agents.iter().find(|hosted| hosted.name == *name).cloned()
+    }
+
     /// The agent at the root if it has the skill, else the first by name that has it; only those the caller may use.
     fn skilled(&self, skill: &str, caller: &Caller) -> Option<Arc<Hosted>> {
         let able = self.agents.iter().filter(|hosted| hosted.served.read().has_skill(skill));
@@ -291,7 +336,7 @@ impl FixedDirectory {
 
     /// The agent that the conversation was with, if the caller may still use it and it has the skill.
     fn still_serving(&self, name: &AgentName, skill: Option<&str>, caller: &Caller) -> Option<Arc<Hosted>> {
-        let hosted = self.find(name).filter(|hosted| caller.scopes.agents.allows(&hosted.name))?;
+        let hosted = self.named(name).filter(|hosted| caller.scopes.agents.allows(&hosted.name))?;
         skill.is_none_or(|skill| hosted.served.read().has_skill(skill)).then_some(hosted)
     }
 
@@ -312,27 +357,27 @@ impl Directory for FixedDirectory {
         let hints = asked.map(|asked| asked.hints).filter(|_| *address == Address::Root);
         let hosted = match (address, hints) {
             (_, Some(hints)) if !hints.targets.is_empty() => {
-                return self.first_of(&hints.targets, caller).map(|hosted| Resolved { hosted, decision: None });
+                return self.first_of(&hints.targets, caller).map(Resolved::new);
             }
-            (Address::Agent(name), _) => self.find(name),
+            (Address::Agent(name), _) => self.named(name),
             (Address::Root, hints) => {
                 let skill = hints.and_then(|hints| hints.skill.as_deref());
                 let last = asked.and_then(|asked| asked.last_agent);
                 last.and_then(|name| self.still_serving(name, skill, caller))
                     .or_else(|| self.skilled(skill?, caller))
-                    .or_else(|| self.find(self.root.as_ref()?))
+                    .or_else(|| self.named(self.root.as_ref()?))
             }
         };
         let hosted = hosted.ok_or_else(|| self.agent_not_found(address.as_str(), caller))?;
         if caller.scopes.agents.allows(&hosted.name) {
-            Ok(Resolved { hosted, decision: None })
+            Ok(Resolved::new(hosted))
         } else {
             Err(Error::Forbidden(hosted.name.to_string()))
         }
     }
 
     fn find(&self, name: &AgentName) -> Option<Arc<Hosted>> {
-        self.agents.iter().find(|hosted| hosted.name == *name).cloned()
+        self.named(name).or_else(|| self.own.iter().find(|hosted| hosted.name == *name).cloned())
     }
 
     fn agents(&self) -> Vec<Arc<Hosted>> {

@@ -12,8 +12,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
 use crate::bus::{Announcement, Bus};
-use crate::caller::Caller;
+use crate::caller::{Caller, Callers};
 use crate::clock::Clock;
+use crate::cooldowns::RunningCooldowns;
+use crate::delegation::RefusalListener;
 use crate::directory::{Address, Directory};
 use crate::error::Error;
 use crate::event::{Event, EventKind};
@@ -27,6 +29,7 @@ use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
 use crate::settings::Settings;
+use crate::sha256::sha256;
 use crate::store::{LoadedTask, Phase, Store, StoreError, TaskHead, TaskIdentity, TaskRow};
 use crate::terminal_task_cache::TerminalTaskCache;
 use crate::webhook::AppendListener;
@@ -56,6 +59,7 @@ pub(crate) struct EngineState {
     pub(crate) history_cache: HistoryCache,
     pub(crate) terminal_tasks: TerminalTaskCache,
     pub(crate) sightings: QuestionSightings,
+    pub(crate) cooldowns: RunningCooldowns,
     /// The newest rows, while they are read.
     pub(crate) feed_ring: FeedRing,
     /// Set when a shutdown begins: no new work.
@@ -66,6 +70,12 @@ pub(crate) struct EngineState {
     pub(crate) work: TaskTracker,
     /// Notified of appends to tasks with webhooks.
     pub(crate) listener: OnceLock<AppendListener>,
+    /// This server in delegation chains.
+    pub(crate) node_id: String,
+    /// Notified of calls that the guard refuses.
+    pub(crate) refusals: OnceLock<RefusalListener>,
+    /// What callers may do now, where that is asked later than their request.
+    pub(crate) callers: OnceLock<Arc<dyn Callers>>,
 }
 
 impl Engine {
@@ -79,6 +89,7 @@ impl Engine {
         let bus = store.bus();
         let admission = Admission::new(&settings);
         let feed_ring = FeedRing::new(settings.feed_ring_bytes);
+        let node_id = node_id(&store.secret());
         let inner = Arc::new(EngineState {
             store,
             directory,
@@ -92,11 +103,15 @@ impl Engine {
             history_cache: HistoryCache::default(),
             terminal_tasks: TerminalTaskCache::default(),
             sightings: QuestionSightings::default(),
+            cooldowns: RunningCooldowns::default(),
             feed_ring,
             closing: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),
             listener: OnceLock::new(),
+            node_id,
+            refusals: OnceLock::new(),
+            callers: OnceLock::new(),
         });
         let census = inner.store.census().await?;
         inner.admission.count_parked(census.parked);
@@ -104,6 +119,14 @@ impl Engine {
         inner.start_recovery().await;
         inner.spawn_sweeper();
         Ok(Self { inner })
+    }
+
+    /// Says where to look up what callers may do. Only the first one counts; without it `delegation.scope: both` refuses
+    /// every call.
+    pub fn set_callers(&self, callers: Arc<dyn Callers>) {
+        if self.inner.callers.set(callers).is_err() {
+            tracing::warn!("the callers are already known");
+        }
     }
 
     /// The agents that are served.
@@ -128,6 +151,12 @@ impl Engine {
         }
         Ok(self.inner.store.ready()?)
     }
+}
+
+/// The id of a store: made with its secret, which cannot be told from it.
+fn node_id(secret: &[u8; 32]) -> String {
+    let hash = sha256([b"node id".as_slice(), secret.as_slice()]);
+    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The error of requests during a shutdown.
@@ -199,10 +228,16 @@ impl EngineState {
 
     /// The fold of a stored task.
     pub(crate) fn fold_log(&self, loaded: &LoadedTask) -> Result<LogFold, Error> {
+        self.fold_parts(loaded, true)
+    }
+
+    /// The same, or what is left of it without its artifacts.
+    pub(crate) fn fold_parts(&self, loaded: &LoadedTask, artifacts: bool) -> Result<LogFold, Error> {
         let mut log = match &loaded.snapshot {
             Some(snapshot) => LogFold::from_snapshot(&loaded.row.task, snapshot)?,
             None => LogFold::new(&loaded.row.task),
         };
+        log.artifacts = artifacts;
         for event_row in &loaded.events {
             log.apply(event_row, Seq(u64::MAX))?;
         }

@@ -1,7 +1,10 @@
 //! The errors of the kernel; the server turns them into each dialect's errors.
 
+use std::sync::Arc;
+
 use switchboard_a2a::{MessageId, TaskId, TaskState, Timestamp};
 
+use crate::delegation::DelegationRefused;
 use crate::engine::state_label;
 use crate::ids::{CallerId, Seq};
 use crate::store::StoreError;
@@ -70,9 +73,41 @@ pub enum Error {
         /// What the caller could ask for.
         known: Vec<String>,
     },
+    /// The agent that was asked for does not have the skill.
+    #[error(
+        "agent {agent} does not offer the skill {skill:?}{}; set `force` to send it there all the same",
+        offers(offered)
+    )]
+    SkillNotOffered {
+        /// The agent.
+        agent: String,
+        /// The skill that was asked for.
+        skill: String,
+        /// The skills it has.
+        offered: Vec<String>,
+    },
+    /// No agent that the caller may use has the skill.
+    #[error("no agent here has the skill {skill:?}{}", offers(known))]
+    SkillNotFound {
+        /// The skill that was asked for.
+        skill: String,
+        /// The skills there are, the likeliest first.
+        known: Vec<String>,
+    },
+    /// The same work was asked for a short while ago. Worth a retry.
+    #[error("{key} cools down: try again in {} s", retry_after_ms.div_ceil(1_000))]
+    CoolingDown {
+        /// The skill, and what it is about.
+        key: String,
+        /// When to try again.
+        retry_after_ms: u64,
+    },
     /// The caller may not use the agent.
     #[error("this key may not call agent {0}")]
     Forbidden(String),
+    /// The guard of delegation has refused it.
+    #[error(transparent)]
+    Delegation(Arc<DelegationRefused>),
     /// The idempotency key was used for another message.
     #[error("the idempotency key was already used for a different message")]
     KeyReused,
@@ -117,10 +152,18 @@ impl From<StoreError> for Error {
                 let problem = format!("the task has {max} of them, which is the most it may have: delete one first");
                 return Self::Invalid { field: "pushNotificationConfig", problem };
             }
+            StoreError::CoolingDown { key, .. } => return Self::CoolingDown { key, retry_after_ms: 1_000 },
+            StoreError::TreeFull { .. } => return DelegationRefused::breadth(error.to_string()).into(),
             StoreError::Overloaded { delay_ms } => delay_ms.clamp(250, 10_000),
             _ => 1_000,
         };
         Self::Unavailable { problem: error.to_string(), retry_after_ms }
+    }
+}
+
+impl From<DelegationRefused> for Error {
+    fn from(refused: DelegationRefused) -> Self {
+        Self::Delegation(Arc::new(refused))
     }
 }
 
@@ -133,6 +176,17 @@ impl From<tokio::task::JoinError> for Error {
 
 fn decided_by(by: Option<&CallerId>) -> String {
     by.map_or_else(String::new, |by| format!(": {by} has answered it"))
+}
+
+/// At most this many names are in a message.
+const NAMES_SHOWN: usize = 10;
+
+fn offers(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        names if names.len() <= NAMES_SHOWN => format!("; there is: {}", names.join(", ")),
+        names => format!("; there is: {}, …", names[..NAMES_SHOWN].join(", ")),
+    }
 }
 
 /// A request to the root names no agent, so the text asks for a name.

@@ -98,7 +98,7 @@ impl Received {
         }
     }
 
-    /// Who has answered a question with it; nobody if the time has decided it.
+    /// Who has answered a question with it; absent if the time has decided it.
     pub(crate) fn answered_by(&self, owner: &CallerId) -> Option<CallerId> {
         self.by.clone().or_else(|| self.decision.is_none().then(|| owner.clone()))
     }
@@ -204,6 +204,11 @@ impl LoggedEvent {
     }
 }
 
+/// Whether a line of the log is an artifact update.
+pub(crate) fn is_artifact(line: &[u8]) -> bool {
+    line.starts_with(br#"{"artifactUpdate""#)
+}
+
 /// Tells the kind of a line as it stands in the log.
 pub fn kind_of(line: &[u8]) -> EventKind {
     #[derive(Deserialize)]
@@ -219,7 +224,7 @@ pub fn kind_of(line: &[u8]) -> EventKind {
     struct Status {
         state: TaskState,
     }
-    if line.starts_with(br#"{"artifactUpdate""#) {
+    if is_artifact(line) {
         return EventKind::Artifact;
     }
     if !line.starts_with(br#"{"statusUpdate""#) {

@@ -59,6 +59,24 @@ pub struct FeedReader {
 }
 
 impl Engine {
+    /// Rows up to this one are not in the ring: they are read from the store.
+    pub fn feed_floor(&self) -> i64 {
+        let committed = *self.inner.store.committed().borrow();
+        self.inner.feed_ring.floor(committed)
+    }
+
+    /// Reads the rows of the ring and what comes after them.
+    pub async fn feed_recent(&self) -> Result<FeedReader, Error> {
+        let mut reader = self.feed(FeedStart::Now).await?;
+        let floor = self.feed_floor();
+        if floor < reader.cursor.position.row {
+            reader.cursor = FeedCursor { position: Position { row: floor, ..Position::default() }, ..reader.cursor };
+            // No row was read in part.
+            reader.has_begun = true;
+        }
+        Ok(reader)
+    }
+
     /// Reads all rows from a place on. While there is such a reader, the appends of this process fill the ring.
     pub async fn feed(&self, start: FeedStart) -> Result<FeedReader, Error> {
         let engine = Arc::clone(&self.inner);

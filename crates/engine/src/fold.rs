@@ -9,13 +9,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{
-    Artifact, Json, Message, Metadata, Task, TaskArtifactUpdate, TaskId, TaskState, TaskStatus, Timestamp,
+    Artifact, Json, Message, Metadata, Task, TaskArtifactUpdate, TaskId, TaskState, TaskStatus, TaskStatusUpdate,
+    Timestamp,
 };
 
 use crate::blocking_task::BLOCKED_BY_KEY;
 use crate::engine::EngineState;
 use crate::error::Error;
-use crate::event::{Event, Received};
+use crate::event::{self, Event, Received};
 use crate::ids::{Epoch, Seq, TaskKey};
 use crate::progress::PROGRESS_KEY;
 use crate::review::{Decision, QUESTION_KEY, Verdict};
@@ -70,6 +71,9 @@ pub struct KernelState {
     /// When the task has to be done, as its messages say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// The delegation chain of the first message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain: Option<Json>,
     /// Skills that reviewers have approved for this task.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub approved: BTreeSet<String>,
@@ -113,27 +117,7 @@ impl Fold {
     pub fn apply(&mut self, seq: Seq, event: &Event) {
         match event {
             Event::Received(received) => self.receive(seq, received),
-            Event::StatusUpdate(update) => {
-                if let Some(superseded) = self.task.status.message.take() {
-                    self.task.history.push(superseded);
-                }
-                let state = update.status.state;
-                if state.is_interrupted() {
-                    self.kernel.question.clone_from(&update.status.message);
-                }
-                if state.is_interrupted() || state.is_terminal() {
-                    self.kernel.last_stop = seq.0;
-                }
-                if state != TaskState::Working {
-                    self.forget(PROGRESS_KEY);
-                }
-                self.forget(BLOCKED_BY_KEY);
-                self.forget(QUESTION_KEY);
-                self.task.status = update.status.clone();
-                if let Some(metadata) = &update.metadata {
-                    self.task.metadata.get_or_insert_default().merge(metadata);
-                }
-            }
+            Event::StatusUpdate(update) => self.apply_status(seq, update.status.clone(), update.metadata.as_ref()),
             Event::ArtifactUpdate(update) => fold_artifact(&mut self.task.artifacts, update),
             Event::Replied(message) => {
                 self.kernel.reply = Some(message.clone());
@@ -157,6 +141,28 @@ impl Fold {
             Event::Settled => self.kernel.settled = self.kernel.last_stop,
             // In the task's row, for others to find.
             Event::Noted(_) | Event::Interrupted | Event::Recovered => {}
+        }
+    }
+
+    fn apply_status(&mut self, seq: Seq, status: TaskStatus, metadata: Option<&Metadata>) {
+        if let Some(superseded) = self.task.status.message.take() {
+            self.task.history.push(superseded);
+        }
+        let state = status.state;
+        if state.is_interrupted() {
+            self.kernel.question.clone_from(&status.message);
+        }
+        if state.is_interrupted() || state.is_terminal() {
+            self.kernel.last_stop = seq.0;
+        }
+        if state != TaskState::Working {
+            self.forget(PROGRESS_KEY);
+        }
+        self.forget(BLOCKED_BY_KEY);
+        self.forget(QUESTION_KEY);
+        self.task.status = status;
+        if let Some(metadata) = metadata {
+            self.task.metadata.get_or_insert_default().merge(metadata);
         }
     }
 
@@ -202,6 +208,7 @@ impl Fold {
         if first {
             self.kernel.first = seq.0;
             self.kernel.first_at = Some(received.at);
+            self.kernel.chain.clone_from(&received.chain);
             self.task.status.timestamp = Some(received.at);
         }
         if let Some(deadline) = received.deadline {
@@ -286,13 +293,15 @@ pub(crate) struct LogFold {
     /// Bytes of the snapshot and of the events read since.
     pub(crate) snapshot_bytes: usize,
     pub(crate) event_bytes: usize,
+    /// Whether artifacts are folded; they are most of what a task has, and a list seldom asks for them.
+    pub(crate) artifacts: bool,
 }
 
 impl LogFold {
     /// Before the first event.
     pub(crate) fn new(task: &TaskIdentity) -> Self {
         let (id, fold) = (task.id.clone(), Fold::new(task));
-        Self { id, fold, seq: Seq(0), epoch: None, snapshot_bytes: 0, event_bytes: 0 }
+        Self { id, fold, seq: Seq(0), epoch: None, snapshot_bytes: 0, event_bytes: 0, artifacts: true }
     }
 
     /// Continues from a stored snapshot.
@@ -303,8 +312,8 @@ impl LogFold {
         let decoded = Fold::from_snapshot(snapshot);
         let fold =
             decoded.map_err(|error| Error::damaged_log(&task.id, &format!("the snapshot of event {seq}"), &error))?;
-        let id = task.id.clone();
-        Ok(Self { id, fold, seq: *seq, epoch: Some(*epoch), snapshot_bytes: snapshot.len(), event_bytes: 0 })
+        let (id, epoch, snapshot_bytes) = (task.id.clone(), Some(*epoch), snapshot.len());
+        Ok(Self { id, fold, seq: *seq, epoch, snapshot_bytes, event_bytes: 0, artifacts: true })
     }
 
     /// Folds the events of a row that are not folded yet, up to and including the event `last`.
@@ -325,8 +334,14 @@ impl LogFold {
                 }
                 break;
             }
-            let event = self.decode(seq, line)?;
-            self.fold.apply(seq, &event);
+            if self.artifacts || !event::is_artifact(line) {
+                match self.decode(seq, line)? {
+                    Event::StatusUpdate(TaskStatusUpdate { status, metadata, .. }) => {
+                        self.fold.apply_status(seq, status, metadata.as_ref());
+                    }
+                    event => self.fold.apply(seq, &event),
+                }
+            }
             self.seq = seq;
             self.event_bytes += line.len();
         }

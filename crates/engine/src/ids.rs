@@ -86,3 +86,14 @@ switchboard_a2a::shared_text!(
     /// An agent's name, as in its address.
     AgentName
 );
+
+impl AgentName {
+    /// Agents of the server's own. They have no address and no card, their tasks are visible to their owners at the root,
+    /// and a caller cannot name one: no configured name begins with `~`.
+    pub const OWN: [&'static str; 1] = ["~fanout"];
+
+    /// Whether the agent is the server's own.
+    pub fn is_own(&self) -> bool {
+        self.as_str().starts_with('~')
+    }
+}

@@ -14,6 +14,7 @@ mod call;
 pub mod caller;
 mod cancel;
 pub mod clock;
+mod cooldowns;
 mod decide;
 mod delegation;
 mod directory;
@@ -67,9 +68,12 @@ pub use bus::{Announcement, Announcements, Bus, LocalBus};
 pub use call::{Call, CallError, CallOwner, Called};
 pub use caller::{AgentScope, Caller, CallerRole, Callers, Scopes, UnknownRole};
 pub use decide::ReviewAnswer;
-pub use delegation::{CHAIN_KEY, ChainRoot, DelegationChain, Hop};
+pub use delegation::{
+    AgentDelegation, CHAIN_KEY, ChainRoot, Delegate, Delegates, DelegationChain, DelegationLimits, DelegationRefused,
+    DelegationScope, Hop, LimitOverrides, RefusalKind, RefusalListener, UnknownDelegate,
+};
 pub use directory::{
-    Address, Directory, FixedDirectory, Hosted, Resolved, RoutingRequest, Served, Switches, WebhookEvents,
+    Address, CooldownRule, Directory, FixedDirectory, Hosted, Resolved, RoutingRequest, Served, Switches, WebhookEvents,
 };
 pub use engine::{Engine, state_label};
 pub use error::Error;
@@ -90,7 +94,8 @@ pub use settings::Settings;
 pub use sha256::sha256;
 pub use store::ListFilter;
 pub use submit::{IncomingMessage, Submitted};
-pub use tool_call::{TOOL_CALL_URI, ToolCall};
+pub use switchboard_a2a::extension::tool_call::ToolCall;
+pub use tool_call::TOOL_CALL_URI;
 pub use trace_context::{TraceContext, Traceparent};
 pub use watch::{LogStream, SendResult, SendStream, StreamEnd, Subscription};
 pub use webhook::AppendListener;

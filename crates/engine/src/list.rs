@@ -1,5 +1,5 @@
-//! A page of tasks, one at a time: the store says which they are and how large, a few are loaded at once, and each is
-//! given away before the next is looked at. So a page of large tasks never is in memory as a whole, and of each task only
+//! A page of tasks, one at a time: the store says which they are and how large, a few are loaded at once (small ones come
+//! with the page), and each is given away before the next is looked at. So a page of large tasks never is in memory as a whole, and of each task only
 //! as much is read as was asked for. Loading and reading are apart, so that a server can read large tasks on a thread
 //! where that delays no other request.
 
@@ -64,20 +64,26 @@ impl Engine {
                 (Address::Agent(name), scope) if scope.allows(name) => Some(vec![name.clone()]),
                 (Address::Agent(_), _) => Some(Vec::new()),
                 (Address::Root, AgentScope::All) => None,
-                (Address::Root, AgentScope::Only(names)) => Some(names.clone()),
+                (Address::Root, AgentScope::Only(names)) => {
+                    Some([names.clone(), AgentName::OWN.map(AgentName::from).to_vec()].concat())
+                }
             },
             filter,
         };
         let page = self.inner.store.list(query).await?;
+        let (places, loaded) = match page.loaded.len() == page.places.len() {
+            true => (VecDeque::new(), page.places.into_iter().zip(page.loaded).collect()),
+            false => (page.places.into(), VecDeque::new()),
+        };
         Ok(TaskPage {
             engine: Arc::clone(&self.inner),
             caller: caller.clone(),
             state,
             artifacts: false,
             history: None,
-            places: page.places.into(),
+            places,
             sizes: page.sizes,
-            loaded: VecDeque::new(),
+            loaded,
             next_page: page.next,
             total: page.total,
         })
@@ -117,15 +123,18 @@ impl TaskPage {
         while let Some((place, loaded)) = self.loaded.pop_front() {
             // It may have gone on since the page was made.
             if self.state.is_none_or(|state| state == loaded.row.state.state) {
-                let agent = loaded.row.task.agent.clone();
-                return Some(TaskPageEntry { place, agent, task: self.read(loaded) });
+                let task = self.read(&loaded);
+                return Some(TaskPageEntry { place, agent: loaded.row.task.agent, task });
             }
         }
         None
     }
 
-    /// Loads the next few; says whether there are any.
+    /// Loads the next few, unless some are loaded; says whether there are any.
     pub async fn load(&mut self) -> Result<bool, Error> {
+        if !self.loaded.is_empty() {
+            return Ok(true);
+        }
         if self.places.is_empty() {
             return Ok(false);
         }
@@ -147,14 +156,14 @@ impl TaskPage {
         Ok(!self.loaded.is_empty())
     }
 
-    fn read(&self, loaded: LoadedTask) -> Task {
-        let row = loaded.row.clone();
+    fn read(&self, loaded: &LoadedTask) -> Task {
+        let row = &loaded.row;
         let read = match &loaded.snapshot {
             Some((_, _, snapshot)) if loaded.events.is_empty() => self.read_snapshot(&task_line(snapshot)),
-            _ => self.engine.fold_task(loaded).map(|task| self.trimmed(task)),
+            _ => self.engine.fold_parts(loaded, self.artifacts).map(|log| self.trimmed(log.fold.task)),
         };
         // A damaged log must not hide all the others.
-        let mut task = read.unwrap_or_else(|_| bare_task(&row));
+        let mut task = read.unwrap_or_else(|_| bare_task(row));
         if row.state.phase != Phase::Done
             && let Some(live) = self.engine.live.get(&row.task.id)
         {

@@ -6,18 +6,19 @@
 
 use std::sync::Arc;
 
-use switchboard_a2a::{Json, MessageId, Role, TaskId, TaskState, Timestamp};
+use switchboard_a2a::{ContextId, Json, MessageId, Role, TaskId, TaskState, Timestamp};
 
 use crate::caller::Caller;
-use crate::delegation::DelegationChain;
+use crate::delegation::{DelegationChain, DelegationRefused, check_received};
 use crate::directory::{Address, Hosted, Resolved, RoutingRequest, Served};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
+use crate::fold::ROUTING_KEY;
 use crate::idempotency::KeyReservation;
-use crate::ids::CallerId;
+use crate::ids::{AgentName, CallerId};
 use crate::live_task::LiveTask;
 use crate::routing_hints::RoutingHints;
-use crate::store::lineage::Lineage;
+use crate::store::lineage::{Lineage, TreeLimits};
 use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope};
 use crate::submit::IncomingMessage;
 
@@ -35,6 +36,10 @@ pub struct Routed {
     pub(crate) lineage: Lineage,
     /// The message's delegation chain.
     pub(crate) chain: Option<Json>,
+    /// Of a child task: how many tasks its parent and its tree may have.
+    pub(crate) tree: Option<TreeLimits>,
+    /// Why the new task is rejected before its agent starts.
+    pub(crate) refused: Option<Box<DelegationRefused>>,
     pub(crate) owner: CallerId,
     pub(crate) destination: Destination,
     pub(crate) key: Option<RoutedKey>,
@@ -132,30 +137,48 @@ impl Engine {
     pub(crate) async fn route_open(&self, caller: &Caller, incoming: IncomingMessage) -> Result<Routed, Error> {
         let engine = &self.inner;
         let owner = caller.id.clone();
-        let (chain, deadline) = match DelegationChain::of(&incoming.message)? {
-            Some((sent, chain)) => (Some(sent), chain.deadline),
-            None => (None, None),
-        };
-        let (lineage, mut key) = (Lineage::default(), None);
+        let (sent, chain) = DelegationChain::of(&incoming.message)?.unzip();
+        let deadline = chain.as_ref().and_then(|chain| chain.deadline);
+        let mut key = None;
         // Boxed, like every rare path here: the future of the common path is copied with every message.
+        let mut repeated = None;
         if let Some(asked) = incoming.idempotency_key.clone() {
             let scope = scope_of(caller, &incoming.address, asked);
-            let (reserved, repeated) = Box::pin(engine.look_up(scope, None)).await?;
-            key = Some(reserved);
-            if let Some(destination) = repeated {
-                return Ok(Routed { incoming, deadline, lineage, chain, owner, destination, key, by_turn: false });
+            let (reserved, found) = Box::pin(engine.look_up(scope, None)).await?;
+            (key, repeated) = (Some(reserved), found);
+        }
+        let mut refused = None;
+        let destination = match repeated {
+            Some(destination) => destination,
+            None => {
+                let mut destination = engine.find_destination(caller, &incoming).await?;
+                let dedupes = destination.served().is_some_and(|served| served.switches.dedupe_message_id);
+                if key.is_none() && dedupes {
+                    let id = incoming.message.message_id.clone();
+                    let scope = scope_of(caller, &incoming.address, format!("message:{id}"));
+                    let (reserved, repeated) = Box::pin(engine.look_up(scope, Some(id))).await?;
+                    key = Some(reserved);
+                    destination = repeated.unwrap_or(destination);
+                }
+                if let Some(chain) = &chain {
+                    refused = engine.check_chain_of(&destination, chain)?;
+                }
+                destination
             }
-        }
-        let mut destination = engine.find_destination(caller, &incoming).await?;
-        let dedupes = destination.served().is_some_and(|served| served.switches.dedupe_message_id);
-        if key.is_none() && dedupes {
-            let id = incoming.message.message_id.clone();
-            let scope = scope_of(caller, &incoming.address, format!("message:{id}"));
-            let (reserved, repeated) = Box::pin(engine.look_up(scope, Some(id))).await?;
-            key = Some(reserved);
-            destination = repeated.unwrap_or(destination);
-        }
-        Ok(Routed { incoming, deadline, lineage, chain, owner, destination, key, by_turn: false })
+        };
+        let lineage = Lineage::default();
+        Ok(Routed {
+            incoming,
+            deadline,
+            lineage,
+            chain: sent,
+            tree: None,
+            refused,
+            owner,
+            destination,
+            key,
+            by_turn: false,
+        })
     }
 }
 
@@ -181,6 +204,21 @@ impl EngineState {
         self.find_task(&id).await?.ok_or(Error::TaskNotFound(id))
     }
 
+    /// Why the guard refuses a message with a delegation chain. One to a task that is there is an error, because that task
+    /// goes on without it.
+    fn check_chain_of(
+        &self,
+        destination: &Destination,
+        chain: &DelegationChain,
+    ) -> Result<Option<Box<DelegationRefused>>, Error> {
+        let (Some(hosted), Some(served)) = (destination.hosted(), destination.served()) else { return Ok(None) };
+        match (check_received(self, &hosted.name, &served, chain), destination) {
+            (Ok(()), _) | (_, Destination::Repeated(..)) => Ok(None),
+            (Err(refused), Destination::New(..)) => Ok(Some(Box::new(refused))),
+            (Err(refused), Destination::Task(_)) => Err(self.report_refusal(refused.into())),
+        }
+    }
+
     async fn find_destination(&self, caller: &Caller, incoming: &IncomingMessage) -> Result<Destination, Error> {
         let message = &incoming.message;
         if message.role == Role::Agent {
@@ -201,7 +239,18 @@ impl EngineState {
             }
             _ => None,
         };
-        let asked = RoutingRequest { message, hints: &hints, last_agent: last_agent.as_ref() };
+        let last_decision = match (&last_agent, &message.context_id) {
+            (Some(agent), Some(context)) if agent.as_str().starts_with('~') => {
+                Box::pin(self.last_decision(caller, agent, context)).await?
+            }
+            _ => None,
+        };
+        let asked = RoutingRequest {
+            message,
+            hints: &hints,
+            last_agent: last_agent.as_ref(),
+            last_decision: last_decision.as_ref(),
+        };
         let resolved = self.directory.resolve(&incoming.address, caller, Some(asked))?;
         let served = resolved.hosted.served();
         if message.context_id.is_some()
@@ -211,6 +260,20 @@ impl EngineState {
             return Ok(Destination::Task(live));
         }
         Ok(Destination::New(resolved, served))
+    }
+
+    /// How the conversation's newest task of an agent was routed.
+    async fn last_decision(
+        &self,
+        caller: &Caller,
+        agent: &AgentName,
+        context: &ContextId,
+    ) -> Result<Option<Json>, Error> {
+        let conversation = Conversation { owner: caller.id.clone(), agent: agent.clone(), context: context.clone() };
+        let Some(row) = self.store.context(conversation, 1).await?.pop() else { return Ok(None) };
+        let Some(live) = self.find_task(&row.task.id).await? else { return Ok(None) };
+        let core = live.core.lock();
+        Ok(core.fold.task.metadata.as_ref().and_then(|metadata| metadata.get(ROUTING_KEY)).cloned())
     }
 
     /// The task whose question is answered by a message that names only the conversation: the one that waits there. With

@@ -1,4 +1,5 @@
-//! What a caller says in metadata about who should serve it and how: `skill`, `skillHint`, `targets`, `profile`.
+//! What a caller says in metadata about who should serve it and how: `skill`, `skillHint`, `targets`, `fanout`, `force`,
+//! `profile`, `cooldownKey`.
 //!
 //! Each may stand in the message's metadata or in the request's. The message's come before the request's, and in the
 //! same place `skill` comes before `skillHint`. An empty text, an empty list and `null` are as good as nothing; a value
@@ -22,12 +23,46 @@ pub struct RoutingHints {
     pub profile: Option<String>,
     /// The agents that may serve it, best first. Only at the root: an agent's own address is its target.
     pub targets: Vec<AgentName>,
+    /// That all targets are to serve it, and how many of them have to complete it. Only at the root.
+    pub fanout: Option<String>,
+    /// Whether a target serves it even without the skill. Only at the root.
+    pub force: bool,
+    /// What the work is about, for cooldowns: the caller's own key, else the pull request, issue or repository.
+    pub cooldown_key: Option<String>,
 }
 
-/// Where hints stand, for errors: `skill`, `skillHint`, `profile` and `targets` of the message, then of the request.
-const MESSAGE: [&str; 4] =
-    ["message.metadata.skill", "message.metadata.skillHint", "message.metadata.profile", "message.metadata.targets"];
-const REQUEST: [&str; 4] = ["metadata.skill", "metadata.skillHint", "metadata.profile", "metadata.targets"];
+/// Where a hint stands, for errors.
+struct HintFields {
+    skill: &'static str,
+    skill_hint: &'static str,
+    profile: &'static str,
+    targets: &'static str,
+    fanout: &'static str,
+    force: &'static str,
+    cooldown_key: &'static str,
+}
+
+const MESSAGE: HintFields = HintFields {
+    skill: "message.metadata.skill",
+    skill_hint: "message.metadata.skillHint",
+    profile: "message.metadata.profile",
+    targets: "message.metadata.targets",
+    fanout: "message.metadata.fanout",
+    force: "message.metadata.force",
+    cooldown_key: "message.metadata.cooldownKey",
+};
+const REQUEST: HintFields = HintFields {
+    skill: "metadata.skill",
+    skill_hint: "metadata.skillHint",
+    profile: "metadata.profile",
+    targets: "metadata.targets",
+    fanout: "metadata.fanout",
+    force: "metadata.force",
+    cooldown_key: "metadata.cooldownKey",
+};
+
+/// The longest key of a cooldown.
+const COOLDOWN_KEY_BYTES: usize = 256;
 
 impl RoutingHints {
     /// Reads a message's metadata, then its request's.
@@ -35,15 +70,30 @@ impl RoutingHints {
         let mut hints = Self::default();
         for (metadata, fields) in [(message.metadata.as_ref(), MESSAGE), (request, REQUEST)] {
             let Some(metadata) = metadata else { continue };
-            let [skill_field, hint_field, profile_field, targets_field] = fields;
-            let skill = text(metadata.get("skill"), skill_field)?;
-            let hint = text(metadata.get("skillHint"), hint_field)?;
-            let profile = text(metadata.get("profile"), profile_field)?;
+            let skill = text(metadata.get("skill"), fields.skill)?;
+            let hint = text(metadata.get("skillHint"), fields.skill_hint)?;
+            let profile = text(metadata.get("profile"), fields.profile)?;
             hints.skill = hints.skill.or(skill).or(hint);
             hints.profile = hints.profile.or(profile);
-            let targets = names(metadata.get("targets"), targets_field)?;
-            if *address == Address::Root && hints.targets.is_empty() {
+            let targets = names(metadata.get("targets"), fields.targets)?;
+            let at_root = *address == Address::Root;
+            if at_root && hints.targets.is_empty() {
                 hints.targets = targets;
+            }
+            // At an agent's own address these are the agent's, and may be of any type.
+            if at_root {
+                let fanout = text(metadata.get("fanout"), fields.fanout)?;
+                hints.fanout = hints.fanout.or(fanout);
+                hints.force |= flag(metadata.get("force"), fields.force)?;
+                let key = text(metadata.get("cooldownKey"), fields.cooldown_key)?;
+                if let Some(key) = &key
+                    && key.len() > COOLDOWN_KEY_BYTES
+                {
+                    let problem = format!("must have at most {COOLDOWN_KEY_BYTES} bytes, not {}", key.len());
+                    return Err(Error::Invalid { field: fields.cooldown_key, problem });
+                }
+                let about = || metadata.get("github").and_then(repository_key);
+                hints.cooldown_key = hints.cooldown_key.or(key).or_else(about);
             }
         }
         Ok(hints)
@@ -55,6 +105,35 @@ impl RoutingHints {
         // What could not be read was not accepted.
         Self::read(&address, &received.message, received.metadata.as_ref()).unwrap_or_default()
     }
+}
+
+/// What a message about a repository is about: `owner/repo#number@sha`, as far as it says. It is no hint, so what cannot
+/// be read is as good as nothing.
+fn repository_key(value: &Json) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Github {
+        owner: Option<String>,
+        repo: String,
+        number: Option<u64>,
+        #[serde(alias = "headSha")]
+        sha: Option<String>,
+    }
+    /// As many digits of a commit as people write.
+    const SHA_DIGITS: usize = 7;
+    let Github { owner, repo, number, sha } = value.read().ok()?;
+    let mut key = owner.map_or_else(String::new, |owner| format!("{owner}/")) + &repo;
+    if let Some(number) = number {
+        key.push_str(&format!("#{number}"));
+        let sha = sha.filter(|sha| !sha.is_empty());
+        key.extend(sha.map(|sha| format!("@{}", sha.chars().take(SHA_DIGITS).collect::<String>())));
+    }
+    (!repo.is_empty() && key.len() <= COOLDOWN_KEY_BYTES).then_some(key)
+}
+
+fn flag(value: Option<&Json>, field: &'static str) -> Result<bool, Error> {
+    let Some(value) = value else { return Ok(false) };
+    let read = value.read::<Option<bool>>().map_err(|_| wrong(value, field, "true or false"))?;
+    Ok(read.unwrap_or_default())
 }
 
 fn text(value: Option<&Json>, field: &'static str) -> Result<Option<String>, Error> {

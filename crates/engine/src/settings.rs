@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::delegation::{DelegationLimits, DelegationScope};
+
 /// The kernel's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -59,6 +61,10 @@ pub struct Settings {
     pub journal_age: Duration,
     /// The same for those of the audit.
     pub audit_age: Duration,
+    /// How deep and how wide a tree of tasks may grow.
+    pub delegation: DelegationLimits,
+    /// Whose permission a call between agents needs.
+    pub delegation_scope: DelegationScope,
     /// How long an ended task is kept beyond its retention for consumers that have not read it.
     pub consumer_hold: Duration,
 }
@@ -94,6 +100,8 @@ impl Default for Settings {
             feed_ring_bytes: 16 << 20,
             journal_age: 30 * DAY,
             audit_age: 400 * DAY,
+            delegation: DelegationLimits::default(),
+            delegation_scope: DelegationScope::Agent,
             consumer_hold: 7 * DAY,
         }
     }

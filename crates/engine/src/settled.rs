@@ -12,8 +12,9 @@ use crate::append::PendingAppend;
 use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::Event;
+use crate::handle::TaskHandle;
 use crate::ids::Seq;
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::submit::takes_messages;
 use crate::turn::Wakeup;
 
@@ -25,6 +26,23 @@ impl Engine {
         let engine = self.inner.clone();
         // Spawned: memory has to follow the append, whatever becomes of the caller.
         self.inner.work.spawn(async move { engine.settle(live, question).await }).await?
+    }
+}
+
+impl TaskHandle {
+    /// Ends the wait for the question that this run is asking, because it need not be answered any more. Says whether there
+    /// was one; [`Error::QuestionClosed`] if an answer was first.
+    pub async fn settle(&self) -> Result<bool, Error> {
+        let asked = self.live.wait_for(|core| {
+            if self.must_stop(core) || core.turn.progress() != RunProgress::Asking {
+                return Some(None);
+            }
+            core.row.state.is_interrupted().then_some(Some(Seq(core.fold.kernel.last_stop)))
+        });
+        let Some(question) = asked.await else { return Ok(false) };
+        let (engine, live) = (self.engine.clone(), self.live.clone());
+        self.engine.work.spawn(async move { engine.settle(live, question).await }).await??;
+        Ok(true)
     }
 }
 

@@ -27,7 +27,7 @@ use tokio::sync::watch;
 use crate::bus::Bus;
 use crate::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
 use feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
-use lineage::Lineage;
+use lineage::{Lineage, TreeLimits};
 use survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use webhooks::NewWebhook;
 
@@ -57,7 +57,8 @@ pub trait Store: Send + Sync + 'static {
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>>;
 
     /// The places of one page of an owner's tasks, newest status first, and the exact number of all that match. The
-    /// tasks themselves are for [`Store::load_some`], so that a page need not be in memory all at once.
+    /// tasks themselves come with it if they are small; else they are for [`Store::load_some`], so that a page need not
+    /// be in memory all at once.
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage>;
 
     /// Those of the tasks that are still there, in the order given, until `max_bytes` are passed (at least one if there
@@ -91,6 +92,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// The tasks that a task's turns have started and that have not ended. Oldest first, after the given key.
     fn children(&self, parent: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
+
+    /// A task and those above it, the nearest first, until one is gone or there are `max`.
+    fn ancestors(&self, key: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
+
+    /// The tasks of a tree without its root, ended ones too. Oldest first, after the given key.
+    fn tree(&self, root: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
     /// Tasks in an interrupted state, whose question waits for an answer. Oldest question first.
     fn waiting(&self, query: WaitingQuery) -> StoreFuture<Vec<TaskRow>>;
@@ -229,6 +236,8 @@ pub struct SideWrites {
     pub webhook: Option<NewWebhook>,
     /// A cooldown that the append takes.
     pub cooldown: Option<Cooldown>,
+    /// How many tasks there may be once this one is created; refused with [`StoreError::TreeFull`].
+    pub tree: Option<TreeLimits>,
 }
 
 /// The most cooldowns that are kept; beyond it the one that ends first is given up.
@@ -291,6 +300,8 @@ pub struct ListPage {
     pub places: Vec<ListPosition>,
     /// The bytes of the events of each, in the same order.
     pub sizes: Vec<u64>,
+    /// All of the tasks, in the same order, or none.
+    pub loaded: Vec<LoadedTask>,
     /// Where the next page begins; absent on the last one.
     pub next: Option<ListPosition>,
     /// How many tasks match in all.

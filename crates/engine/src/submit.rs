@@ -1,5 +1,6 @@
 //! Accepting a message that was routed: a new task, an answer, or a follow-up for a running turn.
 
+mod rejected;
 mod validate;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use switchboard_a2a::{ContextId, Json, Message, Metadata, PushConfig, Role, Task
 use crate::admission::Admitted;
 use crate::append::PendingAppend;
 use crate::batch::Batch;
+use crate::delegation::DelegationRefused;
 use crate::directory::{Address, Hosted, Resolved, Served};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
@@ -22,9 +24,9 @@ use crate::manifest::{Replies, Start};
 use crate::media_types;
 use crate::queue::QueuePriority;
 use crate::route::{Destination, Routed, RoutedKey};
-use crate::store::lineage::Lineage;
+use crate::store::lineage::{Lineage, TreeLimits};
 use crate::store::webhooks::NewWebhook;
-use crate::store::{IdempotencyRecord, Phase, RowState, SideWrites, TaskIdentity};
+use crate::store::{IdempotencyRecord, Phase, RowState, SideWrites, StoreError, TaskIdentity};
 use crate::trace_context::TraceContext;
 use crate::turn::{self, TurnInput, Wakeup};
 use validate::check_context;
@@ -78,6 +80,8 @@ struct Origin {
     owner: CallerId,
     lineage: Lineage,
     chain: Option<Json>,
+    tree: Option<TreeLimits>,
+    refused: Option<Box<DelegationRefused>>,
     deadline: Option<Timestamp>,
 }
 
@@ -97,11 +101,11 @@ impl Engine {
     /// Accepts a routed message. When this returns, the message is committed and its turn runs or is queued, whatever
     /// becomes of the caller's connection.
     pub async fn send(&self, routed: Routed) -> Result<Submitted, Error> {
-        let Routed { incoming, deadline, lineage, chain, owner, destination, key, by_turn } = routed;
+        let Routed { incoming, deadline, lineage, chain, tree, refused, owner, destination, key, by_turn } = routed;
         if self.inner.closing.is_cancelled() && !by_turn {
             return Err(shutting_down());
         }
-        let origin = Origin { owner, lineage, chain, deadline };
+        let origin = Origin { owner, lineage, chain, tree, refused, deadline };
         match key {
             None => self.inner.clone().submit(origin, incoming, destination, None).await,
             // Boxed, like every rare path here: the future of the common path is copied with every message.
@@ -180,13 +184,14 @@ impl EngineState {
         served: Arc<Served>,
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
-        let Resolved { hosted, decision } = resolved;
-        let Origin { owner, lineage, chain, deadline } = origin;
+        let Resolved { hosted, decision, cooldown } = resolved;
+        let Origin { owner, lineage, chain, tree, refused, deadline } = origin;
         media_types::check(&served.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
         if lineage.ancestors.is_none() {
             self.check_parked(&owner)?;
         }
+        let cooldown = cooldown.map(|rule| self.cooldown(&owner, &hosted, rule)).transpose()?;
         let task = TaskIdentity {
             id: TaskId::generate(),
             owner,
@@ -195,11 +200,15 @@ impl EngineState {
             lineage,
         };
         let return_immediately = send.return_immediately;
-        let sides =
-            SideWrites { send: record, webhook: named(send.webhook.clone(), &task.id), ..SideWrites::default() };
+        let webhook = named(send.webhook.clone(), &task.id);
+        let sides = SideWrites { send: record, webhook, cooldown: cooldown.clone(), tree };
         let received = Arc::new(Received { chain, deadline, routing: decision, ..self.receive(&task, send) });
         let mut batch = Batch::default();
         self.check_size(batch.push(Event::Received(received.clone())))?;
+        if let Some(refused) = refused {
+            let sides = SideWrites { cooldown: None, ..sides };
+            return Box::pin(self.begin_rejected(task, &hosted, received, batch, sides, *refused)).await;
+        }
         let admitted = self.admit(&hosted, &task)?;
         let queued = matches!(admitted, Admitted::Queued(_));
         let hidden = match served.manifest.replies {
@@ -232,7 +241,8 @@ impl EngineState {
         live.output.notify_one();
         // A key is reserved in the memory of this node only; another that shares the store may win the commit.
         let is_reserved = sides.send.is_none() || self.bus.is_none();
-        let early = served.manifest.start == Start::WithCommit && is_reserved;
+        // A child may still be refused by the append that counts it.
+        let early = served.manifest.start == Start::WithCommit && is_reserved && sides.tree.is_none();
         let (engine, task) = (self.clone(), live.clone());
         let first = NumberedMessage { seq: 1, received: received.clone() };
         let begin = TurnInput::new(first, crate::agent::Cause::Begin, None).served_by(served);
@@ -261,14 +271,23 @@ impl EngineState {
         }
         let committed = live.wait_for(|core| match core.turn.lost() {
             _ if core.last_seq >= Seq(1) => Some(Ok(core.last_epoch)),
-            Some(error) => Some(Err(Error::from(error.clone()))),
+            Some(error) => Some(Err(error.clone())),
             None => None,
         });
-        let result = committed.await;
-        if result.is_err() {
-            self.live.forget(&live.task.id);
+        let epoch = match committed.await {
+            Ok(epoch) => epoch,
+            Err(error) => {
+                self.live.forget(&live.task.id);
+                return Err(match error {
+                    StoreError::CoolingDown { key, until } => self.cooling_down(&live.task.owner, &hosted, key, until),
+                    other => other.into(),
+                });
+            }
+        };
+        if let Some(cooldown) = cooldown {
+            self.cooldown_taken(cooldown);
         }
-        let first = InitialTask::New(result?, received);
+        let first = InitialTask::New(epoch, received);
         Ok(Submitted { engine: self, live, seq: Seq(1), first })
     }
 

@@ -4,22 +4,27 @@ use switchboard_a2a::PushPayload;
 use switchboard_engine::{Hosted, Served, Skill, Switches, WebhookEvents};
 use switchboard_host::StartError;
 use switchboard_host::demo::{Echo, Guide, Probe};
-use switchboard_host::serve::{Fleet, FleetFactory};
+use switchboard_host::serve::{Fleet, FleetFactory, ServerParts};
 
 use crate::config::agents::{self, Agent, Blocking, Builtin, BuiltinAgent, Kind, WebhookPayload};
+use crate::config::delegation::delegation;
 use crate::programs::Programs;
 
 /// The agents of a workspace, in the order of their configuration.
 pub fn configured(agents: Vec<Agent>) -> FleetFactory {
-    Box::new(move |data_dir, clock| {
-        // Even if no agent starts programs any more: an earlier server may have left orphans.
-        let mut programs = Programs::open(data_dir, clock.clone())?;
-        let hosted = agents.iter().map(|agent| host(agent, &mut programs)).collect::<Result<_, StartError>>()?;
-        Ok(Fleet { hosted, lifecycle: Some(Box::new(programs)) })
-    })
+    Box::new(move |parts| Box::pin(std::future::ready(fleet(&agents, &parts))))
 }
 
-fn host(agent: &Agent, programs: &mut Programs) -> Result<Hosted, StartError> {
+fn fleet(agents: &[Agent], parts: &ServerParts) -> Result<Fleet, StartError> {
+    // Even if no agent starts programs any more: an earlier server may have left orphans.
+    let programs = Programs::open(&parts.data_dir, parts.clock.clone())?;
+    let host = |agent: &Agent| Ok(Hosted::serving(agent.name.as_str(), served(agent, &programs)?));
+    let hosted = agents.iter().map(host).collect::<Result<_, StartError>>()?;
+    Ok(Fleet { hosted, lifecycles: vec![Box::new(programs)], ..Fleet::default() })
+}
+
+/// An agent as its configuration says.
+pub fn served(agent: &Agent, programs: &Programs) -> Result<Served, StartError> {
     let name = agent.name.as_str();
     let mut served = match &agent.kind {
         Kind::Builtin(BuiltinAgent { builtin: Builtin::Echo }) => Served::new(Echo),
@@ -54,11 +59,13 @@ fn host(agent: &Agent, programs: &mut Programs) -> Result<Hosted, StartError> {
             agents::WebhookEvents::Stops => WebhookEvents::Stops,
         },
         max_running,
+        delegation: delegation(&agent.delegates, &agent.delegation),
     };
-    Ok(Hosted::serving(name, served.switches(switches)))
+    Ok(served.switches(switches))
 }
 
-fn skill(skill: &agents::Skill) -> Skill {
+/// A skill as its configuration says.
+pub fn skill(skill: &agents::Skill) -> Skill {
     let mut shown = Skill::new(&skill.name, &skill.name, &skill.description);
     shown.tags.clone_from(&skill.tags);
     shown

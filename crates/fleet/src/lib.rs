@@ -4,5 +4,6 @@
 pub mod config;
 mod hosted;
 pub mod programs;
+pub mod remote_client;
 
-pub use hosted::configured;
+pub use hosted::{configured, served, skill};

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use switchboard_cli_agents::adapters::{
     Acp, Adapter, ApprovalPattern, Declared, DeclaredError, FieldError, GenericOptions, Input, Output, Permissions,
 };
@@ -19,6 +20,8 @@ use switchboard_engine::Engine;
 use switchboard_engine::clock::Clock;
 use switchboard_host::StartError;
 use switchboard_host::serve::Lifecycle;
+use switchboard_server::Front;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::permission_checks::RuleTargets;
@@ -29,11 +32,24 @@ use crate::config::cli_agent::{self, Worktree, generic};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The command-line agents of a server.
+#[derive(Clone)]
 pub struct Programs {
     shared: Arc<SharedResources>,
-    agents: Vec<Arc<CliAgent>>,
-    names: Vec<String>,
     worktrees: PathBuf,
+    agents: Arc<Mutex<ProgramAgents>>,
+}
+
+/// The agents by their names, and the kernel once it has started.
+#[derive(Default)]
+struct ProgramAgents {
+    engine: Option<Engine>,
+    by_name: BTreeMap<String, ProgramAgent>,
+}
+
+struct ProgramAgent {
+    agent: Arc<CliAgent>,
+    /// Ends what runs beside its tasks.
+    removed: CancellationToken,
 }
 
 impl Programs {
@@ -46,38 +62,63 @@ impl Programs {
             tracing::warn!(ended = orphans.ended, "programs that an earlier server had started were still running");
         }
         let (shared, worktrees) = (SharedResources::new(children, clock), data_dir.join("worktrees"));
-        Ok(Self { shared, agents: Vec::new(), names: Vec::new(), worktrees })
+        Ok(Self { shared, worktrees, agents: Arc::default() })
     }
 
-    pub fn add(&mut self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
+    /// Adds an agent, or replaces the one of that name; also while the server runs.
+    pub fn add(&self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
         let problem =
             |error: AgentSettingsError| StartError::Agent { name: name.to_owned(), problem: error.to_string() };
         let settings = settings(name, agent).map_err(problem)?;
         let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.worktrees.join(name)));
-        self.agents.push(agent.clone());
-        self.names.push(name.to_owned());
+        let added = ProgramAgent { agent: agent.clone(), removed: CancellationToken::new() };
+        let mut agents = self.agents.lock();
+        if let Some(engine) = &agents.engine {
+            added.start(engine);
+        }
+        if let Some(before) = agents.by_name.insert(name.to_owned(), added) {
+            before.removed.cancel();
+        }
         Ok(agent)
+    }
+
+    /// Removes an agent. Its turns go on to their end; its worktrees are removed by the next start.
+    pub fn remove(&self, name: &str) {
+        if let Some(removed) = self.agents.lock().by_name.remove(name) {
+            removed.removed.cancel();
+        }
     }
 
     /// Folders for worktrees of agents that are not served any more.
     fn folders_of_removed_agents(&self) -> Vec<PathBuf> {
         let folders = std::fs::read_dir(&self.worktrees).into_iter().flatten().flatten();
-        let is_served = |name: &OsStr| self.names.iter().any(|served| name == served.as_str());
+        let agents = self.agents.lock();
+        let is_served = |name: &OsStr| agents.by_name.keys().any(|served| name == served.as_str());
         folders.filter(|folder| !is_served(&folder.file_name())).map(|folder| folder.path()).collect()
+    }
+}
+
+impl ProgramAgent {
+    /// Looks at what is installed and tidies up, until the agent is removed.
+    fn start(&self, engine: &Engine) {
+        let (looking, tidying, engine) = (self.agent.clone(), self.agent.clone(), engine.clone());
+        let removed = self.removed.clone();
+        tokio::spawn(async move { looking.check_versions().await });
+        tokio::spawn(async move {
+            let stop = engine.closing().clone();
+            let tidied = removed.run_until_cancelled(tidying.sweep_periodically(&engine));
+            stop.run_until_cancelled(tidied).await
+        });
     }
 }
 
 impl Lifecycle for Programs {
     /// Looks at what is installed and tidies up, beside the serving.
-    fn start(&self, engine: &Engine) {
-        for agent in &self.agents {
-            let (looking, tidying, engine) = (agent.clone(), agent.clone(), engine.clone());
-            tokio::spawn(async move { looking.check_versions().await });
-            tokio::spawn(async move {
-                let stop = engine.closing().clone();
-                stop.run_until_cancelled(tidying.sweep_periodically(&engine)).await
-            });
-        }
+    fn start<'a>(&'a self, engine: &'a Engine) -> BoxFuture<'a, Result<Vec<Arc<dyn Front>>, StartError>> {
+        let mut agents = self.agents.lock();
+        agents.by_name.values().for_each(|agent| agent.start(engine));
+        agents.engine = Some(engine.clone());
+        drop(agents);
         for folder in self.folders_of_removed_agents() {
             let (shared, engine) = (self.shared.clone(), engine.clone());
             tokio::spawn(async move {
@@ -85,9 +126,10 @@ impl Lifecycle for Programs {
                 stop.run_until_cancelled(shared.sweep_removed_agent(folder, &engine)).await
             });
         }
+        Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    fn stop(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.shared.children().close())
     }
 }

@@ -4,6 +4,8 @@
 pub mod address;
 pub mod agent_name;
 pub mod cards;
+pub mod decimal;
+pub mod delegation;
 pub mod document;
 mod environment;
 pub mod hub;
@@ -11,6 +13,7 @@ pub mod limits;
 pub mod log;
 pub mod problem;
 mod push_notification;
+pub mod routing;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod section;
@@ -18,7 +21,7 @@ pub mod server;
 pub mod size;
 pub mod store;
 pub mod streams;
-mod substitution;
+pub mod substitution;
 pub mod suggestion;
 pub mod tasks;
 pub mod time_span;
@@ -50,6 +53,8 @@ pub struct Config {
     pub limits: limits::Limits,
     /// The times of a task's life.
     pub tasks: tasks::Tasks,
+    /// Agents that call agents.
+    pub delegation: delegation::Delegation,
     /// Event streams.
     pub streams: streams::Streams,
     /// Agent cards.
@@ -68,6 +73,7 @@ impl Config {
         root.section("store", |section| self.store.read(section));
         root.section("limits", |section| self.limits.read(section));
         root.section("tasks", |section| self.tasks.read(section));
+        root.section("delegation", |section| self.delegation.read(section));
         root.section("streams", |section| self.streams.read(section));
         root.section("cards", |section| self.cards.read(section));
         root.section("webhooks", |section| self.webhooks.read(section));

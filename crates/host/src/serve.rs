@@ -21,18 +21,20 @@ mod signals;
 pub use banner::{StartupBanner, reachable};
 pub use data_dir::{RESTORE, create as create_data_dir, open_problem};
 pub use error::StartError;
-pub use fleet::{Fleet, FleetFactory, Lifecycle};
+pub use fleet::{Fleet, FleetFactory, Lifecycle, ServerParts};
 pub use reload::{ReloadReport, Reloader, WorkspaceReader};
 pub use signals::{Signals, stop_signal};
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
+use switchboard_egress::Egress;
 use switchboard_engine::clock::{Clock, SystemClock};
 use switchboard_engine::store::ServerStore;
-use switchboard_engine::{Address, Caller, Directory, Engine, FixedDirectory};
-use switchboard_server::{Options, Server, Tls};
+use switchboard_engine::{Address, Caller, Engine, FixedDirectory};
+use switchboard_server::{Front, Options, Server, Tls};
 use switchboard_store::{CheckError, SqliteStore};
+use switchboard_webhooks::CallbackReceiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Workspace};
@@ -55,7 +57,7 @@ pub struct Serving {
     listener: TcpListener,
     engine: Engine,
     outbound: Outbound,
-    lifecycle: Option<Box<dyn Lifecycle>>,
+    lifecycles: Vec<Box<dyn Lifecycle>>,
     options: Options,
     ring: Arc<KeyRing>,
     control: ControlListener,
@@ -88,23 +90,39 @@ impl Serving {
             return Err(StartError::NoKeys { address: config.server.bind.0, data_dir });
         }
         let ring = Arc::new(KeyRing::new(loopback, Arc::clone(&clock), &keys));
-        let Fleet { hosted: agents, lifecycle } = match fleet(&data_dir, &clock) {
+        let egress = Egress::new(settings::egress(config)).map_err(StartError::Egress)?;
+        let callbacks = CallbackReceiver::new(store.clone(), store.secret(), Arc::clone(&clock));
+        let parts = ServerParts {
+            data_dir: data_dir.clone(),
+            config: Arc::new(config.clone()),
+            clock: Arc::clone(&clock),
+            store: Arc::clone(&store),
+            callers: Arc::clone(&ring) as _,
+            egress: egress.clone(),
+            callbacks: callbacks.clone(),
+            base_url: config.server.base_url(address).as_str().to_owned(),
+        };
+        let Fleet { hosted, directory, lifecycles } = match fleet(parts).await {
             Ok(fleet) => fleet,
             Err(error) => {
                 store.close().await.map_err(StartError::Store)?;
                 return Err(error);
             }
         };
-        let default_agent = config.server.default_agent.as_ref().map(|name| name.as_str().into());
+        let directory = directory.unwrap_or_else(|| {
+            let default_agent = config.server.default_agent.as_ref().map(|name| name.as_str().into());
+            Arc::new(FixedDirectory::new(hosted, default_agent))
+        });
+        let agents = directory.agents();
         let mut banner = StartupBanner::new(&workspace, address, &data_dir, &agents, usable, ring.is_open());
-        let names: Vec<String> = agents.iter().map(|hosted| hosted.name.to_string()).collect();
-        let directory = Arc::new(FixedDirectory::new(agents, default_agent));
+        let listed = Arc::clone(&directory);
         if directory.resolve(&Address::Root, &Caller::local(), None).is_ok() {
             banner.root_card = Some(format!("{}/.well-known/agent-card.json", banner.base_url));
         }
         let engine = Engine::start(store.clone(), directory, Arc::clone(&clock), settings::engine(config));
         let engine = engine.await.map_err(StartError::Store)?;
-        let outbound = Outbound::open(config, &engine, &store, &clock).await?;
+        engine.set_callers(Arc::clone(&ring) as _);
+        let outbound = Outbound::open(config, egress, callbacks, &engine, &store).await?;
         let control = ControlListener::open(&data_dir).map_err(StartError::Control)?;
         let key_service = KeyService::new(store, clock, Some(Arc::clone(&ring)));
         let reloader = Arc::new(Reloader::new(&workspace, read_again, outbound.egress.clone()));
@@ -119,7 +137,7 @@ impl Serving {
             tls: is_tls,
             url: url.clone(),
             certificate: certificate.clone(),
-            agents: names.clone(),
+            agents: listed.agents().iter().map(|hosted| hosted.name.to_string()).collect(),
             keys_required: !status_ring.is_open(),
         };
         let warned = warnings(config, address, &data_dir);
@@ -132,7 +150,7 @@ impl Serving {
             listener,
             engine,
             outbound,
-            lifecycle,
+            lifecycles,
             options,
             ring,
             control,
@@ -144,10 +162,15 @@ impl Serving {
 
     /// Serves until the stop signal, then lets running tasks end within the drain time.
     pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
-        let Self { listener, engine, outbound, lifecycle, options, ring, control, handler, .. } = self;
-        if let Some(lifecycle) = &lifecycle {
-            lifecycle.start(&engine);
-        }
+        let Self { listener, engine, outbound, lifecycles, options, ring, control, handler, .. } = self;
+        let fronts = match start_all(&lifecycles, &engine).await {
+            Ok(fronts) => fronts,
+            Err(error) => {
+                engine.shutdown().await.map_err(StartError::Store)?;
+                stop_all(&lifecycles).await;
+                return Err(error);
+            }
+        };
         // Commands are answered until the very end of the drain, so that a backup or a revocation is still possible.
         let done = CancellationToken::new();
         let control = tokio::spawn(control.run(handler, done.clone()));
@@ -159,7 +182,7 @@ impl Serving {
         let Outbound { webhooks, callbacks, .. } = outbound;
         webhooks.start();
         let server = Server::new(engine.clone(), options, Arc::clone(&ring) as _).open_until(ring.keyed());
-        let server = server.with_webhooks(webhooks).with_callbacks(callbacks);
+        let server = server.with_webhooks(webhooks).with_callbacks(callbacks).fronts(fronts);
         let served = async {
             let served = match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => server.run(listener, stop.clone().cancelled_owned()).await,
@@ -170,15 +193,28 @@ impl Serving {
             served
         };
         let (served, drained) = tokio::join!(served, drained);
-        if let Some(lifecycle) = &lifecycle {
-            lifecycle.stop().await;
-        }
+        stop_all(&lifecycles).await;
         done.cancel();
         if let Err(error) = control.await {
             tracing::error!(%error, "the control socket ended badly");
         }
         served.map_err(StartError::Serving)?;
         drained.map_err(StartError::Store)
+    }
+}
+
+async fn start_all(lifecycles: &[Box<dyn Lifecycle>], engine: &Engine) -> Result<Vec<Arc<dyn Front>>, StartError> {
+    let mut fronts = Vec::new();
+    for lifecycle in lifecycles {
+        fronts.extend(lifecycle.start(engine).await?);
+    }
+    Ok(fronts)
+}
+
+/// Stops them, the last one first. One that was not started has nothing to stop.
+async fn stop_all(lifecycles: &[Box<dyn Lifecycle>]) {
+    for lifecycle in lifecycles.iter().rev() {
+        lifecycle.stop().await;
     }
 }
 

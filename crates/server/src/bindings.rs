@@ -19,7 +19,7 @@ mod openapi;
 mod operation;
 mod operation_result;
 pub mod page_token;
-pub(crate) mod percent;
+pub mod percent;
 mod push;
 mod rejection;
 mod render;
@@ -45,6 +45,7 @@ use http::{HeaderMap, Response, Uri};
 use self::routes::Route;
 use crate::{Body, CallerIdentity, State};
 
+pub use self::error::from_engine as protocol_error;
 pub(crate) use self::rejection::{no_agent_at, reject};
 
 /// A request that has passed every guard: its caller is known and its body is read.

@@ -15,7 +15,7 @@ mod early_response;
 mod handler;
 mod header_limits;
 mod hsts;
-pub(crate) mod json_response;
+pub mod json_response;
 mod landing_page;
 mod lingering_close;
 pub(crate) mod request_body;

@@ -33,6 +33,16 @@ pub trait Front: Send + Sync + 'static {
 
     /// Answers a request that has what it needs. Dropped when the caller's key is revoked.
     fn answer<'a>(&'a self, exchange: &'a mut Exchange) -> BoxFuture<'a, Response<Body>>;
+
+    /// The response to a request that is refused before it gets here, such as one without a key.
+    fn refuse(&self, _path: &str, error: &Error) -> Response<Body> {
+        json_response::refusal(error)
+    }
+
+    /// Its part of `/openapi.json`: an object that is merged into the document.
+    fn describe(&self) -> Option<serde_json::Value> {
+        None
+    }
 }
 
 /// What a request needs, known before its body is read.

@@ -96,8 +96,10 @@ impl HealthFront {
         }
         metrics::gauge!(metric::RESPONSE_BYTES).set(self.responses.bytes() as f64);
         metrics::gauge!(metric::WAITING_RESPONSES).set(self.responses.waiting() as f64);
-        for hosted in self.engine.directory().agents() {
-            metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(1.0);
+        let directory = self.engine.directory();
+        for hosted in directory.agents() {
+            let up = if directory.is_up(&hosted.name) { 1.0 } else { 0.0 };
+            metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(up);
         }
         json_response::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", render())
     }

@@ -20,8 +20,9 @@ pub use authenticator::{Authenticator, CallerIdentity};
 // Only for the fuzz targets: they try whatever reads a caller's bytes.
 #[doc(hidden)]
 pub use bindings::page_token;
+pub use bindings::{percent, protocol_error};
 pub use body::Body;
-pub use edge::{Server, Tls, TlsError, TlsPart};
+pub use edge::{Server, Tls, TlsError, TlsPart, json_response};
 pub use event_stream::{FrameFormat, StreamFlow};
 pub use front::{Access, Authorization, BodyRule, Exchange, Front, WrongMethod};
 pub use metric_definitions::describe_metrics;

@@ -14,7 +14,7 @@ pub(crate) const FAILED_HANDSHAKES: &str = "a2a_failed_handshakes_total";
 
 /// The description of each metric, for the exporter.
 const DESCRIPTIONS: &[(&str, &str)] = &[
-    (AGENT_UP, "1 for every agent that is served"),
+    (AGENT_UP, "1 for every agent that is served, 0 for one elsewhere while it is down"),
     (REQUESTS, "A2A requests by operation, agent and outcome"),
     (FRONT_REQUESTS, "Requests to endpoints beside A2A, by front and HTTP status"),
     (REQUEST_DURATION, "Seconds from a request's headers to its response's headers"),

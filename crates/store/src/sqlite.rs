@@ -112,6 +112,7 @@ impl SqliteStore {
         let writer = Writer {
             queue: Arc::clone(&queue),
             path: opened.path.clone(),
+            connection: Some(opened.connection),
             options,
             start: opened.start,
             checkpointer,

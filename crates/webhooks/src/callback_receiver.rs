@@ -1,12 +1,13 @@
 //! The callback receiver: push notifications of other servers about work that a task has delegated to them.
 //!
-//! The callback of a task has an address and a token, both as long-lived as the task. An update is stored before it is
-//! acknowledged and handed to the follower in order and once; a follower that starts later, say after a restart, finds it.
+//! The callback of a task has an address and a token, both as long-lived as the task. The token follows from the store's
+//! secret and the task's id, so that a message that is sent again says the same. An update only wakes what watches the
+//! task, which then looks for itself. Only the end of a remote task is stored: the remote server may forget the task.
 //!
 //! The callback URL is one per server (`server.publicBaseUrl`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,16 +15,15 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 use switchboard_a2a::sse::{Event, Frame};
-use switchboard_a2a::{Dialect, StreamResponse, TaskId, TaskStatus, Timestamp};
+use switchboard_a2a::{Dialect, StreamResponse, TaskId, TaskStatus};
 use switchboard_engine::clock::Clock;
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::sha256;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::callbacks::{CallbackStore, UpdateAdded};
-use switchboard_engine::{Cursor, sha256};
 use tokio::sync::Notify;
-use uuid::Uuid;
 
-use crate::metric_definitions as metric;
+use crate::{metric_definitions as metric, signature};
 
 /// The path of a callback, before the task's id.
 pub const CALLBACK_PATH: &str = "/api/a2a/callback/";
@@ -34,20 +34,32 @@ const MOST_WAITING_BYTES: u64 = 64 << 20;
 const ID_BYTES: usize = 256;
 /// Updates read at once.
 const STEP: usize = 64;
+/// What a token is derived from, before the task's id.
+const TOKEN_PURPOSE: &[u8] = b"callback:";
 
 /// The callbacks of all tasks. Clones share them.
 #[derive(Clone)]
 pub struct CallbackReceiver {
     store: Arc<dyn CallbackStore>,
+    /// Tokens are derived from it.
+    secret: [u8; 32],
     clock: Arc<dyn Clock>,
-    followers: Arc<Mutex<HashMap<TaskId, Weak<Notify>>>>,
+    watches: Arc<Mutex<HashMap<TaskId, Weak<Notify>>>>,
+    listener: Arc<OnceLock<Listener>>,
 }
+
+/// Called with each task that an admitted sender has news of.
+type Listener = Box<dyn Fn(&TaskId) + Send + Sync>;
 
 /// What became of an update of an admitted sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
+    /// The end of the remote task, which is stored.
     New,
+    /// The same end once more.
     Duplicate,
+    /// Anything else: what watches the task was woken.
+    Noticed,
 }
 
 /// Why an update was refused.
@@ -95,26 +107,23 @@ pub struct AdmittedSender {
     key: TaskKey,
 }
 
-/// One update of a remote server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RemoteUpdate {
-    /// The sender's id, or a generated one.
-    pub id: String,
-    pub update: StreamResponse,
-}
-
 impl CallbackReceiver {
     /// CallbackReceiver over a store.
-    pub fn new(store: Arc<dyn CallbackStore>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, followers: Arc::default() }
+    pub fn new(store: Arc<dyn CallbackStore>, secret: [u8; 32], clock: Arc<dyn Clock>) -> Self {
+        Self { store, secret, clock, watches: Arc::default(), listener: Arc::default() }
     }
 
-    /// Creates the token of a task's callback: 256 random bits, of which only a digest is stored. A second one replaces
-    /// the first.
+    /// Calls this with each task that an admitted sender has news of. Only the first one counts.
+    pub fn listen(&self, listener: impl Fn(&TaskId) + Send + Sync + 'static) {
+        if self.listener.set(Box::new(listener)).is_err() {
+            tracing::debug!("callbacks have a listener already");
+        }
+    }
+
+    /// Opens the callback of a task and returns its token, the same each time: 256 bits, of which only a digest is
+    /// stored.
     pub async fn open(&self, task: &TaskId) -> Result<String, ReceiveError> {
-        let mut random = [0; 32];
-        getrandom::fill(&mut random).map_err(|error| StoreError::Failed(error.to_string()))?;
-        let token = URL_SAFE_NO_PAD.encode(random);
+        let token = URL_SAFE_NO_PAD.encode(signature::tag(&self.secret, &[TOKEN_PURPOSE, task.as_str().as_bytes()]));
         match self.store.open_callback(task, sha256([token.as_bytes()])).await? {
             true => Ok(token),
             false => Err(ReceiveError::Unknown(task.clone())),
@@ -144,6 +153,7 @@ impl CallbackReceiver {
         count(match &received {
             Ok(Received::New) => "new",
             Ok(Received::Duplicate) => "known",
+            Ok(Received::Noticed) => "noticed",
             Err(error) => error.label(),
         });
         received
@@ -152,18 +162,16 @@ impl CallbackReceiver {
     async fn take_in(&self, by: AdmittedSender, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
         let AdmittedSender { task, key } = by;
         let update = read(body).map_err(ReceiveError::Body)?;
-        let id = match (id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES), status_of(&update)) {
-            (Some(id), _) => id.to_owned(),
-            // Equal status updates are duplicates; equal artifact chunks are not.
-            (None, Some(_)) => URL_SAFE_NO_PAD.encode(sha256([body])),
-            (None, None) => Uuid::now_v7().to_string(),
-        };
+        if !is_end(&update) {
+            self.wake(&task);
+            return Ok(Received::Noticed);
+        }
+        let id = id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES);
+        let id = id.map_or_else(|| URL_SAFE_NO_PAD.encode(sha256([body])), str::to_owned);
         let body = Bytes::copy_from_slice(body);
         match self.store.add_update(key, &id, body, self.clock.now(), MOST_WAITING, MOST_WAITING_BYTES).await {
             Ok(UpdateAdded::New(_)) => {
-                if let Some(woken) = self.followers.lock().get(&task).and_then(Weak::upgrade) {
-                    woken.notify_one();
-                }
+                self.wake(&task);
                 Ok(Received::New)
             }
             Ok(UpdateAdded::Known) => Ok(Received::Duplicate),
@@ -173,110 +181,50 @@ impl CallbackReceiver {
         }
     }
 
-    /// Follows the updates of a task. There should be one follower at a time.
-    pub async fn follow(&self, task: &TaskId) -> Result<CallbackFollower, ReceiveError> {
-        let callback = self.store.callback(task).await?.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
-        let woken = {
-            let mut followers = self.followers.lock();
-            followers.retain(|_, woken| woken.strong_count() > 0);
-            followers.get(task).and_then(Weak::upgrade).unwrap_or_else(|| {
-                let woken = Arc::new(Notify::new());
-                followers.insert(task.clone(), Arc::downgrade(&woken));
-                woken
-            })
-        };
-        let store = Arc::clone(&self.store);
-        Ok(CallbackFollower { store, key: callback.task_key, woken, after: 0, newest: Newest::default() })
+    fn wake(&self, task: &TaskId) {
+        if let Some(woken) = self.watches.lock().get(task).and_then(Weak::upgrade) {
+            woken.notify_one();
+        }
+        if let Some(listener) = self.listener.get() {
+            listener(task);
+        }
+    }
+
+    /// Watches the callback of a task. There should be one watch at a time.
+    pub fn watch(&self, task: &TaskId) -> CallbackWatch {
+        let mut watches = self.watches.lock();
+        watches.retain(|_, woken| woken.strong_count() > 0);
+        let known = watches.get(task).and_then(Weak::upgrade);
+        let woken = known.unwrap_or_else(|| {
+            let woken = Arc::new(Notify::new());
+            watches.insert(task.clone(), Arc::downgrade(&woken));
+            woken
+        });
+        CallbackWatch { woken }
+    }
+
+    /// The end of the remote task, if one was told.
+    pub async fn end(&self, task: &TaskId) -> Result<Option<StreamResponse>, StoreError> {
+        let Some(callback) = self.store.callback(task).await? else { return Ok(None) };
+        let stored = self.store.updates(callback.task_key, 0, STEP).await?;
+        Ok(stored.iter().rev().filter_map(|stored| read(&stored.body).ok()).find(is_end))
     }
 }
 
-/// Reads the updates of one task.
-pub struct CallbackFollower {
-    store: Arc<dyn CallbackStore>,
-    key: TaskKey,
+/// Waits for news of one task.
+pub struct CallbackWatch {
     woken: Arc<Notify>,
-    /// The number of the last update read.
-    after: i64,
-    newest: Newest,
 }
 
-/// The newest known state of the remote task.
-#[derive(Default)]
-struct Newest {
-    cursor: Option<Cursor>,
-    status_at: Option<Timestamp>,
-    ended: bool,
-}
-
-impl CallbackFollower {
-    /// Waits for the next update, leaving out those older than one that was returned; none after the end of the remote
-    /// task. An update stays in the store until [`Self::taken`].
-    pub async fn next(&mut self) -> Result<Option<RemoteUpdate>, StoreError> {
-        loop {
-            for waiting in self.store.updates(self.key, self.after, STEP).await? {
-                self.after = waiting.number;
-                let Ok(update) = read(&waiting.body) else { continue };
-                if self.newest.moves_to(&waiting.id, &update) {
-                    return Ok(Some(RemoteUpdate { id: waiting.id, update }));
-                }
-            }
-            if self.newest.ended {
-                return Ok(None);
-            }
-            self.woken.notified().await;
-        }
-    }
-
-    /// Acknowledges the returned updates, so that they do not come again after a restart.
-    pub async fn taken(&self) -> Result<(), StoreError> {
-        self.store.take_updates(self.key, self.after).await
+impl CallbackWatch {
+    /// Resolves when news has come since the last time.
+    pub async fn notified(&self) {
+        self.woken.notified().await;
     }
 }
 
-impl Newest {
-    /// Records an update; returns whether it is newer than all before it.
-    fn moves_to(&mut self, id: &str, update: &StreamResponse) -> bool {
-        if self.ended {
-            return false;
-        }
-        let cursor = cursor_of(id, update);
-        let status = status_of(update);
-        let at = status.and_then(|status| status.timestamp);
-        let place = |cursor: Cursor| (cursor.epoch.0, cursor.seq.0);
-        // Sequence numbers only rise, whereas a remote clock may be set back.
-        let is_older = match (self.cursor, cursor) {
-            (Some(known), Some(found)) => place(found) < place(known),
-            _ => matches!((self.status_at, at), (Some(known), Some(found)) if found < known),
-        };
-        self.ended = status.is_some_and(|status| status.state.is_terminal());
-        // A terminal state is never older, whatever its time says; without it the follower would wait for ever.
-        if is_older && !self.ended {
-            return false;
-        }
-        self.cursor = cursor.or(self.cursor);
-        self.status_at = at.or(self.status_at);
-        true
-    }
-}
-
-/// The cursor in the remote log, if the id has the form of our own deliveries, `TASK:NAME:NUMBER-TIME:EPOCH.SEQ`, with
-/// the task of the update.
-fn cursor_of(id: &str, update: &StreamResponse) -> Option<Cursor> {
-    let task = match update {
-        StreamResponse::Task(task) => &task.id,
-        StreamResponse::StatusUpdate(update) => &update.task_id,
-        StreamResponse::ArtifactUpdate(update) => &update.task_id,
-        StreamResponse::Message(_) => return None,
-    };
-    let behind_task = id.strip_prefix(task.as_str())?.strip_prefix(':')?;
-    let (before_cursor, cursor) = behind_task.rsplit_once(':')?;
-    let (_name, webhook) = before_cursor.rsplit_once(':')?;
-    let (number, time) = webhook.split_once('-')?;
-    let is_ours = !number.is_empty()
-        && !time.is_empty()
-        && number.bytes().all(|byte| byte.is_ascii_digit())
-        && time.bytes().all(|byte| byte.is_ascii_hexdigit());
-    Cursor::parse(cursor).filter(|parsed| is_ours && parsed.to_string() == cursor)
+fn is_end(update: &StreamResponse) -> bool {
+    status_of(update).is_some_and(|status| status.state.is_terminal())
 }
 
 fn status_of(update: &StreamResponse) -> Option<&TaskStatus> {

@@ -26,9 +26,7 @@ mod service;
 mod signature;
 mod step;
 
-pub use callback_receiver::{
-    AdmittedSender, CALLBACK_PATH, CallbackFollower, CallbackReceiver, ReceiveError, Received, RemoteUpdate,
-};
+pub use callback_receiver::{AdmittedSender, CALLBACK_PATH, CallbackReceiver, CallbackWatch, ReceiveError, Received};
 pub use options::Options;
 pub use outbox::Webhooks;
 pub use service::{DeliveryView, SecretView, WebhookService, WebhookView, state_named};

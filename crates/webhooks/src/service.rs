@@ -171,7 +171,7 @@ impl WebhookService {
             if let Some(last) = summaries.last() {
                 after = last.webhook.key;
             }
-            summaries.retain(|summary| self.agents.allows(&summary.webhook.agent));
+            summaries.retain(|summary| self.agents.covers(&summary.webhook.agent));
             found.extend(summaries.into_iter().map(|summary| self.view(summary)));
             if is_last {
                 break;
@@ -192,7 +192,7 @@ impl WebhookService {
         let Some(after) = webhook.checked_sub(1) else { return Ok(None) };
         let filter = WebhookFilter { task: None, state: None, after: WebhookKey(after), max: 1 };
         let mut found = self.store.list_webhooks(filter).await?;
-        found.retain(|summary| summary.webhook.key.0 == webhook && self.agents.allows(&summary.webhook.agent));
+        found.retain(|summary| summary.webhook.key.0 == webhook && self.agents.covers(&summary.webhook.agent));
         Ok(found.pop().map(|summary| self.view(summary)))
     }
 
@@ -206,7 +206,7 @@ impl WebhookService {
             if let Some((_, last)) = letters.last() {
                 after = last.key;
             }
-            letters.retain(|(webhook, _)| self.agents.allows(&webhook.agent));
+            letters.retain(|(webhook, _)| self.agents.covers(&webhook.agent));
             found.extend(letters.into_iter().map(|(webhook, row)| delivery(Some(&webhook), row)));
             if is_last {
                 break;
@@ -219,7 +219,7 @@ impl WebhookService {
     /// Sends a delivery once more; returns whether there is one that can be.
     pub async fn retry(&self, delivery: i64) -> Result<bool, StoreError> {
         let found = self.store.delivery(DeliveryKey(delivery)).await?;
-        let Some((webhook, _)) = found.filter(|(webhook, _)| self.agents.allows(&webhook.agent)) else {
+        let Some((webhook, _)) = found.filter(|(webhook, _)| self.agents.covers(&webhook.agent)) else {
             return Ok(false);
         };
         let replayed = self.store.replay(DeliveryKey(delivery), self.clock.now()).await?;
@@ -235,7 +235,7 @@ impl WebhookService {
             let Some((_, last)) = found.last() else { break };
             after = last.key;
             found.retain(|(webhook, _)| {
-                task.is_none_or(|task| *task == webhook.task) && self.agents.allows(&webhook.agent)
+                task.is_none_or(|task| *task == webhook.task) && self.agents.covers(&webhook.agent)
             });
             // Concurrently, for one group commit.
             let replays = found.iter().map(|(_, row)| self.store.replay(row.key, self.clock.now()));

@@ -53,7 +53,7 @@ pub fn sign(secrets: &[Secret], id: &str, timestamp: i64, body: &[u8]) -> String
     signatures.collect::<Vec<_>>().join(" ")
 }
 
-fn tag(key: &[u8], pieces: &[&[u8]]) -> hmac::Tag {
+pub(crate) fn tag(key: &[u8], pieces: &[&[u8]]) -> hmac::Tag {
     let mut context = hmac::Context::with_key(&hmac::Key::new(HMAC_SHA256, key));
     for piece in pieces {
         context.update(piece);

@@ -16,7 +16,7 @@ use crate::compare::Problems;
 use crate::delays::Delays;
 use crate::http::Connection;
 use crate::programs::timestamps;
-use crate::server::{Server, ServerSetup, folder, tail};
+use crate::server::{ANY_PORT, Server, ServerSetup, folder, tail};
 
 /// How many programs speak at once, when it is many.
 const MANY: usize = 8;
@@ -99,7 +99,7 @@ pub fn run(binary: &Path) -> anyhow::Result<Outcome> {
         let workspace = folder(scratch.path(), "workspace")?;
         std::fs::write(workspace.join("agents.yaml"), agents(&speaker))?;
         let log = scratch.path().join("server.log");
-        let setup = ServerSetup { binary: binary.to_owned(), workspace, durability, log };
+        let setup = ServerSetup { binary: binary.to_owned(), workspace, durability, log, bind: ANY_PORT };
         let server = setup.start()?;
         measure(&server, durability, scratch.path(), &mut outcome)
             .with_context(|| format!("the server's log ends with:\n{}\n", tail(&setup.log)))?;

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Context;
 use serde_json::Value;
 
-use crate::server::{ServerSetup, folder};
+use crate::server::{ANY_PORT, ServerSetup, folder};
 
 /// Does what the words of its prompt say, as a coding agent might. What it starts sleeps for far longer than the hang guard,
 /// so that it is gone only if the server has ended it.
@@ -100,7 +100,9 @@ impl Workspace {
         }
         std::fs::write(workspace.join("agents.yaml"), agents)?;
         let log = scratch.join("server.log");
-        Ok(Self { setup: ServerSetup { binary: binary.to_owned(), workspace, durability: "process", log } })
+        Ok(Self {
+            setup: ServerSetup { binary: binary.to_owned(), workspace, durability: "process", log, bind: ANY_PORT },
+        })
     }
 
     fn data(&self) -> PathBuf {

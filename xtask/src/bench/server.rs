@@ -148,7 +148,23 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it and waits until it answers.
     pub(crate) fn start(kind: Kind, programs: &Programs, options: ServerOptions) -> anyhow::Result<Self> {
+        Self::start_in(tempfile::tempdir_in(programs.scratch())?, kind, programs, options)
+    }
+
+    /// Starts one that serves another's agent as a remote one, under the same name.
+    pub(crate) fn start_hub(remote: &Self, programs: &Programs, options: ServerOptions) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir_in(programs.scratch())?;
+        let entry = format!("agents:\n  - name: probe\n    url: {}\n    maxParallel: 10000\n", remote.url());
+        std::fs::write(directory.path().join("agents.yaml"), entry)?;
+        Self::start_in(directory, remote.kind, programs, options)
+    }
+
+    fn start_in(
+        directory: tempfile::TempDir,
+        kind: Kind,
+        programs: &Programs,
+        options: ServerOptions,
+    ) -> anyhow::Result<Self> {
         if kind.is_switchboard()
             && let Some(configuration) = configuration(options)
         {

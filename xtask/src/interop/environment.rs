@@ -32,11 +32,16 @@ impl<'a> Environments<'a> {
 
     /// The folder's `client.py` or `server.py`, ready to be run.
     pub(crate) fn python(&self, folder: &str, program: &str) -> anyhow::Result<Command> {
-        let sources = self.sources.join(folder);
-        let python = self.python.environment(&self.directory.join(folder), &sources.join("requirements.txt"))?;
+        self.python_program(folder, &self.sources.join(folder).join(format!("{program}.py")))
+    }
+
+    /// A program from anywhere, in the environment of a folder.
+    pub(crate) fn python_program(&self, folder: &str, program: &Path) -> anyhow::Result<Command> {
+        let requirements = self.sources.join(folder).join("requirements.txt");
+        let python = self.python.environment(&self.directory.join(folder), &requirements)?;
         let mut command = Command::new(python);
         command
-            .arg(sources.join(format!("{program}.py")))
+            .arg(program)
             // Nothing of a run stays behind in the sources.
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .current_dir(&self.directory);
@@ -45,16 +50,22 @@ impl<'a> Environments<'a> {
 
     /// The folder's `client.mjs` or `server.mjs`, ready to be run.
     pub(crate) fn javascript(&self, folder: &str, program: &str) -> anyhow::Result<Command> {
+        let sources = self.sources.join(folder);
+        copy_programs(self.sources, &self.directory)?;
+        self.javascript_program(folder, &sources.join(format!("{program}.mjs")))
+    }
+
+    /// A program from anywhere, with the packages of a folder.
+    pub(crate) fn javascript_program(&self, folder: &str, program: &Path) -> anyhow::Result<Command> {
         let node = Node::ensure(&self.python)?;
         let directory = self.directory.join(folder);
         let sources = self.sources.join(folder);
         pinned::ensure(&directory, &node.pins(&sources)?, || node.install(&sources, &directory))?;
         // A module finds its packages beside itself, so the programs go where the packages are.
-        for (from, to) in [(self.sources, &self.directory), (&sources, &directory)] {
-            copy_programs(from, to)?;
-        }
+        copy_programs(program.parent().unwrap_or(&sources), &directory)?;
+        let name = program.file_name().context("a program has a name")?;
         let mut command = Command::new(node.program());
-        command.arg(format!("{program}.mjs")).current_dir(&directory);
+        command.arg(name).current_dir(&directory);
         Ok(command)
     }
 

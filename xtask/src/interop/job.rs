@@ -12,6 +12,9 @@ use crate::results::Results;
 /// Where the runners look for the server's key.
 const KEY: &str = "INTEROP_KEY";
 
+/// Where they look for the folders of the SDKs whose agents it serves.
+const REMOTES: &str = "INTEROP_REMOTES";
+
 /// Results by SDK and part of interop/RESULTS.md: `python-1.3.0 server`.
 pub(crate) type ByHeading = BTreeMap<String, Results>;
 
@@ -20,6 +23,8 @@ pub(crate) enum Job {
     Client { folder: &'static str, program: Command, is_keyed: bool },
     /// Our client and our commands call its server.
     Server { folder: &'static str, program: Command },
+    /// The clients of all SDKs call the servers of all SDKs, which are remote agents of ours.
+    Hub { remotes: Vec<(&'static str, Command)>, clients: Vec<(&'static str, Command)> },
 }
 
 impl Job {
@@ -27,6 +32,7 @@ impl Job {
         match self {
             Self::Client { folder, program, is_keyed } => client(environments, folder, program, is_keyed, done),
             Self::Server { folder, program } => server(environments, folder, program, done),
+            Self::Hub { remotes, clients } => hub(environments, remotes, clients, done),
         }
     }
 }
@@ -43,6 +49,7 @@ fn client(
         true => Server::keyed(&environments.log(&format!("{folder}-keyed")))?,
         false => Server::open(&environments.log(folder))?,
     };
+    program.env_remove(REMOTES);
     match server.key() {
         Some(key) => program.env(KEY, key),
         None => program.env_remove(KEY),
@@ -88,4 +95,25 @@ fn server(environments: &Environments<'_>, folder: &str, program: Command, done:
     }
     hear("server", &mut callers("client", ""))?;
     hear("commands", callers("commands", "").arg(&switchboard))
+}
+
+fn hub(
+    environments: &Environments<'_>,
+    remotes: Vec<(&'static str, Command)>,
+    clients: Vec<(&'static str, Command)>,
+    done: &mut ByHeading,
+) -> anyhow::Result<()> {
+    let folders: Vec<&str> = remotes.iter().map(|(folder, _)| *folder).collect();
+    let mut served = Vec::new();
+    for (folder, program) in remotes {
+        served.push((folder, Foreign::start(program, &environments.log(&format!("{folder}-remote")))?));
+    }
+    let agents: Vec<(String, &str)> =
+        served.iter().map(|(folder, remote)| (folder.replace('.', "-"), remote.url())).collect();
+    let server = Server::hub(&agents, &environments.log("hub"))?;
+    for (folder, mut program) in clients {
+        program.env_remove(KEY).env(REMOTES, folders.join(" ")).arg(server.url());
+        done.entry(format!("{folder} hub")).or_default().hear(&format!("{folder}, through the hub"), &mut program)?;
+    }
+    Ok(())
 }

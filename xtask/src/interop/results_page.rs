@@ -26,8 +26,9 @@ interfaces of an SDK differ, the cell names them; an interface that it does not 
 ";
 
 /// The parts of the page with their headings.
-const PARTS: [(&str, &str); 4] = [
+const PARTS: [(&str, &str); 5] = [
     ("client", "SDK clients call our server"),
+    ("hub", "SDK clients call SDK servers through the hub"),
     ("server", "Our client calls SDK servers"),
     ("commands", "Our commands call SDK servers"),
     (CONFORMANCE, "What `switchboard conformance` finds"),
@@ -240,7 +241,7 @@ mod tests {
     fn the_page_is_what_would_be_written() {
         let page = std::fs::read_to_string(program::root().join(PATH)).unwrap();
         let expected = parse(&page);
-        assert_eq!(expected.len(), 4 * SDKS.len() - 1, "the official SDK has no client here: {:?}", expected.keys());
+        assert_eq!(expected.len(), 5 * SDKS.len() - 2, "the official SDK has no client here: {:?}", expected.keys());
         assert!(expected.values().map(Names::len).sum::<usize>() > 900, "checks are missing");
         let written = render(&expected, &Catalogue::read().unwrap()).unwrap();
         assert!(page == written, "{PATH} is out of date: run `cargo xtask docs`");

@@ -4,6 +4,7 @@ use anyhow::Context;
 use serde::Deserialize;
 use std::fs::File;
 use std::io::Read;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -13,6 +14,15 @@ use crate::program;
 
 /// A server that needs longer than this to greet, or to listen, is not going to.
 pub(super) const HANG_GUARD: Duration = Duration::from_secs(300);
+
+/// Any free port of this machine.
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// Lets it call webhooks on this machine.
+const LOCAL_WEBHOOKS: (&str, &str) = ("PUSH_NOTIFICATION_ALLOWED_CIDRS", "127.0.0.0/8");
+
+/// Ports that were free a moment before; all of them taken in between is no accident.
+const PORTS_TRIED: usize = 5;
 
 pub(crate) struct Server {
     child: Child,
@@ -42,7 +52,28 @@ struct Secret {
 impl Server {
     /// One that any caller may call, and that calls webhooks on this machine.
     pub(crate) fn open(log: &Path) -> anyhow::Result<Self> {
-        Self::start(tempfile::tempdir()?, None, ("PUSH_NOTIFICATION_ALLOWED_CIDRS", "127.0.0.0/8"), log)
+        Self::start(tempfile::tempdir()?, None, ANY_PORT, LOCAL_WEBHOOKS, log)
+    }
+
+    /// One whose agents are elsewhere, by name and address, and may push to it.
+    pub(crate) fn hub(agents: &[(String, &str)], log: &Path) -> anyhow::Result<Self> {
+        let entries: Vec<String> =
+            agents.iter().map(|(name, url)| format!("  - name: {name}\n    url: {url}\n")).collect();
+        let mut tried = 0;
+        loop {
+            let workspace = tempfile::tempdir()?;
+            // It has to say where it is before it listens there, and the port may be taken in between.
+            let bind = TcpListener::bind(ANY_PORT)?.local_addr()?.to_string();
+            std::fs::write(workspace.path().join("agents.yaml"), format!("agents:\n{}", entries.concat()))?;
+            let settings = format!("server:\n  publicBaseUrl: http://{bind}\n");
+            std::fs::write(workspace.path().join("switchboard.yaml"), settings)?;
+            tried += 1;
+            match Self::start(workspace, None, &bind, LOCAL_WEBHOOKS, log) {
+                Err(error) if tried == PORTS_TRIED => return Err(error),
+                Err(_) => {}
+                started => return started,
+            }
+        }
     }
 
     /// One that wants its key, and has no webhooks.
@@ -50,17 +81,19 @@ impl Server {
         let workspace = tempfile::tempdir()?;
         let printed = program::output(&mut switchboard(workspace.path(), &["keys", "create"]))?;
         let created: Created = serde_json::from_str(&printed).context("the new key cannot be read")?;
-        Self::start(workspace, Some(created.key.secret), ("SWITCHBOARD_WEBHOOKS_ENABLED", "false"), log)
+        let setting = ("SWITCHBOARD_WEBHOOKS_ENABLED", "false");
+        Self::start(workspace, Some(created.key.secret), ANY_PORT, setting, log)
     }
 
-    /// Starts it on a free port. It accepts connections once it has said which.
+    /// Starts it. It accepts connections once it has said where.
     fn start(
         workspace: tempfile::TempDir,
         key: Option<String>,
+        bind: &str,
         (setting, value): (&str, &str),
         log: &Path,
     ) -> anyhow::Result<Self> {
-        let mut child = switchboard(workspace.path(), &["serve", "--bind", "127.0.0.1:0"])
+        let mut child = switchboard(workspace.path(), &["serve", "--bind", bind])
             .env(setting, value)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

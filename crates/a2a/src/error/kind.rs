@@ -39,6 +39,10 @@ pub enum ErrorKind {
     PermissionDenied,
     /// No agent of that name.
     AgentNotFound,
+    /// The agent that was asked for does not have the skill that was asked for.
+    SkillNotOffered,
+    /// The same work was asked for a short while ago; worth trying again later.
+    Cooldown,
     /// The body is larger than the limit.
     TooLarge,
     /// The headers are more or larger than the limit.
@@ -70,7 +74,7 @@ pub struct ErrorDefinition {
 
 /// Every kind in the order of the enum, with its row.
 #[rustfmt::skip]
-static TABLE: [(ErrorKind, ErrorDefinition); 22] = [
+static TABLE: [(ErrorKind, ErrorDefinition); 24] = [
     (ErrorKind::Parse, ErrorDefinition { code: -32700, reason: "PARSE_ERROR", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Invalid JSON payload" }),
     (ErrorKind::InvalidRequest, ErrorDefinition { code: -32600, reason: "INVALID_REQUEST", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Request payload validation error" }),
     (ErrorKind::MethodNotFound, ErrorDefinition { code: -32601, reason: "METHOD_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Method not found" }),
@@ -88,6 +92,8 @@ static TABLE: [(ErrorKind, ErrorDefinition); 22] = [
     (ErrorKind::Unauthenticated, ErrorDefinition { code: -32600, reason: "UNAUTHENTICATED", http: 401, http_v03: 401, grpc: "UNAUTHENTICATED", message: "Authentication required" }),
     (ErrorKind::PermissionDenied, ErrorDefinition { code: -32600, reason: "PERMISSION_DENIED", http: 403, http_v03: 403, grpc: "PERMISSION_DENIED", message: "Permission denied" }),
     (ErrorKind::AgentNotFound, ErrorDefinition { code: -32602, reason: "AGENT_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Agent not found" }),
+    (ErrorKind::SkillNotOffered, ErrorDefinition { code: -32602, reason: "SKILL_NOT_OFFERED", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "The agent does not have this skill" }),
+    (ErrorKind::Cooldown, ErrorDefinition { code: -32603, reason: "COOLDOWN", http: 429, http_v03: 429, grpc: "RESOURCE_EXHAUSTED", message: "Cooling down, try again later" }),
     (ErrorKind::TooLarge, ErrorDefinition { code: -32600, reason: "REQUEST_TOO_LARGE", http: 413, http_v03: 413, grpc: "RESOURCE_EXHAUSTED", message: "Request too large" }),
     (ErrorKind::HeadersTooLarge, ErrorDefinition { code: -32600, reason: "REQUEST_HEADERS_TOO_LARGE", http: 431, http_v03: 431, grpc: "RESOURCE_EXHAUSTED", message: "Request headers too large" }),
     // The sender did not complete the request: -32600 as for one that is too large, not an internal -32603.

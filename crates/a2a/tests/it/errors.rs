@@ -89,6 +89,8 @@ fn codes_reasons_and_statuses_are_those_of_the_specification() {
         (ErrorKind::VersionNotSupported, -32009, "VERSION_NOT_SUPPORTED", 400, "FAILED_PRECONDITION", 500),
         (ErrorKind::Unauthenticated, -32600, "UNAUTHENTICATED", 401, "UNAUTHENTICATED", 401),
         (ErrorKind::PermissionDenied, -32600, "PERMISSION_DENIED", 403, "PERMISSION_DENIED", 403),
+        (ErrorKind::SkillNotOffered, -32602, "SKILL_NOT_OFFERED", 400, "INVALID_ARGUMENT", 400),
+        (ErrorKind::Cooldown, -32603, "COOLDOWN", 429, "RESOURCE_EXHAUSTED", 429),
         (ErrorKind::TooLarge, -32600, "REQUEST_TOO_LARGE", 413, "RESOURCE_EXHAUSTED", 413),
         (ErrorKind::HeadersTooLarge, -32600, "REQUEST_HEADERS_TOO_LARGE", 431, "RESOURCE_EXHAUSTED", 431),
         (ErrorKind::RequestTimeout, -32600, "REQUEST_TIMEOUT", 408, "DEADLINE_EXCEEDED", 408),

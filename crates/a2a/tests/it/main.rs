@@ -8,6 +8,7 @@ mod cards_in_the_wild;
 mod client_requests;
 mod envelope;
 mod errors;
+mod extensions;
 mod fold;
 mod forms;
 mod json_eq;

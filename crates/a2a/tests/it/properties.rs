@@ -323,3 +323,33 @@ fn a_hundred_thousand_keys_are_read_in_linear_time() {
     let alone = fastest(&|| drop(serde_json::from_str::<Metadata>(&text).unwrap()));
     assert!(frame < alone * 20, "{frame:?}, and {alone:?} for the object alone");
 }
+
+#[test]
+fn a_time_is_read_and_written_the_same_whatever_was_read_before() {
+    let texts = [
+        "2026-01-02T03:04:05.678Z",
+        "2026-01-02T03:04:05.001Z",
+        "2026-01-02t03:04:05.002z",
+        "2026-01-02T03:04:05.67Z",
+        "2026-01-02T05:04:05+02:00",
+        "2026-01-02T03:04:59.500Z",
+        "2026-01-02T03:04:60.500Z",
+        "1969-12-31T23:59:59.250Z",
+        "20260102T030405.123456Z",
+        "2026-01-02T03:04:05.6x8Z",
+        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x00123Z",
+    ];
+    // What was read last is kept by the thread.
+    let fresh = |text: &'static str| {
+        let read = std::thread::spawn(move || Timestamp::parse(text).map(|time| time.to_string()));
+        read.join().unwrap()
+    };
+    let expected = texts.map(|text| (text, fresh(text)));
+    assert_eq!(expected.iter().filter(|(_, written)| written.is_some()).count(), 9, "{expected:?}");
+    for (before, _) in &expected {
+        for (text, written) in &expected {
+            Timestamp::parse(before);
+            assert_eq!(Timestamp::parse(text).map(|time| time.to_string()), *written, "{text} after {before}");
+        }
+    }
+}

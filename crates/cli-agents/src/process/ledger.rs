@@ -25,6 +25,8 @@ pub(super) struct Ledger {
     /// The server that has it open: its guard must not touch what a later server has started.
     server: String,
     boot: String,
+    /// Whether this server has made the name, so that no earlier process can have a marker that begins with it.
+    is_new: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,16 +52,22 @@ impl Ledger {
         // Older name files have no inode behind the name.
         let (name, home) = written.split_once(' ').unwrap_or((&written, &here));
         let server = Uuid::new_v4().simple().to_string();
-        let ledger = |name: String| Self { folder: folder.to_owned(), name, server, boot: process_table::boot() };
+        let boot = process_table::boot();
+        let ledger = |name: String, is_new| Self { folder: folder.to_owned(), name, server, boot, is_new };
         if home == here && Uuid::try_parse(name).is_ok() {
-            return Ok(ledger(name.to_owned()));
+            return Ok(ledger(name.to_owned(), false));
         }
-        let new = ledger(Uuid::new_v4().simple().to_string());
+        let new = ledger(Uuid::new_v4().simple().to_string(), true);
         for (entry, _) in new.entries()? {
             entry.remove();
         }
         write(&place, format!("{} {here}", new.name).as_bytes())?;
         Ok(new)
+    }
+
+    /// Whether there was no server before this one that may have left processes.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// What all markers of this folder begin with.

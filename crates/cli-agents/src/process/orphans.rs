@@ -25,8 +25,12 @@ pub struct Orphans {
     pub left: usize,
 }
 
-/// Kills the orphans in the ledger; blocks until they have exited.
+/// Kills the orphans in the ledger; blocks until they have exited. To know that there are none takes two looks at all
+/// processes of the machine, so a first start, which cannot have any, does not look.
 pub(super) fn end(ledger: &Ledger, grace: Duration) -> io::Result<Orphans> {
+    if ledger.is_new() {
+        return Ok(Orphans::default());
+    }
     let entries = ledger.entries()?;
     let roots = entries.iter().filter_map(|(_, record)| ledger.identity(record)).collect();
     let mut markers: Vec<Marker> = entries.iter().map(|(_, record)| Marker::Run(record.marker.clone())).collect();

@@ -1,81 +1,85 @@
 //! Emits updates to the reader, and keeps their fold.
 
-use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus};
+use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskState, TaskStatus};
 
-use super::{GapReason, Origin, StreamGap, TaskStream, Update, catch_up};
+use super::state::{Machine, Origin, Stage};
+use super::{Update, catch_up};
 
-impl TaskStream {
+impl Machine {
     /// Emits the events between the emitted task and a snapshot.
     pub(super) fn catch_up(&mut self, now: Task) {
-        let Some(emitted) = &self.emitted else { return self.emit(StreamResponse::Task(now)) };
-        let (events, missing) = catch_up::difference(emitted, &self.messages, &now, self.is_snapshot);
+        let Some(emitted) = &self.emitted.task else { return self.emit(StreamResponse::Task(now)) };
+        let (events, missing) = catch_up::difference(emitted, &self.emitted.messages, &now, self.emitted.is_snapshot);
         if let Some(missing) = missing {
             self.emit_gap(now.id.clone(), missing);
         }
         if !events.is_empty() {
             // Failures are counted anew.
-            self.attempt = 0;
-            self.agent_error = None;
+            self.failures.attempt = 0;
+            self.failures.agent_error = None;
         }
-        let asks = self.is_polling && now.status.state.is_interrupted();
-        self.is_finished |= now.status.state.is_terminal() || asks || events.iter().any(|event| self.ends(event));
+        let asks = self.is_polling() && now.status.state.is_interrupted();
+        if now.status.state.is_terminal() || asks || events.iter().any(|event| self.ends(event)) {
+            self.finish();
+        }
         self.ready.extend(events.into_iter().map(|event| Update::Event(Box::new(event))));
-        self.messages.add_all(&now);
-        (self.emitted, self.is_snapshot) = (Some(now), true);
+        self.emitted.messages.add_all(&now);
+        (self.emitted.task, self.emitted.is_snapshot) = (Some(now), true);
     }
 
     pub(super) fn emit(&mut self, event: StreamResponse) {
-        match (&mut self.emitted, &event) {
+        let emitted = &mut self.emitted;
+        match (&mut emitted.task, &event) {
             (emitted, StreamResponse::Task(task)) => *emitted = Some(task.clone()),
             (Some(task), event) => drop(task.apply(event)),
-            (None, _) => self.emitted = beginning(&event),
+            (None, _) => emitted.task = beginning(&event),
         }
         match &event {
-            StreamResponse::Task(_) => self.is_snapshot = true,
+            StreamResponse::Task(_) => emitted.is_snapshot = true,
             StreamResponse::ArtifactUpdate(update) => {
-                self.is_snapshot = false;
-                self.finished.extend(update.last_chunk.then(|| update.artifact.artifact_id.clone()));
+                emitted.is_snapshot = false;
+                emitted.finished.extend(update.last_chunk.then(|| update.artifact.artifact_id.clone()));
             }
             StreamResponse::StatusUpdate(_) | StreamResponse::Message(_) => {}
         }
-        self.messages.add(&event);
-        let state = self.emitted.as_ref().map(|task| task.status.state);
+        emitted.messages.add(&event);
+        let state = emitted.task.as_ref().map(|task| task.status.state);
         // After a sent message the snapshot may still show the question it has just answered.
-        let asks = matches!((&event, &self.origin), (StreamResponse::Task(_), Origin::Subscribed(_)))
+        let asks = matches!((&event, &self.origin), (StreamResponse::Task(_), Origin::Subscribed { .. }))
             && state == Some(TaskState::InputRequired);
-        self.is_finished |= state.is_some_and(TaskState::is_terminal) || asks || self.ends(&event);
+        if state.is_some_and(TaskState::is_terminal) || asks || self.ends(&event) {
+            self.finish();
+        }
         self.ready.push_back(Update::Event(Box::new(event)));
-        self.attempt = 0;
-        self.agent_error = None;
+        self.failures.attempt = 0;
+        self.failures.agent_error = None;
     }
 
     /// Emits an event of another task.
     pub(super) fn emit_unrelated(&mut self, event: StreamResponse) {
-        self.messages.add(&event);
+        self.emitted.messages.add(&event);
         self.ready.push_back(Update::Event(Box::new(event)));
-    }
-
-    pub(super) fn emit_gap(&mut self, task: TaskId, missing: GapReason) {
-        self.ready.push_back(Update::Gap(StreamGap { task, missing }));
     }
 
     pub(super) fn emit_reply(&mut self, event: StreamResponse) {
         if let StreamResponse::Message(message) = &event {
-            self.reply = Some(SendResponse::Message(message.clone()));
+            self.emitted.reply = Some(SendResponse::Message(message.clone()));
         }
         self.ready.push_back(Update::Event(Box::new(event)));
-        self.is_finished = true;
+        self.finish();
     }
 
     /// Emits the response of a blocking send.
     pub(super) fn emit_response(&mut self, answer: SendResponse) {
-        self.is_open = true;
+        self.opened();
         match answer {
             SendResponse::Message(message) => self.emit_reply(StreamResponse::Message(message)),
             SendResponse::Task(task) => {
                 let state = task.status.state;
-                self.is_finished = state.is_terminal() || state.is_interrupted();
-                self.is_polling = !self.is_finished;
+                match state.is_terminal() || state.is_interrupted() {
+                    true => self.finish(),
+                    false => self.stage = Stage::Polling { idle: 0 },
+                }
                 self.emit(StreamResponse::Task(task));
             }
         }
@@ -96,9 +100,9 @@ impl TaskStream {
             StreamResponse::ArtifactUpdate(update) => &update.task_id,
             StreamResponse::Message(_) => return false,
         };
-        let followed = match (&self.emitted, &self.origin) {
+        let followed = match (&self.emitted.task, &self.origin) {
             (Some(emitted), _) => &emitted.id,
-            (None, Origin::Subscribed(task)) => task,
+            (None, Origin::Subscribed { task, .. }) => task,
             (None, Origin::Sent { .. }) => return false,
         };
         !about.as_str().is_empty() && !followed.as_str().is_empty() && about != followed

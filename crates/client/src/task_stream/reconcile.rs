@@ -7,7 +7,8 @@ use switchboard_a2a::{ErrorKind, StreamResponse, Task, TaskId, TaskState};
 
 use super::deduplicate::Deduplicator;
 use super::reorder::NumberedEvent;
-use super::{GapReason, TaskStream, catch_up};
+use super::state::{Machine, Why};
+use super::{GapReason, catch_up};
 use crate::ClientError;
 
 /// How often a terminal event is confirmed again: some agents store more slowly than they stream.
@@ -16,27 +17,32 @@ const MAX_CONFIRMATIONS: u32 = 3;
 /// The task as the agent has it now.
 type Fetched = Result<Task, ClientError>;
 
-impl TaskStream {
+impl Machine {
     /// Before the first update of a subscription that does not begin with the task: only a snapshot taken after the
     /// subscription contains everything that was missed.
     pub(super) fn compare(&mut self, update: StreamResponse, id: Option<String>) {
         let Some(task) = self.task_id() else { return self.on_update(update, id) };
-        self.fetch_task(task, Duration::ZERO, |stream, now| stream.on_compared(update, id, now));
+        self.fetch(task, Duration::ZERO, Why::Compare { update, id });
     }
 
-    fn on_compared(&mut self, update: StreamResponse, id: Option<String>, now: Fetched) -> Result<(), ClientError> {
+    pub(super) fn on_compared(
+        &mut self,
+        update: StreamResponse,
+        id: Option<String>,
+        now: Fetched,
+    ) -> Result<(), ClientError> {
         match now {
             Ok(now) => {
-                self.overlap = Some(Deduplicator::new(self.emitted.as_ref(), &now));
+                self.cursor.overlap = Some(Deduplicator::new(self.emitted.task.as_ref(), &now));
                 self.catch_up(now);
             }
             // The terminal event will be confirmed instead.
             Err(error) => {
                 tracing::debug!(%error, "what was missed cannot be asked for");
-                self.needs_confirmation = true;
+                self.cursor.needs_confirmation = true;
             }
         }
-        if !self.is_finished && !self.is_past(&update) {
+        if !self.is_over() && !self.is_past(&update) {
             self.on_update(update, id);
         }
         Ok(())
@@ -44,11 +50,11 @@ impl TaskStream {
 
     /// Whether a status without a message repeats an emitted one. Some agents begin a subscription with it.
     fn is_past(&self, event: &StreamResponse) -> bool {
-        let (StreamResponse::StatusUpdate(update), Some(emitted)) = (event, &self.emitted) else { return false };
+        let (StreamResponse::StatusUpdate(update), Some(emitted)) = (event, &self.emitted.task) else { return false };
         let is_bare = update.status.message.is_none() && update.metadata.is_none();
         let is_later = matches!(emitted.status.state, TaskState::Unspecified | TaskState::Submitted);
         let is_same = update.metadata.is_none() && !catch_up::is_other(&emitted.status, &update.status);
-        is_same || is_bare && !is_later && self.overlap.is_some()
+        is_same || is_bare && !is_later && self.cursor.overlap.is_some()
     }
 
     /// Fetches the task after events before this one were lost.
@@ -60,9 +66,8 @@ impl TaskStream {
         };
         match self.task_id().or(about) {
             // The first event of all need not be the task.
-            Some(task) if self.position.is_some() || !position.is_first() => {
-                let event = (position, event, id);
-                self.fetch_task(task.clone(), Duration::ZERO, |stream, now| stream.on_gap_compared(event, task, now));
+            Some(task) if self.cursor.position.is_some() || !position.is_first() => {
+                self.fetch(task, Duration::ZERO, Why::CompareAfterGap((position, event, id)));
             }
             _ => self.emit_numbered((position, event, id)),
         }
@@ -70,14 +75,19 @@ impl TaskStream {
 
     /// An ended task is emitted from its snapshot. Otherwise it is not known up to which event the snapshot goes, so
     /// the gap stays until the terminal event.
-    fn on_gap_compared(&mut self, event: NumberedEvent, task: TaskId, now: Fetched) -> Result<(), ClientError> {
+    pub(super) fn on_gap_compared(
+        &mut self,
+        event: NumberedEvent,
+        task: TaskId,
+        now: Fetched,
+    ) -> Result<(), ClientError> {
         match now {
             Ok(now) if now.status.state.is_terminal() => self.catch_up(now),
             _ => {
                 let id = event.2.as_deref().unwrap_or_default();
-                let last = self.last_id.as_deref().unwrap_or("the beginning");
+                let last = self.cursor.last_id.as_deref().unwrap_or("the beginning");
                 self.emit_gap(task, GapReason::Unknown(format!("nothing came between {last} and {id}")));
-                self.needs_confirmation = true;
+                self.cursor.needs_confirmation = true;
                 self.emit_numbered(event);
                 self.emit_reordered();
             }
@@ -88,11 +98,16 @@ impl TaskStream {
     /// Confirms a terminal event with the stored task before it is emitted.
     pub(super) fn confirm(&mut self, terminal: StreamResponse, attempt: u32) {
         let Some(task) = self.task_id() else { return self.emit(terminal) };
-        let wait = if attempt == 0 { None } else { self.client.peer().retries.backoff(attempt, None) };
-        self.fetch_task(task, wait.unwrap_or_default(), move |stream, now| stream.on_confirmed(terminal, attempt, now));
+        let wait = if attempt == 0 { None } else { self.rules.retries.backoff(attempt, None) };
+        self.fetch(task, wait.unwrap_or_default(), Why::Confirm { terminal, attempt });
     }
 
-    fn on_confirmed(&mut self, terminal: StreamResponse, attempt: u32, now: Fetched) -> Result<(), ClientError> {
+    pub(super) fn on_confirmed(
+        &mut self,
+        terminal: StreamResponse,
+        attempt: u32,
+        now: Fetched,
+    ) -> Result<(), ClientError> {
         let state = match &terminal {
             StreamResponse::StatusUpdate(update) => update.status.state,
             _ => TaskState::Unspecified,
@@ -100,7 +115,7 @@ impl TaskStream {
         let (why, may_change) = match now {
             Ok(now) if now.status.state == state => {
                 self.catch_up(now);
-                if !self.is_finished {
+                if !self.is_over() {
                     self.emit(terminal);
                 }
                 return Ok(());
@@ -112,11 +127,11 @@ impl TaskStream {
                 (error.to_string(), is_odd)
             }
         };
-        if self.needs_confirmation && may_change && attempt < MAX_CONFIRMATIONS {
+        if self.cursor.needs_confirmation && may_change && attempt < MAX_CONFIRMATIONS {
             self.confirm(terminal, attempt + 1);
             return Ok(());
         }
-        if self.needs_confirmation
+        if self.cursor.needs_confirmation
             && let Some(task) = self.task_id()
         {
             self.emit_gap(task, GapReason::Unknown(why));

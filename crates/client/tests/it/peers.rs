@@ -14,6 +14,7 @@ mod losses;
 mod numbers;
 mod outcomes;
 mod pages;
+mod resume;
 mod retries;
 mod script;
 mod secrets;

@@ -61,6 +61,12 @@ impl FeedRing {
         self.readers.load(Ordering::Relaxed)
     }
 
+    /// Rows up to this one are not here; without a reader none is.
+    pub(crate) fn floor(&self, committed: i64) -> i64 {
+        let state = self.state.lock();
+        if self.readers() == 0 { committed } else { state.floor }
+    }
+
     /// Takes a row that was committed. It may come after rows with greater ids.
     pub(crate) fn push(&self, row: FeedRow) {
         let mut state = self.state.lock();

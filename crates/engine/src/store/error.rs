@@ -30,6 +30,16 @@ pub enum StoreError {
         /// How many that is.
         max: usize,
     },
+    /// As many tasks were started as may be.
+    #[error("{counted} at most {max} tasks ({setting})")]
+    TreeFull {
+        /// What has so many.
+        counted: &'static str,
+        /// How many that is.
+        max: usize,
+        /// The setting that says so.
+        setting: &'static str,
+    },
     /// An earlier append has taken the cooldown.
     #[error("{key} cools down until {until}, try again then")]
     CoolingDown {

@@ -101,6 +101,12 @@ impl<H: StoreHooks> Store for ForwardingStore<H> {
     fn children(&self, parent: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.hooks.around(self.store.children(parent, after, max))
     }
+    fn ancestors(&self, key: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.hooks.around(self.store.ancestors(key, max))
+    }
+    fn tree(&self, root: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.hooks.around(self.store.tree(root, after, max))
+    }
     fn waiting(&self, query: WaitingQuery) -> StoreFuture<Vec<TaskRow>> {
         self.hooks.around(self.store.waiting(query))
     }

@@ -11,7 +11,7 @@ use crate::ids::{AgentName, CallerId, Fence};
 /// The most that a consumer may keep beside its cursor.
 pub const CONSUMER_STATE_BYTES: usize = 256 << 10;
 
-/// A reader of all rows with a durable cursor. It has no lease: whoever holds the data directory raises its fence.
+/// A reader of all rows with a durable cursor. It has no lease: the process that holds the data directory raises its fence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerRow {
     /// Under which it may write.
@@ -137,8 +137,8 @@ pub trait HubStore: Send + Sync + 'static {
     /// Deletes a consumer, so that retention does not wait for it any more; says whether there was one.
     fn remove_consumer(&self, name: &str) -> StoreFuture<bool>;
 
-    /// Writes journal lines.
-    fn journal(&self, lines: Vec<JournalLine>) -> StoreFuture<()>;
+    /// Writes journal lines; says where each of them is.
+    fn journal(&self, lines: Vec<JournalLine>) -> StoreFuture<Vec<FeedCursor>>;
 
     /// Changes a registration and says its version from now on.
     fn put_registration(&self, put: PutRegistration) -> StoreFuture<u64>;

@@ -22,6 +22,16 @@ pub struct Ancestors {
     pub root: TaskKey,
 }
 
+/// How many tasks there may be. The append that creates a child counts those that are there, so that two calls at a time
+/// cannot both be the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeLimits {
+    /// Tasks that one task has started, ended ones too.
+    pub max_children: usize,
+    /// Tasks of the whole tree, the root counted.
+    pub max_tree: usize,
+}
+
 /// Which way a task's first message came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Via {

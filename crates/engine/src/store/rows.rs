@@ -178,13 +178,13 @@ pub struct EventRow {
 
 impl EventRow {
     /// The lines of its events with their numbers.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (Seq, &[u8])> {
+    pub fn lines(&self) -> impl Iterator<Item = (Seq, &[u8])> {
         let numbers = (self.first_seq.0..).map(Seq);
         numbers.zip(self.events.split(|byte| *byte == b'\n'))
     }
 
     /// The line of one event.
-    pub(crate) fn line(&self, seq: Seq) -> Option<&[u8]> {
+    pub fn line(&self, seq: Seq) -> Option<&[u8]> {
         self.lines().find(|(number, _)| *number == seq).map(|(_, line)| line)
     }
 }

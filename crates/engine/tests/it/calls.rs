@@ -83,7 +83,8 @@ async fn until_none_lives(kernel: &Kernel) {
 #[test]
 fn a_child_is_paid_for_by_the_caller_of_the_root_and_seen_by_its_owner() {
     let folder = tempfile::tempdir().unwrap();
-    let kernel = Kernel::open(folder.path(), script());
+    let delegation = DelegationLimits { revisit: 2, ..DelegationLimits::default() };
+    let kernel = Kernel::with_settings(folder.path(), script(), Settings { delegation, ..Settings::default() });
     kernel.run(async {
         let root = kernel.send("owner call hold").await;
         let tasks = working(&kernel, 3).await;
@@ -347,7 +348,8 @@ fn a_deep_tree_is_canceled() {
         task.canceled().await;
         Err(Stopped::Canceled.into())
     });
-    let kernel = Kernel::open(folder.path(), script);
+    let delegation = DelegationLimits { max_depth: DEPTH, revisit: DEPTH, ..DelegationLimits::default() };
+    let kernel = Kernel::with_settings(folder.path(), script, Settings { delegation, ..Settings::default() });
     kernel.run(async {
         let root = kernel.send(&(DEPTH - 1).to_string()).await;
         while live(&kernel).await.len() < DEPTH {

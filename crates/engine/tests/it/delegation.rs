@@ -28,8 +28,12 @@ fn chain(hops: usize, more: &str) -> String {
 #[test]
 fn a_chain_is_read_within_its_limits() {
     let folder = tempfile::tempdir().unwrap();
-    let kernel =
-        Kernel::open(folder.path(), Script::new(|_, task| async move { Ok(task.complete_with("done").await?) }));
+    let settings = Settings {
+        delegation: DelegationLimits { max_depth: 100, ..DelegationLimits::default() },
+        ..Settings::default()
+    };
+    let script = Script::new(|_, task| async move { Ok(task.complete_with("done").await?) });
+    let kernel = Kernel::with_settings(folder.path(), script, settings);
     kernel.run(async {
         for good in [chain(0, ""), chain(64, ""), chain(1, r#","budget":{"usd":1}"#)] {
             answer_task(&kernel.try_send(chained(&good)).await.unwrap()).await;

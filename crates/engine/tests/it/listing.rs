@@ -10,7 +10,7 @@ use crate::kernel::{Kernel, Script, answer_task};
 
 fn script() -> Script {
     Script::new(|turn: Turn, task: TaskHandle| async move {
-        if turn.text() == "hold" {
+        if turn.text().starts_with("hold") {
             task.working().await?;
             task.canceled().await;
             return Ok(());
@@ -72,7 +72,7 @@ fn a_page_of_small_tasks_costs_one_trip() {
         let listing = list(&kernel, page(50)).await;
         let (next, total) = (listing.next_page, listing.total);
         let listed = all(listing).await;
-        assert_eq!((listed.len(), total, faults.portions()), (50, 60, 1));
+        assert_eq!((listed.len(), total, faults.portions()), (50, 60, 0));
         assert_eq!(next, Some(listed[49].place));
         // A page that ends earlier goes on in the same way.
         let rest = all(list(&kernel, ListFilter { after: Some(listed[20].place), ..page(50) }).await).await;
@@ -109,7 +109,7 @@ fn as_much_of_a_task_is_read_as_was_asked_for_whether_it_has_ended_or_not() {
 }
 
 #[test]
-fn a_task_that_goes_on_while_a_page_is_read_is_shown_as_it_is_or_not_at_all() {
+fn a_task_that_goes_on_while_a_large_page_is_read_is_shown_as_it_is_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings { retention_tasks: 1, ..Settings::default() };
     let kernel = Kernel::with_settings(folder.path(), script(), settings);
@@ -118,7 +118,8 @@ fn a_task_that_goes_on_while_a_page_is_read_is_shown_as_it_is_or_not_at_all() {
         while kernel.engine.tasks_in_memory() > 0 {
             tokio::task::yield_now().await;
         }
-        let held = kernel.send("hold").await;
+        // Smaller tasks come with their page, as they are then.
+        let held = kernel.send(&format!("hold{}", " ".repeat(100_000))).await;
         kernel.reach(held.id(), TaskState::Working).await;
         let working = list(&kernel, ListFilter { state: Some(TaskState::Working), ..page(10) }).await;
         let whole = list(&kernel, page(10)).await;

@@ -7,9 +7,11 @@ mod kernel;
 
 mod agent_reports;
 mod calls;
+mod cooldowns;
 mod delegation;
 mod direct;
 mod feed;
+mod guard;
 mod held;
 mod idempotency;
 mod inline_turns;

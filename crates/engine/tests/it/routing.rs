@@ -36,7 +36,7 @@ fn metadata(json: &str) -> Option<Metadata> {
 fn served_by(directory: &FixedDirectory, address: &Address, caller: &Caller, json: &str) -> Result<String, String> {
     let message = switchboard_a2a::Message { metadata: metadata(json), ..message("hi") };
     let hints = RoutingHints::read(address, &message, None).map_err(|error| error.to_string())?;
-    let asked = RoutingRequest { message: &message, hints: &hints, last_agent: None };
+    let asked = RoutingRequest { message: &message, hints: &hints, last_agent: None, last_decision: None };
     let resolved = directory.resolve(address, caller, Some(asked));
     resolved.map(|resolved| resolved.hosted.name.to_string()).map_err(|error| error.to_string())
 }
@@ -238,8 +238,38 @@ fn a_hint_of_the_wrong_type_is_named_wherever_it_stands() {
             assert_eq!(hints(&address, message, request).unwrap_err().to_string(), expected);
         }
     }
+    // At an agent's own address these are the agent's to read.
+    let own = Address::Agent("x".into());
+    for (field, value, expected) in [
+        ("fanout", "1", "a string, not 1"),
+        ("force", "\"yes\"", "true or false, not \"yes\""),
+        ("cooldownKey", "{}", "a string, not {}"),
+    ] {
+        let json = format!(r#"{{"{field}":{value}}}"#);
+        let refused = hints(&Address::Root, &json, "null").unwrap_err().to_string();
+        assert_eq!(refused, format!("message.metadata.{field}: must be {expected}"));
+        assert_eq!(hints(&own, &json, "null").unwrap(), RoutingHints::default());
+    }
+    let long_key = format!(r#"{{"cooldownKey":"{}"}}"#, "k".repeat(257));
+    assert!(
+        hints(&Address::Root, "null", &long_key).unwrap_err().to_string().starts_with("metadata.cooldownKey: must")
+    );
     let long = format!(r#"{{"skill":["{}"]}}"#, "ö".repeat(1_000));
     assert!(hints(&Address::Root, "null", &long).unwrap_err().to_string().ends_with("öö…"));
+}
+
+#[test]
+fn a_cooldown_key_is_the_callers_own_else_what_the_message_is_about() {
+    for (message, request, expected) in [
+        (r#"{"cooldownKey":"k","github":{"repo":"r"}}"#, "null", Some("k")),
+        (r#"{"github":{"owner":"o","repo":"r","number":5,"sha":"0123456789ab"}}"#, "null", Some("o/r#5@0123456")),
+        (r#"{"github":{"owner":"o","repo":"r","number":5}}"#, r#"{"cooldownKey":"k"}"#, Some("o/r#5")),
+        ("null", r#"{"github":{"repo":"o/r","sha":"0123456789ab"}}"#, Some("o/r")),
+        (r#"{"github":7}"#, r#"{"github":{"number":5}}"#, None),
+    ] {
+        let read = hints(&Address::Root, message, request).unwrap();
+        assert_eq!(read.cooldown_key.as_deref(), expected, "{message} {request}");
+    }
 }
 
 #[test]

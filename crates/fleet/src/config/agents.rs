@@ -14,6 +14,7 @@ use switchboard_host::{section_keys, word_setting};
 
 use crate::config::cli_agent::permissions::SkillPermissions;
 use crate::config::cli_agent::{CliAgent, permission_checks};
+use crate::config::delegation::{AgentLimits, DelegateEntry};
 use crate::config::remote_agent::RemoteAgent;
 use crate::config::rest_files::RestFiles;
 
@@ -66,6 +67,15 @@ pub struct Agent {
     /// What webhooks of this agent's tasks are sent.
     #[schemars(default)]
     pub webhooks: AgentWebhooks,
+    /// Agents it may call.
+    ///
+    /// Names of agents, `NAME/SKILL` for one skill of an agent, or `remote:*` for every agent elsewhere. Without any it may
+    /// call none.
+    #[schemars(default)]
+    pub delegates: Vec<DelegateEntry>,
+    /// Limits of its calls, where they are not those of the server.
+    #[schemars(default)]
+    pub delegation: AgentLimits,
     /// Skills on the card.
     ///
     /// Replace what the agent says of itself; an empty list leaves that as it is.
@@ -222,6 +232,8 @@ impl Agent {
             streams: AgentStreams::default(),
             dedupe_message_id: false,
             webhooks: AgentWebhooks::default(),
+            delegates: Vec::new(),
+            delegation: AgentLimits::default(),
             skills: Vec::new(),
             origin,
         }
@@ -240,9 +252,10 @@ impl Agent {
     /// the name or the kind is wrong, so that all problems show at once.
     fn read(section: &mut Section<'_, '_>, name: Option<AgentName>, origin: Origin) -> Option<Self> {
         let mut kind = Kind::read(section);
-        let (mut description, mut dedupe_message_id, mut skills) = (None, false, Vec::new());
+        let (mut description, mut dedupe_message_id) = (None, false);
         let (mut v03, mut streams) = (Version03::default(), AgentStreams::default());
         let mut webhooks = AgentWebhooks::default();
+        let (mut delegates, mut delegation) = (Vec::new(), AgentLimits::default());
         section.read("description", &mut description);
         section.section("v03", |section| v03.read(section));
         section.section("streams", |section| streams.read(section));
@@ -251,16 +264,23 @@ impl Agent {
             section.read("payload", &mut webhooks.payload);
             section.read("events", &mut webhooks.events);
         });
-        section.each("skills", |section, _| {
-            let Some(skill) = Skill::read(section, kind.as_mut()) else { return };
-            if skills.iter().any(|known: &Skill| known.name == skill.name) {
-                let wrong = format!("two skills are called \"{}\"", skill.name);
-                section.refuse("name", wrong, "give each a name of its own: requests choose a skill by it");
-            }
-            skills.push(skill);
-        });
+        section.read("delegates", &mut delegates);
+        section.section("delegation", |section| delegation.read(section));
+        let skills = Skill::read_all(section, kind.as_mut());
         let (name, kind) = (name?, kind?);
-        Some(Self { name, kind, description, v03, streams, dedupe_message_id, webhooks, skills, origin })
+        Some(Self {
+            name,
+            kind,
+            description,
+            v03,
+            streams,
+            dedupe_message_id,
+            webhooks,
+            delegates,
+            delegation,
+            skills,
+            origin,
+        })
     }
 }
 
@@ -296,6 +316,20 @@ impl fmt::Display for Kind {
 }
 
 impl Skill {
+    /// Reads the list of an agent's skills; `kind` is nothing for an agent elsewhere.
+    pub(super) fn read_all(section: &mut Section<'_, '_>, mut kind: Option<&mut Kind>) -> Vec<Self> {
+        let mut skills = Vec::new();
+        section.each("skills", |section, _| {
+            let Some(skill) = Self::read(section, kind.as_deref_mut()) else { return };
+            if skills.iter().any(|known: &Self| known.name == skill.name) {
+                let wrong = format!("two skills are called \"{}\"", skill.name);
+                section.refuse("name", wrong, "give each a name of its own: requests choose a skill by it");
+            }
+            skills.push(skill);
+        });
+        skills
+    }
+
     fn read(section: &mut Section<'_, '_>, kind: Option<&mut Kind>) -> Option<Self> {
         let name = section.require::<String>("name");
         let permissions = Self::permissions(section, name.as_deref(), kind);
@@ -322,13 +356,7 @@ impl Skill {
         }
         let Some(Kind::Cli(agent)) = kind else {
             section.mark_known("permissions");
-            if kind.is_some() {
-                section.refuse(
-                    "permissions",
-                    "only a program has permissions",
-                    "remove it, or write cli: for the agent",
-                );
-            }
+            section.refuse("permissions", "only a program has permissions", "remove it, or write cli: for the agent");
             return None;
         };
         let (own, permissions) = permission_checks::read_skill(section, agent);
@@ -358,12 +386,33 @@ impl Entry {
         }
     }
 
-    fn origin(&self) -> &Origin {
+    /// Whether it says the same as another one, wherever that stands.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let without_origin = |entry: &Self| {
+            let mut entry = entry.clone();
+            match &mut entry {
+                Self::Hosted(agent) => agent.origin = Origin::Default,
+                Self::Remote(agent) => agent.origin = Origin::Default,
+            }
+            entry
+        };
+        without_origin(self) == without_origin(other)
+    }
+
+    /// Where it was configured.
+    pub fn origin(&self) -> &Origin {
         match self {
             Self::Hosted(agent) => &agent.origin,
             Self::Remote(agent) => &agent.origin,
         }
     }
+}
+
+/// Reads one agent by itself; nothing when it cannot be one, which is then reported.
+pub(crate) fn read_item(reader: &mut Reader<'_>, item: &Node) -> Option<Entry> {
+    let mut entry = None;
+    reader.read("", Some(item), |section| entry = Entry::read(section, item.origin.clone()));
+    entry
 }
 
 /// Reads one file of agents and adds what it holds to those of the files before it.

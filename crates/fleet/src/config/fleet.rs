@@ -7,12 +7,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use switchboard_host::config::agent_name::AgentName;
 use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::section::Reader;
 use switchboard_host::config::workspace::{Loader, origin_of};
 use switchboard_host::config::{Overrides, Problem, Problems, Workspace, suggestion};
 use switchboard_host::flags::ConfigFlags;
 
+use crate::config::agent_files;
 use crate::config::agents::{self, Agent, Entry, Kind};
 use crate::config::remote_agent::RemoteAgent;
 
@@ -41,7 +43,7 @@ impl FleetConfig {
     pub fn load(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
         let mut loader = Loader::open(folder, overrides)?;
         let (mut agents, mut remotes) = (Vec::new(), Vec::new());
-        for entry in entries(&mut loader) {
+        for entry in entries(&mut loader, overrides) {
             match entry {
                 Entry::Hosted(agent) => agents.push(placed(&mut loader, *agent)),
                 Entry::Remote(agent) => remotes.push(*agent),
@@ -51,13 +53,21 @@ impl FleetConfig {
         if demo {
             agents = Agent::demo_fleet();
         }
-        check_default_agent(&mut loader, &agents);
+        check_default_agent(&mut loader, &agents, &remotes);
         let workspace = loader.finish(comparable(&agents))?;
         Ok(Self { workspace, agents, remotes, demo })
     }
 }
 
-fn entries(loader: &mut Loader<'_>) -> Vec<Entry> {
+fn entries(loader: &mut Loader<'_>, overrides: &Overrides) -> Vec<Entry> {
+    match agent_files::environment_entries(&overrides.environment) {
+        Some(Ok(entries)) => return entries,
+        Some(Err(problems)) => {
+            let warning = |problem: Problem| format!("{problem}; the files count instead");
+            loader.workspace.warnings.extend(problems.into_iter().map(warning));
+        }
+        None => {}
+    }
     loader.warn_of_unread_files("agents.yaml", &["agents.yml", "agents.json", "agent.yaml", "agent.yml"]);
     let mut entries = Vec::new();
     let mut empty = Vec::new();
@@ -96,8 +106,7 @@ fn agent_folder(loader: &mut Loader<'_>) -> BTreeSet<PathBuf> {
             Ok(entry) => {
                 let path = folder.join(entry.file_name());
                 let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-                let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-                if yaml && !hidden {
+                if agent_files::is_agent_file(&path) {
                     files.insert(path);
                 } else if path.extension().is_some_and(is_nearly_yaml) && !hidden {
                     let unread = format!("{} is not read: end its name in .yaml", loader.shown(&path));
@@ -121,17 +130,20 @@ fn placed(loader: &mut Loader<'_>, mut agent: Agent) -> Agent {
     agent
 }
 
-fn check_default_agent(loader: &mut Loader<'_>, agents: &[Agent]) {
+fn check_default_agent(loader: &mut Loader<'_>, agents: &[Agent], remotes: &[RemoteAgent]) {
     let Some(name) = &loader.workspace.config.server.default_agent else {
         return;
     };
     // An agent that was refused is reported already; its absence here would be the same problem again.
-    if !loader.problems.is_empty() || agents.iter().any(|agent| agent.name == *name) {
+    let remotes = remotes.iter().filter(|agent| agent.serving.serve);
+    let served: Vec<&AgentName> =
+        agents.iter().map(|agent| &agent.name).chain(remotes.map(|agent| &agent.name)).collect();
+    if !loader.problems.is_empty() || served.contains(&name) {
         return;
     }
     let key = "server.defaultAgent";
     let origin = origin_of(&loader.workspace.settings, key);
-    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let names: Vec<&str> = served.iter().map(|name| name.as_str()).collect();
     let right = suggestion::did_you_mean(name.as_str(), &names, "the agents are");
     let mismatch = Mismatch::new(format!("there is no agent \"{name}\""), right);
     loader.problems.push(Problem::new(origin, key, mismatch));

@@ -1,4 +1,5 @@
-//! Credentials for a remote agent that need more than one variable: OAuth client credentials and a client certificate.
+//! Credentials for a remote agent that need more than one key: OAuth client credentials, a client certificate, and the
+//! form of other fleets.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +7,54 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use switchboard_client::is_private;
 use switchboard_host::config::section::Section;
+use switchboard_host::word_setting;
 
 use crate::config::remote_agent::RemoteUrl;
+
+/// Credentials in the form of other fleets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct Auth {
+    /// What the credentials are: `apiKey`, `bearer` or `hmac`.
+    ///
+    /// The same as `apiKeyEnv`, `bearerEnv` or `hmacEnv`.
+    pub scheme: Option<AuthScheme>,
+    /// Variable of the environment that holds them.
+    pub credentials_env: Option<String>,
+}
+
+/// What the credentials are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AuthScheme {
+    /// `apiKeyEnv`.
+    ApiKey,
+    /// `bearerEnv`.
+    Bearer,
+    /// `hmacEnv`.
+    Hmac,
+}
+
+word_setting!(AuthScheme: "apiKey" => ApiKey, "bearer" => Bearer or "hmac" => Hmac);
+
+impl Auth {
+    pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("scheme", &mut self.scheme);
+        section.read("credentialsEnv", &mut self.credentials_env);
+        match (self.scheme, &self.credentials_env) {
+            (Some(_), None) => section.refuse("scheme", "it has no credentials", "write credentialsEnv beside it"),
+            (None, Some(_)) => {
+                section.refuse(
+                    "credentialsEnv",
+                    "it does not say what they are",
+                    "write scheme: apiKey, bearer or hmac",
+                );
+            }
+            _ => {}
+        }
+    }
+}
 
 /// Tokens that are fetched with the client credentials of OAuth 2.0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]

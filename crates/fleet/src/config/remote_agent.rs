@@ -1,4 +1,4 @@
-//! An entry of `agents.yaml` with a `url`: an agent that runs elsewhere. It is called by its name and not hosted here.
+//! An entry of `agents.yaml` with a `url`: an agent that runs elsewhere.
 //! Secrets are named, not written down: they come from variables that are read at the time of a call.
 
 use std::time::Duration;
@@ -14,7 +14,8 @@ use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::config::value::{Scalar, Value};
 use switchboard_host::json_schema_of;
 
-use crate::config::remote_access::{ClientTls, OAuth};
+use crate::config::remote_access::{Auth, AuthScheme, ClientTls, OAuth};
+use crate::config::remote_serving::RemoteServing;
 use crate::config::rest_files::RemoteVersion03;
 
 /// An agent elsewhere.
@@ -44,6 +45,9 @@ pub struct RemoteAgent {
     /// Header of the signature.
     #[schemars(default = "usual_signature_header")]
     pub hmac_header: Option<String>,
+    /// The same as one of these, in the form some fleets use.
+    #[schemars(default)]
+    pub auth: Auth,
     /// Client credentials for tokens that are fetched.
     #[schemars(default)]
     pub oauth: OAuth,
@@ -65,6 +69,9 @@ pub struct RemoteAgent {
     /// How it is treated if it speaks version 0.3.
     #[schemars(default)]
     pub v03: RemoteVersion03,
+    /// How it is served here.
+    #[serde(flatten)]
+    pub serving: RemoteServing,
     /// Where it was configured.
     #[schemars(skip)]
     pub origin: Origin,
@@ -100,6 +107,8 @@ impl RemoteAgent {
         section.read("bearerEnv", &mut bearer_env);
         section.read("hmacEnv", &mut hmac_env);
         section.read("hmacHeader", &mut hmac_header);
+        let mut auth = Auth::default();
+        section.section("auth", |section| auth.read(section));
         section.section("oauth", |section| oauth.read(section));
         section.section("tls", |section| tls.read(section));
         section.read("headers", &mut headers);
@@ -107,7 +116,9 @@ impl RemoteAgent {
         section.read("timeoutMs", &mut timeout_ms);
         section.read("trustCardUrl", &mut trust_card_url);
         section.section("v03", |section| section.read("restFiles", &mut v03.rest_files));
-        let ways = ["bearerEnv", "apiKeyEnv", "hmacEnv", "oauth"];
+        let mut serving = RemoteServing::default();
+        serving.read(section);
+        let ways = ["bearerEnv", "apiKeyEnv", "hmacEnv", "auth", "oauth"];
         let given: Vec<&str> = ways.into_iter().filter(|key| section.is_set(key)).collect();
         if let [first, .., last] = given[..] {
             section.refuse(last, format!("{first} says who we are already"), "keep one of the two");
@@ -125,6 +136,12 @@ impl RemoteAgent {
         if timeout_ms == Some(0) {
             section.refuse("timeoutMs", "0 leaves no time at all", "write milliseconds, such as 30000");
         }
+        match (auth.scheme, auth.credentials_env.clone()) {
+            (Some(AuthScheme::ApiKey), credentials) => api_key_env = credentials,
+            (Some(AuthScheme::Bearer), credentials) => bearer_env = credentials,
+            (Some(AuthScheme::Hmac), credentials) => hmac_env = credentials,
+            (None, _) => {}
+        }
         let (name, url) = (name?, url?);
         Some(Self {
             name,
@@ -133,6 +150,7 @@ impl RemoteAgent {
             bearer_env,
             hmac_env,
             hmac_header,
+            auth,
             oauth,
             tls,
             headers,
@@ -140,6 +158,7 @@ impl RemoteAgent {
             timeout_ms,
             trust_card_url,
             v03,
+            serving,
             origin,
         })
     }

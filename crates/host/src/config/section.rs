@@ -182,7 +182,10 @@ impl<'a, 'r> Section<'a, 'r> {
 
     /// Marks a key as known that the section does not read with `read`.
     pub fn mark_known(&mut self, key: impl Into<Cow<'static, str>>) {
-        self.known_keys.push(key.into());
+        let key = key.into();
+        if !self.known_keys.contains(&key) {
+            self.known_keys.push(key);
+        }
     }
 
     /// Reads a time that must not be zero.

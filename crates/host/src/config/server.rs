@@ -25,6 +25,10 @@ pub struct Server {
     /// What agent cards say in front of every path. Without it they say `http://`, with TLS `https://`, and the address
     /// listened on.
     pub public_base_url: Option<BaseUrl>,
+    /// Address at which agents elsewhere reach this server, where that is not the public one.
+    ///
+    /// Agents with `callbackBase: internal` send their webhooks there.
+    pub internal_base_url: Option<BaseUrl>,
     /// Web origins that may call from a browser.
     ///
     /// A request from any other web page is refused. `"*"` allows all of them.
@@ -82,6 +86,7 @@ pub struct Tls {
 section_keys!(Server, {
     bind: BindAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 41242))),
     public_base_url: None,
+    internal_base_url: None,
     allowed_origins: Vec::new(),
     trusted_proxies: Vec::new(),
     default_agent: None,

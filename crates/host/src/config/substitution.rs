@@ -8,7 +8,7 @@ use crate::config::document::{Content, Node};
 use crate::config::problem::{Mismatch, Problem};
 
 /// Fills in every value below `node`. A value that cannot be filled in is marked, so that it is reported once.
-pub(crate) fn substitute(node: &mut Node, variables: &BTreeMap<String, String>, problems: &mut Vec<Problem>) {
+pub fn substitute(node: &mut Node, variables: &BTreeMap<String, String>, problems: &mut Vec<Problem>) {
     walk(node, "", variables, problems);
 }
 

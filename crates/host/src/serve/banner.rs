@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject;
@@ -66,13 +67,13 @@ impl StartupBanner {
         workspace: &Workspace,
         address: SocketAddr,
         data_dir: &Path,
-        agents: &[Hosted],
+        agents: &[Arc<Hosted>],
         usable_keys: usize,
         open: bool,
     ) -> Self {
         let config = &workspace.config;
         let base_url = config.server.base_url(address).as_str().to_owned();
-        let served = |hosted: &Hosted| ServedAgent {
+        let served = |hosted: &Arc<Hosted>| ServedAgent {
             name: hosted.name.to_string(),
             description: hosted.served().manifest.description.clone(),
             card: format!("{base_url}/a2a/{}/.well-known/agent-card.json", hosted.name),
@@ -160,14 +161,14 @@ impl ExampleCommands {
     }
 
     /// A `switchboard send` command.
-    fn call(&self, agents: &[Hosted], preferred: &[(&str, &str)]) -> String {
+    fn call(&self, agents: &[Arc<Hosted>], preferred: &[(&str, &str)]) -> String {
         let (agent, text) = choose_agent(agents, preferred);
         let key = if self.key.is_empty() { "" } else { "A2ACLI_BEARER=\"$A2A_KEY\" " };
         format!("{key}switchboard send{} {agent} \"{text}\"", self.flags)
     }
 
     /// A `curl` command.
-    fn curl(&self, flags: &str, agents: &[Hosted], preferred: &[(&str, &str)], operation: &str) -> String {
+    fn curl(&self, flags: &str, agents: &[Arc<Hosted>], preferred: &[(&str, &str)], operation: &str) -> String {
         let Self { base, trust, key, .. } = self;
         let (agent, text) = choose_agent(agents, preferred);
         let message = format!(r#"{{"message":{{"messageId":"m1","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#);
@@ -179,7 +180,7 @@ impl ExampleCommands {
 }
 
 /// The first preferred agent that is hosted and the message for it, else the first hosted one.
-fn choose_agent<'a>(agents: &'a [Hosted], preferred: &[(&'a str, &'a str)]) -> (&'a str, &'a str) {
+fn choose_agent<'a>(agents: &'a [Arc<Hosted>], preferred: &[(&'a str, &'a str)]) -> (&'a str, &'a str) {
     let is_served = |(name, _): &&(&str, &str)| agents.iter().any(|hosted| hosted.name.as_str() == *name);
     match preferred.iter().find(is_served) {
         Some((name, text)) => (*name, *text),

@@ -54,6 +54,9 @@ pub enum StartError {
     /// The store failed.
     #[error("the store failed: {0}")]
     Store(#[source] StoreError),
+    /// What runs the fleet between agents cannot start.
+    #[error("the hub cannot start: {0}")]
+    Hub(#[source] switchboard_engine::Error),
     /// The client for webhooks cannot be set up.
     #[error("cannot set up the client for webhooks: {0}")]
     Egress(#[source] SetupError),
@@ -96,7 +99,7 @@ impl StartError {
             ),
             Self::DataHeld { .. } => "stop that process, or use another data directory with --data-dir DIR".to_owned(),
             Self::DataUnusable { next, .. } => (*next).to_owned(),
-            Self::Store(_) => "switchboard db check looks for damage".to_owned(),
+            Self::Store(_) | Self::Hub(_) => "switchboard db check looks for damage".to_owned(),
             Self::Config(_) => "switchboard config check says what is in force".to_owned(),
             Self::Tls(_)
             | Self::Egress(_)

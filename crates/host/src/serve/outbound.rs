@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use switchboard_egress::Egress;
 use switchboard_engine::Engine;
-use switchboard_engine::clock::Clock;
 use switchboard_engine::store::ServerStore;
 use switchboard_webhooks::{CallbackReceiver, Webhooks};
 
@@ -23,15 +22,14 @@ impl Outbound {
     /// Sets them up; nothing is sent before the webhooks are started.
     pub(super) async fn open(
         config: &Config,
+        egress: Egress,
+        callbacks: CallbackReceiver,
         engine: &Engine,
         store: &Arc<dyn ServerStore>,
-        clock: &Arc<dyn Clock>,
     ) -> Result<Self, StartError> {
-        let egress = Egress::new(settings::egress(config)).map_err(StartError::Egress)?;
         let options = settings::webhooks(config);
         let webhooks = Webhooks::new(engine.clone(), store.clone(), egress.clone(), options);
         let webhooks = webhooks.await.map_err(StartError::Store)?;
-        let callbacks = CallbackReceiver::new(store.clone(), Arc::clone(clock));
         Ok(Self { egress, webhooks, callbacks })
     }
 }

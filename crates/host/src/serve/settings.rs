@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use switchboard_a2a::card::CardFormat;
 use switchboard_egress as egress;
-use switchboard_engine::Settings;
+use switchboard_engine::{DelegationLimits, DelegationScope, Settings};
 use switchboard_server::{Options, RenderMetrics, Tls};
 use switchboard_store as store;
 use switchboard_webhooks as webhooks;
 
 use crate::config::Config;
 use crate::config::cards::CardForm;
+use crate::config::delegation::{Delegation, Scope};
 use crate::config::store::Durability;
 
 /// Time open requests get beyond the drain time of tasks, so that blocked senders get the state of their task.
@@ -50,6 +51,20 @@ pub(super) fn engine(config: &Config) -> Settings {
         journal_age: config.hub.journal.keep.duration(),
         audit_age: config.hub.journal.audit.duration(),
         consumer_hold: config.hub.projector.hold.duration(),
+        delegation: delegation(&config.delegation),
+        delegation_scope: match config.delegation.scope {
+            Scope::Agent => DelegationScope::Agent,
+            Scope::Both => DelegationScope::Both,
+        },
+    }
+}
+
+fn delegation(config: &Delegation) -> DelegationLimits {
+    DelegationLimits {
+        max_depth: config.max_depth.get(),
+        revisit: usize::try_from(config.revisit).unwrap_or(usize::MAX),
+        max_children: config.max_children.get(),
+        max_tree: config.max_tree.get(),
     }
 }
 

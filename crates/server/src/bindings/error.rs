@@ -1,12 +1,12 @@
 //! Converts errors of the kernel into errors of the protocol.
 
 use switchboard_a2a::{Error, ErrorKind};
-use switchboard_engine::{Error as Refusal, state_label};
+use switchboard_engine::{Error as Refusal, RefusalKind, state_label};
 
 use super::truncate;
 
 /// The protocol's error for a kernel's.
-pub(super) fn from_engine(refusal: Refusal) -> Error {
+pub fn from_engine(refusal: Refusal) -> Error {
     let message = refusal.to_string();
     match refusal {
         Refusal::TaskNotFound(id) => Error::task_not_found(truncate::name(id.as_str())),
@@ -25,8 +25,25 @@ pub(super) fn from_engine(refusal: Refusal) -> Error {
         Refusal::AgentNotFound { known, .. } => {
             Error::with_message(ErrorKind::AgentNotFound, message).detail("agents", known.join(","))
         }
+        Refusal::SkillNotFound { known, .. } => {
+            Error::with_message(ErrorKind::AgentNotFound, message).detail("skills", known.join(","))
+        }
+        Refusal::SkillNotOffered { agent, skill, offered } => {
+            let error = Error::with_message(ErrorKind::SkillNotOffered, message).detail("agent", agent);
+            error.detail("skill", truncate::name(&skill)).detail("skills", offered.join(","))
+        }
+        Refusal::CoolingDown { retry_after_ms, .. } => {
+            Error::with_message(ErrorKind::Cooldown, message).detail("retryAfterMs", retry_after_ms)
+        }
         Refusal::NotReviewer { .. } => Error::with_message(ErrorKind::PermissionDenied, message),
         Refusal::Forbidden(agent) => Error::with_message(ErrorKind::PermissionDenied, message).detail("agent", agent),
+        Refusal::Delegation(refused) => {
+            let kind = match refused.kind {
+                RefusalKind::NotAllowed => ErrorKind::PermissionDenied,
+                _ => ErrorKind::UnsupportedOperation,
+            };
+            Error::with_message(kind, message).detail("reasonDetail", refused.kind.as_str())
+        }
         Refusal::KeyReused | Refusal::MessageIdReused(_) => {
             Error::with_message(ErrorKind::IdempotencyKeyReused, message)
         }

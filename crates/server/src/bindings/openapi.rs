@@ -71,6 +71,9 @@ fn document(state: &State) -> Result<Value, serde_json::Error> {
     for part in PARTS.into_iter().chain(optional) {
         merge(&mut document, serde_json::from_str(part)?);
     }
+    for part in state.router.descriptions() {
+        merge(&mut document, part);
+    }
     let base = options.public_base_url.trim_end_matches('/');
     merge(
         &mut document,

@@ -10,12 +10,12 @@ use switchboard_a2a::Error;
 const LONGEST_NAME: usize = 80;
 
 /// Decodes one path segment. A `%` without two digits stands for itself.
-pub(crate) fn decode(text: &str) -> Option<Cow<'_, str>> {
+pub fn decode(text: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(text).decode_utf8().ok()
 }
 
 /// The pairs of a query, in order; `+` is a space there.
-pub(crate) fn query(query: Option<&str>) -> Result<Vec<(String, String)>, Error> {
+pub fn query(query: Option<&str>) -> Result<Vec<(String, String)>, Error> {
     let read = |(key, value): (&str, &str)| match (form(key), form(value)) {
         (Some(key), Some(value)) => Ok((key, value)),
         _ => {

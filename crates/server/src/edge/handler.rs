@@ -139,6 +139,7 @@ async fn answer(
             let sent = request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
             let mut response = match &endpoint {
                 Endpoint::A2a(route) => bindings::reject(state, route, &parts.headers, sent.as_deref(), &refused.error),
+                Endpoint::Front(front) => front.refuse(parts.uri.path(), &refused.error),
                 _ => json_response::refusal(&refused.error),
             };
             if let Some(challenge) = refused.challenge {

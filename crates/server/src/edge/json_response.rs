@@ -8,7 +8,8 @@ use switchboard_a2a::Error;
 
 use crate::Body;
 
-pub(crate) fn body(status: StatusCode, media_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
+/// A response of a media type, which nothing may cache.
+pub fn body(status: StatusCode, media_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Body::full(bytes));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -16,12 +17,13 @@ pub(crate) fn body(status: StatusCode, media_type: &'static str, bytes: impl Int
     response
 }
 
-pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response<Body> {
+/// A JSON response.
+pub fn json(status: StatusCode, value: &impl Serialize) -> Response<Body> {
     body(status, "application/json", serde_json::to_vec(value).unwrap_or_default())
 }
 
 /// An error in the form of REST's errors.
-pub(crate) fn error(status: StatusCode, message: &str) -> Response<Body> {
+pub fn error(status: StatusCode, message: &str) -> Response<Body> {
     let name = match status {
         StatusCode::UNAUTHORIZED => "UNAUTHENTICATED",
         StatusCode::FORBIDDEN => "PERMISSION_DENIED",
@@ -38,7 +40,7 @@ pub(crate) fn error(status: StatusCode, message: &str) -> Response<Body> {
 }
 
 /// A refusal by the edge, with `Retry-After` if it is retryable.
-pub(crate) fn refusal(refused: &Error) -> Response<Body> {
+pub fn refusal(refused: &Error) -> Response<Body> {
     let status = StatusCode::from_u16(refused.kind.entry().http).unwrap_or(StatusCode::FORBIDDEN);
     let mut response = error(status, &refused.message);
     response.headers_mut().extend(retry_after(refused));
@@ -53,7 +55,7 @@ pub(crate) fn retry_after(error: &Error) -> Option<(HeaderName, HeaderValue)> {
 }
 
 /// 503 with `Retry-After`.
-pub(crate) fn later(message: &str, seconds: u64) -> Response<Body> {
+pub fn later(message: &str, seconds: u64) -> Response<Body> {
     let mut response = error(StatusCode::SERVICE_UNAVAILABLE, message);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     response

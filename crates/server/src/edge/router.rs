@@ -28,6 +28,11 @@ impl Router {
         Self { fronts }
     }
 
+    /// What fronts say of themselves for `/openapi.json`.
+    pub(crate) fn descriptions(&self) -> impl Iterator<Item = serde_json::Value> + '_ {
+        self.fronts.iter().filter_map(|front| front.describe())
+    }
+
     pub(super) fn find(&self, path: &str, method: &Method) -> (Endpoint<'_>, Access) {
         for front in &self.fronts {
             match front.find(path, method) {

@@ -56,7 +56,7 @@ impl HubStore for SqliteStore {
         })
     }
 
-    fn journal(&self, lines: Vec<JournalLine>) -> StoreFuture<()> {
+    fn journal(&self, lines: Vec<JournalLine>) -> StoreFuture<Vec<FeedCursor>> {
         if let Err(refusal) = check_lines(&lines) {
             return refused(refusal);
         }

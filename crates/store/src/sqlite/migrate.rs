@@ -1,7 +1,7 @@
-//! Schema migrations: numbered, forward only, each in one transaction with its number, so that a crash leaves the file
-//! before or after one of them, never inside.
+//! Schema migrations: numbered, forward only. All that a file lacks run in one transaction with the number of the last,
+//! so that a crash leaves the file as it was or as it should be, and a new file costs one commit.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::open::OpenError;
 
@@ -38,27 +38,30 @@ pub(crate) fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
 
 /// Runs what is missing.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
-    let found = schema_of(connection)?;
+    let transaction = connection.transaction()?;
+    migrate_in(&transaction)?;
+    Ok(transaction.commit()?)
+}
+
+/// Runs what is missing, in a transaction that may do more.
+pub(crate) fn migrate_in(transaction: &Transaction<'_>) -> Result<(), OpenError> {
+    let found = schema_of(transaction)?;
+    if found == SCHEMA {
+        return Ok(());
+    }
     if found > SCHEMA {
         return Err(OpenError::NewerSchema(found));
     }
     if found == 0 {
-        let foreign: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        let foreign: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if foreign > 0 {
             return Err(OpenError::ForeignDatabase);
         }
+        transaction.execute_batch("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")?;
     }
-    for (number, migration) in (1i64..).zip(MIGRATIONS) {
-        if number <= found {
-            continue;
-        }
-        let transaction = connection.transaction()?;
-        if number == 1 {
-            transaction.execute_batch("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")?;
-        }
+    for (_, migration) in (1i64..).zip(MIGRATIONS).filter(|(number, _)| *number > found) {
         transaction.execute_batch(migration)?;
-        transaction.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('schema', ?1)", [number])?;
-        transaction.commit()?;
     }
+    transaction.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('schema', ?1)", [SCHEMA])?;
     Ok(())
 }

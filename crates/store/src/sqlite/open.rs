@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use switchboard_engine::ids::Epoch;
 
 use super::lock::{DirectoryLock, LockHolder};
@@ -40,6 +40,8 @@ pub fn database_path(directory: &Path) -> PathBuf {
 pub(crate) struct Opened {
     pub(crate) lock: DirectoryLock,
     pub(crate) path: PathBuf,
+    /// The writer's. Were it closed in between, SQLite would empty the log that the writer begins anew at once.
+    pub(crate) connection: Connection,
     pub(crate) start: Start,
     /// The greatest id that an event row or a journal line has had.
     pub(crate) newest_row: i64,
@@ -56,7 +58,7 @@ pub(crate) struct Start {
     pub(crate) secret: [u8; 32],
 }
 
-/// Locks the directory and prepares the file; the writer then opens its own connection.
+/// Locks the directory and prepares the file.
 pub(crate) fn open(directory: &Path, options: &Options, nodes: u32) -> Result<Opened, OpenError> {
     let file_error = |source| OpenError::File { path: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(file_error)?;
@@ -64,10 +66,12 @@ pub(crate) fn open(directory: &Path, options: &Options, nodes: u32) -> Result<Op
     let path = database_path(directory);
     create(&path)?;
     let mut connection = connection::open_for_writing(&path, options)?;
-    migrate::migrate(&mut connection)?;
-    let start = record_start(&mut connection, nodes)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    migrate::migrate_in(&transaction)?;
+    let start = record_start(&transaction, nodes)?;
+    transaction.commit()?;
     let newest_row = newest_row(&connection)?;
-    Ok(Opened { lock, path, start, newest_row })
+    Ok(Opened { lock, path, connection, start, newest_row })
 }
 
 /// Creates the file readable by its owner alone; SQLite gives its other files the same mode. An existing file keeps its
@@ -82,22 +86,20 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
 
 /// Must be on disk before anything else is written: if a power cut could take the cleared flag away and keep the one
 /// that the last clean end set, rolled-back numbers would be written again in the same epoch.
-fn record_start(connection: &mut Connection, nodes: u32) -> rusqlite::Result<Start> {
-    let transaction = connection.transaction()?;
-    let epoch = meta(&transaction, "epoch")?;
-    let clean = meta(&transaction, "clean")? == Some(1);
+fn record_start(transaction: &Transaction<'_>, nodes: u32) -> rusqlite::Result<Start> {
+    let epoch = meta(transaction, "epoch")?;
+    let clean = meta(transaction, "clean")? == Some(1);
     let epoch = match epoch {
         None => 1,
         Some(epoch) if clean => epoch,
         Some(epoch) => epoch + 1,
     };
-    let number = meta(&transaction, "start")?.unwrap_or(0) + 1;
-    set_meta(&transaction, "epoch", epoch)?;
-    set_meta(&transaction, "start", number + i64::from(nodes) - 1)?;
-    set_meta(&transaction, "clean", 0)?;
+    let number = meta(transaction, "start")?.unwrap_or(0) + 1;
+    set_meta(transaction, "epoch", epoch)?;
+    set_meta(transaction, "start", number + i64::from(nodes) - 1)?;
+    set_meta(transaction, "clean", 0)?;
     transaction.execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('secret', randomblob(32))", [])?;
     let secret = transaction.query_row("SELECT value FROM meta WHERE name = 'secret'", [], |row| row.get(0))?;
-    transaction.commit()?;
     Ok(Start { epoch: Epoch(epoch.cast_unsigned()), number, secret })
 }
 

@@ -38,6 +38,24 @@ pub(crate) fn live_children() -> String {
     )
 }
 
+/// Parameters: the task to begin with, the limit.
+pub(crate) fn ancestors() -> String {
+    format!(
+        "WITH RECURSIVE above (ancestor, level) AS (VALUES (?1, 1) UNION ALL \
+         SELECT task.parent, level + 1 FROM above JOIN task ON task.key = ancestor \
+         WHERE task.parent IS NOT NULL AND level < ?2) \
+         SELECT {TASK_COLUMNS} FROM above JOIN task ON task.key = ancestor ORDER BY level"
+    )
+}
+
+/// Parameters: the root, the key to begin after, the limit.
+pub(crate) fn tree() -> String {
+    format!(
+        "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_root \
+         WHERE root IS NOT NULL AND root = ?1 AND key > ?2 ORDER BY key LIMIT ?3"
+    )
+}
+
 impl Store for SqliteStore {
     fn append(&self, append: Append) -> StoreFuture<Appended> {
         let (queue, node) = (Arc::clone(&self.queue), self.node.clone());
@@ -64,7 +82,8 @@ impl Store for SqliteStore {
     }
 
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
-        self.read(move |reader| reader.list(&query))
+        let node = self.node.clone();
+        self.read(move |reader| reader.list(&node, &query))
     }
 
     fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>> {
@@ -169,6 +188,14 @@ impl Store for SqliteStore {
 
     fn children(&self, parent: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.task_rows(live_children(), (parent.0, after.0, limit(max)))
+    }
+
+    fn ancestors(&self, key: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.task_rows(ancestors(), (key.0, limit(max)))
+    }
+
+    fn tree(&self, root: TaskKey, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.task_rows(tree(), (root.0, after.0, limit(max)))
     }
 
     fn waiting(&self, query: WaitingQuery) -> StoreFuture<Vec<TaskRow>> {

@@ -15,6 +15,7 @@ pub(crate) mod outbox;
 pub(crate) mod session;
 pub(crate) mod signing;
 pub(crate) mod statements;
+mod tree_limits;
 pub(crate) mod webhooks;
 
 use std::path::PathBuf;
@@ -40,6 +41,8 @@ use super::{Options, connection};
 pub(crate) struct Writer {
     pub(crate) queue: Arc<WriteQueue>,
     pub(crate) path: PathBuf,
+    /// The one to begin with.
+    pub(crate) connection: Option<Connection>,
     pub(crate) options: Options,
     pub(crate) start: Start,
     pub(crate) checkpointer: Checkpointer,
@@ -63,10 +66,11 @@ impl Writer {
         })
     }
 
-    fn run(self) {
+    fn run(mut self) {
+        let mut prepared = self.connection.take();
         let (last_connection, told) = loop {
             let log_pages = Arc::new(AtomicI32::new(0));
-            let opened = self.open(&log_pages);
+            let opened = self.open(prepared.take(), &log_pages);
             let ended = match &opened {
                 Ok(connection) => self.serve(connection, &log_pages),
                 Err(error) => self.refuse(error),
@@ -89,8 +93,12 @@ impl Writer {
         }
     }
 
-    fn open(&self, log_pages: &Arc<AtomicI32>) -> rusqlite::Result<Connection> {
-        let mut connection = connection::open_for_writing(&self.path, &self.options)?;
+    /// Makes a connection the writer's: the one that is there, or a new one.
+    fn open(&self, prepared: Option<Connection>, log_pages: &Arc<AtomicI32>) -> rusqlite::Result<Connection> {
+        let mut connection = match prepared {
+            Some(connection) => connection,
+            None => connection::open_for_writing(&self.path, &self.options)?,
+        };
         connection::relax(&connection, self.options.durability)?;
         let log_pages = Arc::clone(log_pages);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {

@@ -78,6 +78,7 @@ macro_rules! conformance_suite {
             lineage {
                 a_task_says_where_it_comes_from,
                 live_children_are_found_by_their_parent,
+                a_tree_is_read_upwards_and_as_a_whole_and_is_limited,
                 the_last_agent_of_a_conversation_is_that_of_its_newest_root,
             }
             survey {

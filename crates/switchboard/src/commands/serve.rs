@@ -11,7 +11,9 @@ use switchboard_host::serve::{Plan, Serving, Signals, StartError, stop_signal};
 use crate::cli::DataFlags;
 use crate::commands::{loaded, no_threads};
 use switchboard_fleet::config::FleetConfig;
-use switchboard_fleet::configured;
+use switchboard_hub::configured;
+use switchboard_hub::registry::AgentSources;
+use tokio::sync::Notify;
 
 /// Serves. Returns when it was stopped in order, or could not start.
 pub(crate) fn run(flags: &ConfigFlags, printer: Printer) -> Result<(), ExitCode> {
@@ -30,14 +32,28 @@ fn data_flags(flags: &ConfigFlags) -> DataFlags {
 
 async fn serve(fleet: FleetConfig, flags: ConfigFlags, printer: Printer) -> Result<(), StartError> {
     let signals = Signals::take().map_err(StartError::Signals)?;
-    let FleetConfig { workspace, agents, remotes, .. } = fleet;
+    let FleetConfig { mut workspace, remotes, .. } = fleet;
+    // The registry follows the files of agents by itself.
+    workspace.agents.clear();
     let drain = workspace.config.tasks.drain;
-    for agent in &remotes {
-        tracing::info!(agent = %agent.name, url = agent.url.as_str(), "called, not hosted");
+    for agent in remotes.iter().filter(|agent| agent.serving.serve) {
+        tracing::info!(agent = %agent.name, url = agent.url.as_str(), "an agent elsewhere is served here");
     }
     let data = data_flags(&flags);
-    let read_again = Box::new(move || FleetConfig::of(&flags).map(|fleet| fleet.workspace));
-    let serving = Serving::start(Plan { workspace, fleet: configured(agents), read_again });
+    let reload_now = Arc::new(Notify::new());
+    let sources = AgentSources {
+        folder: flags.workspace.clone(),
+        overrides: flags.overrides(),
+        reload_now: Arc::clone(&reload_now),
+        own: Vec::new(),
+    };
+    let read_again = Box::new(move || {
+        let mut workspace = FleetConfig::of(&flags)?.workspace;
+        workspace.agents.clear();
+        reload_now.notify_one();
+        Ok(workspace)
+    });
+    let serving = Serving::start(Plan { workspace, fleet: configured(sources), read_again });
     let serving = serving.await?;
     for warning in &serving.warnings {
         printer.warning(&data.in_commands(warning));

@@ -88,7 +88,8 @@ fn the_documented_files_are_read_and_hold_the_defaults() {
         .file("key.pem", &issued.key_pem);
     let documented = workspace.good();
     let defaults = Workspace::new().good();
-    let shown = ["server.publicBaseUrl", "server.defaultAgent", "server.tls.cert", "server.tls.key"];
+    let shown =
+        ["server.publicBaseUrl", "server.internalBaseUrl", "server.defaultAgent", "server.tls.cert", "server.tls.key"];
     let mut compared = 0;
     for setting in defaults.json()["settings"].as_array().unwrap() {
         let key = setting["key"].as_str().unwrap();

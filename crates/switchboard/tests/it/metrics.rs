@@ -54,6 +54,7 @@ fn defined() -> BTreeSet<(String, String)> {
         switchboard_server::describe_metrics();
         switchboard_store::describe_metrics();
         switchboard_cli_agents::describe_metrics();
+        switchboard_hub::describe_metrics();
     });
     notebook.0.into_inner().unwrap()
 }

@@ -34,7 +34,7 @@ fn a_command_applies_who_may_be_called_and_names_the_rest() {
     let workspace = workspace.file("agents.yaml", agents);
     write(&workspace, &format!("{ALLOWED}  perTask: 7\nlog: {{ level: debug }}\n"));
     let run = workspace.run(&["config", "reload"]);
-    let restart = "changed, and in force after a restart: webhooks.perTask, log.level, agents";
+    let restart = "changed, and in force after a restart: webhooks.perTask, log.level";
     assert_eq!(run.stdout, format!("in force: webhooks.allowedCidrs\n{restart}\n"), "{}", run.stderr);
     assert_eq!(refusal(&server, &receiver), None);
     receiver.heard("TASK_STATE_COMPLETED");
@@ -42,7 +42,7 @@ fn a_command_applies_who_may_be_called_and_names_the_rest() {
     write(&workspace, "webhooks: { nameservers: [127.0.0.1:5353] }\n");
     let reloaded = workspace.run(&["config", "reload", "-o", "json"]).json();
     let applied = json!(["webhooks.allowedCidrs", "webhooks.nameservers"]);
-    assert_eq!(reloaded, json!({ "applied": applied, "needsRestart": ["agents"], "warnings": [] }));
+    assert_eq!(reloaded, json!({ "applied": applied, "needsRestart": [], "warnings": [] }));
     assert!(refusal(&server, &receiver).is_some());
     server.stop();
     let run = workspace.run(&["config", "reload"]);

@@ -61,6 +61,18 @@ fn options(config: &Config) -> Vec<String> {
     add("webhooks", &webhooks(config));
     // Only the first server of a process has the metrics.
     add("server", &Options { metrics: None, ..server(config, address, None) });
+    // The hub reads its section itself.
+    let hub = &config.hub;
+    add("hub.fanout", &hub.fanout);
+    add("hub.probe", &hub.probe);
+    add("hub.breaker", &hub.breaker);
+    add("hub.registrations", &hub.registrations);
+    add("hub.remotePoll", &hub.remote_poll);
+    add("hub.reload", &hub.reload);
+    add("hub.messages", &hub.messages);
+    add("hub.health", &("callers", hub.health.callers));
+    add("hub.health.alerts", &hub.health.alerts);
+    add("hub.projector", &hub.projector);
     lines
 }
 

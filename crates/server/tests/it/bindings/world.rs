@@ -108,7 +108,7 @@ impl Plan {
         let agents = self.directory.unwrap_or_else(fixed);
         let clock = Arc::new(SystemClock);
         let engine = Engine::start(store.clone(), agents, clock.clone(), self.settings).await.unwrap();
-        let callbacks = CallbackReceiver::new(store.clone(), clock);
+        let callbacks = CallbackReceiver::new(store.clone(), engine.secret(), clock);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();

@@ -14,6 +14,7 @@ use switchboard_engine::store::{ListPage, ListQuery};
 
 use super::Reader;
 use crate::sqlite::columns::{Identifier, state_number};
+use crate::sqlite::node::Node;
 use crate::sqlite::query::{Merged, rows};
 
 /// Where a task stands: newest first, that is by later time, then by larger key.
@@ -43,8 +44,8 @@ struct Group {
 }
 
 impl Reader {
-    pub(crate) fn list(&mut self, query: &ListQuery) -> rusqlite::Result<ListPage> {
-        let nothing = ListPage { places: Vec::new(), sizes: Vec::new(), next: None, total: 0 };
+    pub(crate) fn list(&mut self, node: &Node, query: &ListQuery) -> rusqlite::Result<ListPage> {
+        let nothing = ListPage { places: Vec::new(), sizes: Vec::new(), loaded: Vec::new(), next: None, total: 0 };
         let Some(bounds) = self.bounds(query)? else {
             return Ok(nothing);
         };
@@ -54,15 +55,10 @@ impl Reader {
         };
         let more = places.len() > query.filter.page_size;
         places.truncate(query.filter.page_size);
-        let sizes = places.iter().map(|Reverse((_, key))| self.size(*key)).collect::<rusqlite::Result<_>>()?;
+        let (sizes, loaded) = self.load_page(node, places.iter().map(|Reverse((_, key))| *key))?;
         let places: Vec<_> = places.into_iter().map(|Reverse((at, key))| (Timestamp(at), TaskKey(key))).collect();
         let next = places.last().copied().filter(|_| more);
-        Ok(ListPage { places, sizes, next, total })
-    }
-
-    fn size(&self, key: i64) -> rusqlite::Result<u64> {
-        let mut statement = self.connection.prepare_cached("SELECT bytes FROM task WHERE key = ?1")?;
-        statement.query_row([key], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
+        Ok(ListPage { places, sizes, loaded, next, total })
     }
 
     /// Absent if the owner or all of the agents have never had a task.

@@ -1,7 +1,7 @@
 //! Loads tasks: the row, the newest snapshot and the events after it, by public id or by key.
 
 use bytes::Bytes;
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row};
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::{Epoch, Fence, Seq, TaskKey};
 use switchboard_engine::store::lineage::{Ancestors, Lineage};
@@ -19,6 +19,9 @@ pub(crate) const TASK_COLUMNS: &str = "key, id, owner, agent, context, state, st
      hidden, recoveries, last_seq, bytes, first_row, snapshot_row, webhooks, lease, parent, root, payer, via";
 /// The columns that [`event`] reads, in its order.
 pub(crate) const EVENT_COLUMNS: &str = "id, first_seq, count, epoch, blob";
+
+/// Tasks that together have at most so many bytes are loaded with the page that they are on.
+const LOADED_WITH_PAGE: u64 = 64 << 10;
 
 /// A row with the keys of its first event row and of its snapshot.
 struct StoredTask {
@@ -75,6 +78,27 @@ impl Reader {
         Ok(found)
     }
 
+    /// The sizes of tasks that are there, and the tasks themselves if they are small.
+    pub(super) fn load_page(
+        &mut self,
+        node: &Node,
+        keys: impl Iterator<Item = i64>,
+    ) -> rusqlite::Result<(Vec<u64>, Vec<LoadedTask>)> {
+        let Self { connection, names } = self;
+        let mut statement = connection.prepare_cached(&format!("SELECT {TASK_COLUMNS} FROM task WHERE key = ?1"))?;
+        let tasks: Vec<StoredTask> = keys
+            .map(|key| statement.query_row([key], |row| stored_task(connection, names, node, row)))
+            .collect::<rusqlite::Result<_>>()?;
+        drop(statement);
+        let sizes: Vec<u64> = tasks.iter().map(|task| task.row.bytes).collect();
+        if sizes.iter().sum::<u64>() > LOADED_WITH_PAGE {
+            return Ok((sizes, Vec::new()));
+        }
+        let mut by_id = self.event_by_id()?;
+        let loaded = tasks.into_iter().map(|task| self.loaded_by(&mut by_id, task)).collect::<rusqlite::Result<_>>()?;
+        Ok((sizes, loaded))
+    }
+
     fn stored(&mut self, node: &Node, id: &TaskId) -> rusqlite::Result<Option<StoredTask>> {
         let sql = format!("SELECT {TASK_COLUMNS} FROM task WHERE id = ?1");
         self.task(node, &sql, [Identifier::new(id.as_str())])
@@ -94,6 +118,12 @@ impl Reader {
 
     /// The newest snapshot and what came after it.
     fn loaded(&self, task: StoredTask) -> rusqlite::Result<LoadedTask> {
+        self.loaded_by(&mut self.event_by_id()?, task)
+    }
+
+    /// The same with a statement of [`Self::event_by_id`]: to find it again for each task of a page costs as much as to
+    /// run it.
+    fn loaded_by(&self, by_id: &mut CachedStatement<'_>, task: StoredTask) -> rusqlite::Result<LoadedTask> {
         let snapshot = match task.snapshot_row {
             Some(row) => self.snapshot(row)?,
             None => None,
@@ -104,7 +134,7 @@ impl Reader {
         if as_of == Seq(0)
             && let Some(first_row) = task.first_row
         {
-            events.extend(self.event(first_row, &fragments)?);
+            events.extend(by_id.query_row([first_row], |row| event(row, &fragments)).optional()?);
         }
         let read = events.last().map_or(as_of, |first: &EventRow| Seq(u64::from(first.count)));
         if read != task.row.last_seq {
@@ -124,8 +154,11 @@ impl Reader {
 
     /// One event row.
     pub(crate) fn event(&self, row: i64, fragments: &Fragments) -> rusqlite::Result<Option<EventRow>> {
-        let sql = format!("SELECT {EVENT_COLUMNS} FROM event WHERE id = ?1");
-        optional_row(&self.connection, &sql, [row], |row| event(row, fragments))
+        self.event_by_id()?.query_row([row], |row| event(row, fragments)).optional()
+    }
+
+    fn event_by_id(&self) -> rusqlite::Result<CachedStatement<'_>> {
+        self.connection.prepare_cached(&format!("SELECT {EVENT_COLUMNS} FROM event WHERE id = ?1"))
     }
 
     fn later_events(

@@ -89,6 +89,7 @@ impl Session<'_> {
         };
         let send_owner = self.check_send(append.sides.send.as_ref())?;
         self.check_cooldown(append.sides.cooldown.as_ref())?;
+        self.check_tree(ancestors, append.sides.tree)?;
         let row = &append.row.onto(&RowState::default());
         let plan = self.plan_webhook(None, row, append)?;
         let key = self.next_task;

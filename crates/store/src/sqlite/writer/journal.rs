@@ -1,8 +1,8 @@
 //! Journal lines, which have row ids of one sequence with the events, and the greatest row id that was deleted.
 
 use rusqlite::params;
-use switchboard_engine::ids::Epoch;
-use switchboard_engine::store::feed::{JournalLine, JournalRetention};
+use switchboard_engine::ids::{Epoch, Seq};
+use switchboard_engine::store::feed::{FeedCursor, JournalLine, JournalRetention, Position};
 
 use super::session::Session;
 use crate::sqlite::columns::Identifier;
@@ -16,7 +16,8 @@ pub(crate) const AGED: &str = "DELETE FROM journal WHERE id IN (SELECT id FROM j
 
 impl Session<'_> {
     /// Writes lines into the open transaction.
-    pub(crate) fn insert_journal(&mut self, lines: &[JournalLine]) -> rusqlite::Result<()> {
+    pub(crate) fn insert_journal(&mut self, lines: &[JournalLine]) -> rusqlite::Result<Vec<FeedCursor>> {
+        let mut places = Vec::with_capacity(lines.len());
         for line in lines {
             let owner = match &line.owner {
                 Some(owner) => Some(self.names.number(&mut self.statements, owner.as_str())?),
@@ -28,9 +29,11 @@ impl Session<'_> {
             let epoch = self.start.epoch.0.cast_signed();
             let values = params![self.next_event, epoch, line.at.0, owner, task, line.topic, &line.payload[..]];
             self.execute(sql, values)?;
+            let position = Position { major: 0, row: self.next_event, seq: Seq(0) };
+            places.push(FeedCursor { epoch: self.start.epoch, position });
             self.next_event += 1;
         }
-        Ok(())
+        Ok(places)
     }
 
     /// Deletes lines that are older than they are kept, in one transaction; returns how many.

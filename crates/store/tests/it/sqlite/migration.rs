@@ -9,7 +9,7 @@ use switchboard_engine::store::keys::KeyStore;
 use switchboard_engine::store::lineage::Lineage;
 use switchboard_engine::store::webhooks::WebhookStore;
 use switchboard_engine::store::{Append, Phase, Store};
-use switchboard_store::check;
+use switchboard_store::{Options, SqliteStore, check};
 
 use super::SqliteFixture;
 use crate::build::{Writes, conversation, delivery, inbox, prepare, query, webhook, with_webhook};
@@ -149,4 +149,37 @@ async fn a_data_file_of_the_fifth_version_reads_the_same() {
     assert_eq!(keys.iter().filter(|key| key.revoked_at.is_some()).count(), 1);
     store.close().await.unwrap();
     assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
+}
+
+/// What a tool sees of a file's schema: its number and its tables.
+fn schema(path: &std::path::Path) -> (Option<i64>, usize) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let number = connection.query_row("SELECT value FROM meta WHERE name = 'schema'", [], |row| row.get(0));
+    (number.ok(), rows(&connection, "sqlite_schema", "name").len())
+}
+
+#[tokio::test]
+async fn a_migration_that_is_cut_off_leaves_the_file_as_it_was() {
+    for file in [None, Some(FIFTH_VERSION)] {
+        let fixture = SqliteFixture::new();
+        let path = switchboard_store::database_path(fixture.directory.path());
+        let page_bytes = file.map_or(8192, |_| 512);
+        std::fs::write(&path, file.unwrap_or_default()).unwrap();
+        let before = schema(&path);
+        // At every limit the disk is full at another place of it, until it is large enough.
+        let (mut refused, mut max_file_bytes) = (0, file.map_or(0, <[u8]>::len) as u64 + page_bytes);
+        let store = loop {
+            let options = Options { max_file_bytes: Some(max_file_bytes), ..Options::default() };
+            match SqliteStore::open(fixture.directory.path(), options) {
+                Ok(store) => break store,
+                Err(error) => assert!(error.to_string().contains("full"), "{error}"),
+            }
+            assert_eq!(schema(&path), before);
+            refused += 1;
+            max_file_bytes += 4 * page_bytes;
+        };
+        assert!(refused > 2, "it was cut off {refused} times");
+        store.close().await.unwrap();
+        assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
+    }
 }

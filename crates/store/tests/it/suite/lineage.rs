@@ -1,8 +1,8 @@
 //! Child tasks: what their rows say of where they come from, and how they are found.
 
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::lineage::{Ancestors, Lineage, Via};
-use switchboard_engine::store::{Store, TaskIdentity, TaskRow};
+use switchboard_engine::store::lineage::{Ancestors, Lineage, TreeLimits, Via};
+use switchboard_engine::store::{Store, StoreError, TaskIdentity, TaskRow};
 
 use super::Fixture;
 use crate::build::{Writes, create, done, make, new_task, owner, parked, row, working};
@@ -73,4 +73,29 @@ pub(crate) async fn the_last_agent_of_a_conversation_is_that_of_its_newest_root(
     assert_eq!(last("ann", "c").await.as_deref(), Some("echo"), "the one with the newest status");
     assert_eq!(last("ann", "d").await.as_deref(), Some("probe"));
     assert_eq!(last("carl", "c").await, None);
+}
+
+pub(crate) async fn a_tree_is_read_upwards_and_as_a_whole_and_is_limited(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (_, root) = make(&store, "ann", "boss", "c", working(1, 1)).await;
+    let (_, other) = make(&store, "ann", "boss", "c", working(1, 1)).await;
+    let limited = async |parent: TaskKey, max_children: usize, max_tree: usize| {
+        let mut append = create(&child("helper", parent, root), &["made"], working(2, 1));
+        append.sides.tree = Some(TreeLimits { max_children, max_tree });
+        store.append(append).await.map(|appended| appended.key)
+    };
+    let first = limited(root, 2, 9).await.unwrap();
+    let second = limited(root, 2, 9).await.unwrap();
+    assert!(matches!(limited(root, 2, 9).await, Err(StoreError::TreeFull { max: 2, .. })));
+    let below = limited(first, 2, 4).await.unwrap();
+    assert!(
+        matches!(limited(second, 2, 4).await, Err(StoreError::TreeFull { max: 4, .. })),
+        "with the root it is four"
+    );
+    store.write(owner(second, 1, &["end"], done(4, 1))).await.unwrap();
+    assert_eq!(keys(store.ancestors(below, 10).await.unwrap()), [below, first, root]);
+    assert_eq!(keys(store.ancestors(below, 2).await.unwrap()), [below, first]);
+    assert_eq!(keys(store.tree(root, TaskKey(0), 10).await.unwrap()), [first, second, below], "ended ones too");
+    assert_eq!(keys(store.tree(root, first, 1).await.unwrap()), [second]);
+    assert_eq!(keys(store.tree(other, TaskKey(0), 10).await.unwrap()), []);
 }

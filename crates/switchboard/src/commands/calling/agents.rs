@@ -19,7 +19,9 @@ pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
         let hosted: Vec<String> = server.map_or_else(configured, |status| status.agents);
         // Name, kind, and the address unless no server runs.
         let mut agents: Vec<(String, &str, Option<String>)> = Vec::new();
-        for name in hosted {
+        // One that is elsewhere and served here is listed once, by its own address: that is what commands call.
+        let is_remote = |name: &String| fleet.remotes.iter().any(|remote| remote.name.as_str() == name);
+        for name in hosted.into_iter().filter(|name| !is_remote(name)) {
             let url = base.as_ref().map(|base| format!("{base}/a2a/{name}"));
             agents.push((name, "hosted", url));
         }

@@ -222,7 +222,7 @@ impl Failure {
             ErrorKind::TaskNotFound => call.command("task list", ""),
             ErrorKind::PushNotSupported => call.command("task subscribe", "ID"),
             ErrorKind::VersionNotSupported => "leave out --a2a-version".to_owned(),
-            ErrorKind::Overloaded => "try again in a moment".to_owned(),
+            ErrorKind::Overloaded | ErrorKind::Cooldown => "try again in a moment".to_owned(),
             _ => String::new(),
         };
         let message = match message.is_empty() {

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::Duration;
 
-use http::HeaderName;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use switchboard_client::{ClientCredentials, Credentials, FoundCard, Peer, Secret};
+use switchboard_client::{FoundCard, Peer};
 use switchboard_egress::ClientCertificate;
 use switchboard_host::config::Workspace;
 use switchboard_host::config::server::Server;
@@ -22,7 +21,7 @@ use crate::cli::DataFlags;
 use crate::commands::calling::{Failure, sanitize};
 use crate::control_client::{self, ControlClientError};
 use switchboard_fleet::config::FleetConfig;
-use switchboard_fleet::config::remote_agent::RemoteAgent;
+use switchboard_fleet::remote_client::{client_certificate, peer};
 
 /// A listener of this machine accepts at once.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -56,8 +55,9 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
     let fleet = load(flags)?;
     let workspace = &fleet.workspace;
     if let Some(remote) = fleet.remotes.iter().find(|remote| remote.name.as_str() == typed) {
-        let (peer, certificate) = (elsewhere(remote), certificate(remote, workspace)?);
-        return Ok(Target { certificate, ..Target::new(peer) });
+        let certificate = client_certificate(remote, &workspace.folder);
+        let certificate = certificate.map_err(|error| Failure::internal(error.to_string()))?;
+        return Ok(Target { certificate, ..Target::new(peer(remote)) });
     }
     match running(workspace).await? {
         Some(status) if status.agents.iter().any(|name| name == typed) => {
@@ -191,43 +191,11 @@ fn roots(certificate: Option<&Path>) -> Vec<CertificateDer<'static>> {
     found.map(|found| found.filter_map(Result::ok).collect()).unwrap_or_default()
 }
 
-fn elsewhere(remote: &RemoteAgent) -> Peer {
-    let mut peer = Peer::new(remote.url.as_str());
-    peer.headers = remote.headers.iter().collect();
-    peer.trust_card_url = remote.trust_card_url;
-    peer.rest_files = remote.v03.rest_files.into();
-    peer.limits.total = remote.time_limit();
-    let secret = |name: &String| Secret::Environment(name.clone());
-    // The file has no more than one of them.
-    if let Some(name) = &remote.bearer_env {
-        peer.credentials = Credentials::Bearer(secret(name));
-    } else if let Some(name) = &remote.api_key_env {
-        peer.credentials = Credentials::ApiKey { header: HeaderName::from_static("x-api-key"), key: secret(name) };
-    } else if let Some(name) = &remote.hmac_env {
-        peer.credentials = Credentials::Signature { header: remote.signature_header(), secret: secret(name) };
-    } else if let Some((token_url, client_id, secret)) = remote.oauth.parts() {
-        let mut oauth = ClientCredentials::new(token_url, client_id, Secret::Environment(secret.to_owned()));
-        oauth.scopes.clone_from(&remote.oauth.scopes);
-        peer.credentials = Credentials::OAuth(oauth);
-    }
-    peer
-}
-
-fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<ClientCertificate>, Failure> {
-    let Some((chain, key)) = remote.tls.files(&workspace.folder) else { return Ok(None) };
-    let read = |path: &Path| {
-        let failed = |error| Failure::internal(format!("{} cannot be read: {error}", path.display()));
-        std::fs::read(path).map_err(failed)
-    };
-    let identity = ClientCertificate::from_pem(&read(&chain)?, &read(&key)?);
-    let failed = |error| Failure::internal(format!("the client certificate of agent {}: {error}", remote.name));
-    identity.map(Some).map_err(failed)
-}
-
 fn unknown(typed: &str, fleet: &FleetConfig, hosted: &[String], tried: &str, flags: &DataFlags) -> Failure {
     // It may be listed in a file that is not read.
     fleet.workspace.unread.iter().for_each(|unread| Printer::new(Output::Text).warning(unread));
     let remotes = fleet.remotes.iter().map(|remote| remote.name.as_str());
+    let remotes = remotes.filter(|remote| hosted.iter().all(|name| name != remote));
     let names: Vec<&str> = hosted.iter().map(String::as_str).chain(remotes).collect();
     let message =
         format!("this workspace knows no agent {}; it knows {}{tried}", sanitize::shell_word(typed), names.join(", "));

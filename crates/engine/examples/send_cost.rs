@@ -1,0 +1,110 @@
+//! What the feed costs a message: 32 callers at a time send to an agent that answers at once, without a reader of the
+//! feed, with one that only keeps the ring buffer filled, and with one that reads all rows. Rounds are interleaved.
+//!
+//! `taskset -c 0 cargo run --release --package switchboard-engine --example send_cost [messages] [rounds]`
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement that prints its result and may panic")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use switchboard_a2a::{Message, Role};
+use switchboard_engine::clock::SystemClock;
+use switchboard_engine::store::feed::FeedStart;
+use switchboard_engine::*;
+use switchboard_store::{Durability, Options, SqliteStore};
+
+const CALLERS: usize = 32;
+
+struct Greeter;
+
+impl Agent for Greeter {
+    fn manifest(&self) -> Manifest {
+        Manifest::new("Greeter", "Answers at once")
+    }
+
+    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        task.text(turn.text()).await?;
+        Ok(task.complete_with("done").await?)
+    }
+}
+
+/// Which reader of the feed there is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reader {
+    None,
+    Idle,
+    Reading,
+}
+
+fn main() {
+    let mut numbers = std::env::args().skip(1).map(|text| text.parse().unwrap());
+    let (messages, rounds) = (numbers.next().unwrap_or(100_000), numbers.next().unwrap_or(5));
+    // One worker, as the server has on one core.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let options = Options { durability: Durability::Process, ..Options::default() };
+    let store = Arc::new(SqliteStore::open(folder.path(), options).unwrap());
+    let directory = FixedDirectory::new(vec![Hosted::new("greeter", Greeter)], None);
+    let started = Engine::start(store, Arc::new(directory), Arc::new(SystemClock), Settings::default());
+    let engine = runtime.block_on(started).unwrap();
+    runtime.block_on(send(&engine, messages / 10));
+    for round in 1..=rounds {
+        for reader in [Reader::None, Reader::Idle, Reader::Reading] {
+            let took = runtime.block_on(measure(&engine, reader, messages));
+            println!("round {round}, {reader:?}: {:.2} µs a message", took.as_secs_f64() * 1e6 / messages as f64);
+        }
+    }
+}
+
+async fn measure(engine: &Engine, reader: Reader, messages: usize) -> Duration {
+    let mut idle = match reader {
+        Reader::None => None,
+        Reader::Idle | Reader::Reading => Some(engine.feed(FeedStart::Now).await.unwrap()),
+    };
+    let reading = match reader {
+        Reader::Reading => idle.take().map(|mut feed| tokio::spawn(async move { while feed.next().await.is_ok() {} })),
+        _ => None,
+    };
+    let begun = Instant::now();
+    send(engine, messages).await;
+    let took = begun.elapsed();
+    if let Some(reading) = reading {
+        reading.abort();
+    }
+    took
+}
+
+async fn send(engine: &Engine, messages: usize) {
+    let left = Arc::new(AtomicUsize::new(messages));
+    let callers: Vec<_> = (0..CALLERS)
+        .map(|_| {
+            let (engine, left) = (engine.clone(), Arc::clone(&left));
+            tokio::spawn(async move {
+                let caller = Caller::local();
+                while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+                    let routed = engine.route(&caller, message()).await.unwrap();
+                    engine.send(routed).await.unwrap().answer().await;
+                }
+            })
+        })
+        .collect();
+    for caller in callers {
+        caller.await.unwrap();
+    }
+}
+
+fn message() -> IncomingMessage {
+    IncomingMessage {
+        address: Address::Root,
+        message: Message::text(Role::User, "hello"),
+        accepted_output_modes: Vec::new(),
+        metadata: None,
+        idempotency_key: None,
+        trace: None,
+        push_config: None,
+        webhook: None,
+        return_immediately: false,
+        streaming: false,
+    }
+}

@@ -1,0 +1,163 @@
+//! The guard: whether a turn may call an agent, and whether a message with a delegation chain may begin a task.
+//!
+//! Of our own tasks the chain is their rows, and nothing is parsed. What other servers claim comes before it and only
+//! tightens: more hops are a longer chain and more visits, and no hop gives a right. How many tasks there are is counted
+//! by the append that adds one, because two calls may be made at a time.
+
+use switchboard_a2a::Json;
+
+use super::chain::{ChainRoot, DelegationChain, Hop};
+use super::delegates::DelegationScope;
+use super::limits::DelegationLimits;
+use super::refusal::{DelegationRefused, RefusalKind};
+use crate::directory::{Hosted, Served};
+use crate::engine::{Engine, EngineState};
+use crate::error::Error;
+use crate::handle::TaskHandle;
+use crate::ids::AgentName;
+use crate::store::TaskIdentity;
+use crate::store::lineage::TreeLimits;
+
+impl Engine {
+    /// This server in delegation chains: the id of its store, made once, which says nothing of its address.
+    pub fn node_id(&self) -> &str {
+        &self.inner.node_id
+    }
+
+    /// Registers the listener for calls and messages that the guard refuses. Only the first one counts.
+    pub fn on_refusal(&self, listener: super::RefusalListener) {
+        if self.inner.refusals.set(listener).is_err() {
+            tracing::warn!("a listener for refused calls is already registered");
+        }
+    }
+}
+
+impl TaskHandle {
+    /// The delegation chain of what this task calls: the tasks above it, here and on the servers before, and itself. It is
+    /// the same whenever it is asked for.
+    pub async fn delegation_chain(&self) -> Result<DelegationChain, Error> {
+        let received = self.received_chain()?;
+        let hops = self.hops(received.as_ref()).await?;
+        let own = self.engine.deadline_of(&self.live.core.lock());
+        let Some(received) = received else {
+            let first = hops.first().map(|hop| ChainRoot { node: hop.node.clone(), task: hop.task.clone() });
+            let here = || ChainRoot { node: self.engine.node_id.clone(), task: self.id().to_string() };
+            let root = first.unwrap_or_else(here);
+            return Ok(DelegationChain { root, hops, deadline: own, more: Default::default() });
+        };
+        let deadline = own.into_iter().chain(received.deadline).min();
+        Ok(DelegationChain { hops, deadline, ..received })
+    }
+
+    /// Whether this task was started by the turn of that one, or by one that was.
+    pub async fn is_below(&self, id: &switchboard_a2a::TaskId) -> Result<bool, Error> {
+        let Some(above) = self.live.task.lineage.ancestors else { return Ok(false) };
+        let rows = self.engine.store.ancestors(above.parent, usize::MAX).await?;
+        Ok(rows.iter().any(|row| row.task.id == *id))
+    }
+
+    /// Refuses a call that its agent may not make, or that makes the chain too long; says how many tasks there may be.
+    pub(crate) async fn check_call(
+        &self,
+        to: &Hosted,
+        served: &Served,
+        skill: Option<&str>,
+    ) -> Result<TreeLimits, Error> {
+        let own = self.live.core.lock().served.clone().or_else(|| self.live.hosted.as_ref().map(|own| own.served()));
+        let delegation = own.map(|own| own.switches.delegation.clone()).unwrap_or_default();
+        let limits = delegation.limits.over(self.engine.settings.delegation);
+        let received = self.received_chain()?;
+        let hops = self.hops(received.as_ref()).await?;
+        let refuse = |kind, problem: &str| {
+            Err(DelegationRefused::new(kind, &self.engine.node_id, &to.name, &hops, problem).into())
+        };
+        if !delegation.delegates.allow(&to.name, served.manifest.execution, skill) {
+            let (agent, to) = (self.agent(), &to.name);
+            let problem = format!("agent {agent} may not call {to}: its `delegates` would have to name it");
+            return refuse(RefusalKind::NotAllowed, &problem);
+        }
+        if self.engine.settings.delegation_scope == DelegationScope::Both
+            && !self.engine.payer_allows(&self.live.task, &to.name)
+        {
+            let (payer, to) = (self.live.task.payer(), &to.name);
+            return refuse(
+                RefusalKind::NotAllowed,
+                &format!("the key {payer}, which pays for this, may not call {to}"),
+            );
+        }
+        check_chain(&self.engine.node_id, limits, &to.name, &hops)?;
+        Ok(TreeLimits { max_children: limits.max_children, max_tree: limits.max_tree })
+    }
+
+    /// What the root's message claimed of where it came from. Calls hand it down, so it outlives the root.
+    pub(crate) fn sent_chain(&self) -> Option<Json> {
+        self.live.core.lock().fold.kernel.chain.clone()
+    }
+
+    fn received_chain(&self) -> Result<Option<DelegationChain>, Error> {
+        let Some(sent) = self.sent_chain() else { return Ok(None) };
+        let problem = |error: serde_json::Error| Error::retry_soon(format!("the stored chain is damaged: {error}"));
+        sent.read().map(Some).map_err(problem)
+    }
+
+    /// The tasks from the first one of the chain to this one.
+    async fn hops(&self, received: Option<&DelegationChain>) -> Result<Vec<Hop>, Error> {
+        let mut hops = received.map(|chain| chain.hops.clone()).unwrap_or_default();
+        if let Some(above) = self.live.task.lineage.ancestors {
+            let rows = self.engine.store.ancestors(above.parent, usize::MAX).await?;
+            hops.extend(rows.iter().rev().map(|row| self.engine.hop(&row.task)));
+        }
+        hops.push(self.engine.hop(&self.live.task));
+        Ok(hops)
+    }
+}
+
+impl EngineState {
+    fn hop(&self, task: &TaskIdentity) -> Hop {
+        Hop { node: self.node_id.clone(), agent: task.agent.to_string(), task: task.id.to_string() }
+    }
+
+    /// Whether the caller of the root may call an agent, as its key is now.
+    fn payer_allows(&self, task: &TaskIdentity, to: &AgentName) -> bool {
+        let payer = self.callers.get().and_then(|callers| callers.find(task.payer()));
+        payer.is_some_and(|payer| payer.scopes.agents.allows(to))
+    }
+
+    /// Tells of a refusal; gives the error on.
+    pub(crate) fn report_refusal(&self, error: Error) -> Error {
+        if let (Error::Delegation(refused), Some(listener)) = (&error, self.refusals.get()) {
+            listener(refused);
+        }
+        error
+    }
+}
+
+/// Refuses a message whose chain is too long, or has its agent too often. It comes from another server, which is not
+/// asked for more than that.
+pub(crate) fn check_received(
+    engine: &EngineState,
+    to: &AgentName,
+    served: &Served,
+    chain: &DelegationChain,
+) -> Result<(), DelegationRefused> {
+    let limits = served.switches.delegation.limits.over(engine.settings.delegation);
+    check_chain(&engine.node_id, limits, to, &chain.hops)
+}
+
+fn check_chain(node: &str, limits: DelegationLimits, to: &AgentName, hops: &[Hop]) -> Result<(), DelegationRefused> {
+    let refuse = |kind, problem: &str| Err(DelegationRefused::new(kind, node, to, hops, problem));
+    let most = limits.max_depth;
+    if hops.len() >= most {
+        let depth = hops.len() + 1;
+        let problem = format!("agent {to} would be task {depth} of a chain of at most {most} (delegation.maxDepth)");
+        return refuse(RefusalKind::Depth, &problem);
+    }
+    let visits = hops.iter().filter(|hop| hop.node == node && hop.agent == to.as_str()).count();
+    if visits > limits.revisit {
+        let most = limits.revisit + 1;
+        let problem =
+            format!("agent {to} is in the chain {visits} times, and may be {most} times (delegation.revisit)");
+        return refuse(RefusalKind::Loop, &problem);
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Clients of agents elsewhere, as `agents.yaml` says they are called.
+
+use std::path::{Path, PathBuf};
+
+use http::HeaderName;
+use switchboard_client::{Client, ClientCredentials, ClientError, Credentials, Peer, Secret};
+use switchboard_egress::{ClientCertificate, Egress, Options, SetupError};
+
+use crate::config::remote_agent::RemoteAgent;
+
+/// Makes the clients of a server. Those without a client certificate share their connections.
+#[derive(Clone)]
+pub struct RemoteClients {
+    /// Where relative paths of certificates start.
+    folder: PathBuf,
+    shared: Egress,
+}
+
+/// Why an agent cannot be called.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteClientError {
+    #[error("{} cannot be read: {error}", .path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
+    #[error("the client certificate of agent {agent}: {problem}")]
+    Certificate { agent: String, problem: String },
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
+impl RemoteClients {
+    /// For a workspace folder. Agents may be at any address: an operator has named them.
+    pub fn new(folder: PathBuf) -> Result<Self, SetupError> {
+        Ok(Self { folder, shared: Egress::new(options())? })
+    }
+
+    /// The client of an agent whose tasks are followed. Nothing is sent yet. Its `timeout` bounds a request, not the
+    /// task: how long that may take is said by `deadline`.
+    pub fn client(&self, agent: &RemoteAgent) -> Result<Client, RemoteClientError> {
+        let identity = client_certificate(agent, &self.folder)?;
+        let egress = match identity {
+            None => self.shared.clone(),
+            identity => Egress::new(Options { identity, ..options() })?,
+        };
+        let mut peer = peer(agent);
+        if let Some(limit) = peer.limits.total.take() {
+            (peer.limits.head, peer.limits.answer) = (limit, limit);
+        }
+        Ok(Client::new(egress, peer)?)
+    }
+}
+
+fn options() -> Options {
+    Options { anywhere: true, idle_per_host: 8, ..Options::default() }
+}
+
+/// How an agent is called.
+pub fn peer(agent: &RemoteAgent) -> Peer {
+    let mut peer = Peer::new(agent.url.as_str());
+    peer.headers = agent.headers.iter().collect();
+    peer.trust_card_url = agent.trust_card_url;
+    peer.rest_files = agent.v03.rest_files.into();
+    peer.limits.total = agent.time_limit();
+    let secret = |name: &String| Secret::Environment(name.clone());
+    // The file has no more than one of them.
+    if let Some(name) = &agent.bearer_env {
+        peer.credentials = Credentials::Bearer(secret(name));
+    } else if let Some(name) = &agent.api_key_env {
+        peer.credentials = Credentials::ApiKey { header: HeaderName::from_static("x-api-key"), key: secret(name) };
+    } else if let Some(name) = &agent.hmac_env {
+        peer.credentials = Credentials::Signature { header: agent.signature_header(), secret: secret(name) };
+    } else if let Some((token_url, client_id, secret)) = agent.oauth.parts() {
+        let mut oauth = ClientCredentials::new(token_url, client_id, Secret::Environment(secret.to_owned()));
+        oauth.scopes.clone_from(&agent.oauth.scopes);
+        peer.credentials = Credentials::OAuth(oauth);
+    }
+    peer
+}
+
+/// The certificate that is shown to an agent that asks for one.
+pub fn client_certificate(agent: &RemoteAgent, folder: &Path) -> Result<Option<ClientCertificate>, RemoteClientError> {
+    let Some((chain, key)) = agent.tls.files(folder) else { return Ok(None) };
+    let read = |path: PathBuf| std::fs::read(&path).map_err(|error| RemoteClientError::Unreadable { path, error });
+    let failed = |problem: String| RemoteClientError::Certificate { agent: agent.name.to_string(), problem };
+    ClientCertificate::from_pem(&read(chain)?, &read(key)?).map(Some).map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,107 @@
+//! The hub's endpoints: one table of routes, each with its handler in a file of its own. What a route says of itself is
+//! enforced before its handler runs and described in `/openapi.json`.
+
+mod agent_cards;
+mod agent_registrations;
+mod agents;
+mod alerts;
+mod error;
+mod feed;
+mod fields;
+mod health;
+mod openapi;
+mod operator_message;
+mod publish;
+mod request;
+mod route;
+mod summaries;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use http::{Method, Response};
+use switchboard_a2a::Error;
+use switchboard_server::{Access, Body, Exchange, Front, WrongMethod, json_response};
+
+use self::error::ApiError;
+pub(crate) use self::operator_message::MessageCounts;
+use self::request::ApiRequest;
+use self::route::{Route, Style};
+use crate::hub::HubState;
+
+/// Every endpoint. A path with fewer variables goes before one with more.
+const ROUTES: &[Route] = &[
+    agents::LIST,
+    agents::RUNTIME,
+    agents::HEALTH,
+    agents::SHOW,
+    agent_registrations::ADD,
+    agent_registrations::ADD_ENDPOINT,
+    agent_registrations::UPDATE,
+    agent_registrations::UPDATE_ENDPOINT,
+    agent_registrations::REMOVE,
+    agent_registrations::REMOVE_ENDPOINT,
+    agent_cards::REFRESH,
+    agent_cards::ACCEPT,
+    agent_cards::PROBE,
+    feed::ROUTE,
+    operator_message::ROUTE,
+    publish::ROUTE,
+    alerts::ROUTE,
+    health::ROUTE,
+    summaries::COST,
+    summaries::CONFIDENCE,
+];
+
+/// The hub's endpoints behind the server's guards.
+pub(crate) struct ApiFront {
+    pub(crate) hub: Arc<HubState>,
+}
+
+impl Front for ApiFront {
+    fn name(&self) -> &'static str {
+        "hub"
+    }
+
+    fn find(&self, path: &str, method: &Method) -> Option<Result<Access, WrongMethod>> {
+        let (route, _) = match route::find(ROUTES, path, method)? {
+            Ok(found) => found,
+            Err(allow) => return Some(Err(WrongMethod(allow))),
+        };
+        Some(Ok(route.access))
+    }
+
+    fn answer<'a>(&'a self, exchange: &'a mut Exchange) -> BoxFuture<'a, Response<Body>> {
+        Box::pin(async move {
+            let path = exchange.parts.uri.path().to_owned();
+            let Some(Ok((route, variables))) = route::find(ROUTES, &path, &exchange.parts.method) else {
+                let missing = ApiError::NotFound(format!("nothing is at {path}"));
+                return missing.response(Style::Own);
+            };
+            let request = match ApiRequest::read(&self.hub, route, variables, exchange) {
+                Ok(request) => request,
+                Err(problem) => return problem.response(route.style),
+            };
+            let answered = (route.answer)(request).await;
+            answered.unwrap_or_else(|problem| problem.response(route.style))
+        })
+    }
+
+    fn refuse(&self, path: &str, error: &Error) -> Response<Body> {
+        match route::style_at(ROUTES, path) {
+            Style::Own => json_response::refusal(error),
+            Style::Envelope => error::enveloped_refusal(error),
+        }
+    }
+
+    fn describe(&self) -> Option<serde_json::Value> {
+        Some(openapi::describe(ROUTES))
+    }
+}
+
+/// The method, path and query parameters of every endpoint, for tests of what all of them have in common.
+#[doc(hidden)]
+pub fn route_table() -> Vec<(Method, &'static str, Vec<&'static str>)> {
+    let names = |route: &Route| route.parameters.iter().map(|parameter| parameter.name).collect();
+    ROUTES.iter().map(|route| (route.method.clone(), route.path, names(route))).collect()
+}

@@ -1,0 +1,83 @@
+//! Cards of agents elsewhere: looks at one now, accepts one that is held, and tries an address before it is registered.
+
+use http::{Method, Response, StatusCode};
+use serde_json::{Map, Value, json};
+use switchboard_engine::CallerRole;
+use switchboard_server::Body;
+
+use super::agent_registrations::refused;
+use super::agents::shown;
+use super::error::ApiError;
+use super::request::ApiRequest;
+use super::route::{Parameter, Route};
+
+pub(super) const REFRESH: Route =
+    Route::new(Method::POST, "/api/agents/{name}:refresh", "Fetch an agent's card now", |request| {
+        Box::pin(refresh(request))
+    })
+    .role(CallerRole::Operator)
+    .body(&[]);
+pub(super) const ACCEPT: Route =
+    Route::new(Method::POST, "/api/agents/{name}:accept", "Accept the card that is held", |request| {
+        Box::pin(accept(request))
+    })
+    .role(CallerRole::Admin)
+    .body(&[Parameter::new("etag", "Of the held card, as the roster shows it; required.")]);
+pub(super) const PROBE: Route =
+    Route::new(Method::POST, "/api/a2a/probe", "Look for an agent at an address", |request| Box::pin(probe(request)))
+        .role(CallerRole::Admin)
+        .enveloped()
+        .body(&[
+            Parameter::new("url", "Its address; required."),
+            Parameter::new("headers", "Headers to send."),
+            Parameter::new("…", "Credentials, as agents.yaml names them."),
+        ]);
+
+async fn refresh(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    request.no_members().await?;
+    let name = request.variable("name").to_owned();
+    shown(&request, &name)?;
+    request.hub.registry.refresh(&name).await;
+    let answer = shown(&request, &name)?;
+    Ok(request.answer(StatusCode::OK, &answer))
+}
+
+async fn accept(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let mut fields = request.fields().await?;
+    let etag = fields.text("etag", "the etag of the held card, as GET /api/agents/{name} shows it");
+    fields.finish()?;
+    let name = request.variable("name").to_owned();
+    shown(&request, &name)?;
+    if !request.hub.registry.accept(request.caller(), &name, &etag).await {
+        let message = format!("no card of agent {name} with that etag is held: read the agent again");
+        let (code, status) = ("VERSION", StatusCode::PRECONDITION_FAILED);
+        return Err(ApiError::Conflict { status, code, message, more: json!({}) });
+    }
+    let answer = shown(&request, &name)?;
+    Ok(request.answer(StatusCode::OK, &answer))
+}
+
+async fn probe(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let mut item: Map<String, Value> = request.object().await?;
+    item.entry("name").or_insert_with(|| "probed".into());
+    let agent = request.hub.registry.read_registration(&Value::Object(item)).map_err(refused)?;
+    let answer = match request.hub.registry.look_at(&agent).await {
+        Ok(found) => {
+            let card = &found.card;
+            let skills: Vec<Value> = card
+                .skills
+                .iter()
+                .map(|skill| json!({ "id": skill.id, "name": skill.name, "description": skill.description }))
+                .collect();
+            let mut versions: Vec<&str> =
+                card.supported_interfaces.iter().map(|interface| interface.protocol_version.as_str()).collect();
+            versions.dedup();
+            json!({
+                "reachable": true, "cardUrl": found.url, "name": card.name, "description": card.description,
+                "skills": skills, "versions": versions, "problems": [],
+            })
+        }
+        Err(problem) => json!({ "reachable": false, "problems": [problem] }),
+    };
+    Ok(request.answer(StatusCode::OK, &answer))
+}

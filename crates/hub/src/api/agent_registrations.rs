@@ -1,0 +1,116 @@
+//! Registers, changes and removes agents elsewhere: `/api/agents`, and `/api/a2a-endpoints` in the form of earlier hubs.
+
+use http::header::IF_MATCH;
+use http::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use switchboard_engine::CallerRole;
+use switchboard_server::Body;
+
+use super::error::{ApiError, Problem};
+use super::request::{ApiRequest, wrong};
+use super::route::{Parameter, Route};
+use crate::registry::RegistrationError;
+
+const ITEM: &[Parameter] = &[
+    Parameter::new("name", "Its name; required."),
+    Parameter::new("url", "Its address; required."),
+    Parameter::new("version", "With PUT: the version that is replaced, as If-Match says too."),
+    Parameter::new("…", "Every other key that an agent with url may have in agents.yaml."),
+];
+const FORCE: &[Parameter] = &[Parameter::new("force", "true: although it cannot be reached, or has live tasks.")];
+
+pub(super) const ADD: Route = add("/api/agents");
+pub(super) const ADD_ENDPOINT: Route = add("/api/a2a-endpoints").enveloped();
+pub(super) const UPDATE: Route = update("/api/agents/{name}");
+pub(super) const UPDATE_ENDPOINT: Route = update("/api/a2a-endpoints/{name}").enveloped();
+pub(super) const REMOVE: Route = remove("/api/agents/{name}");
+pub(super) const REMOVE_ENDPOINT: Route = remove("/api/a2a-endpoints/{name}").enveloped();
+
+const fn add(path: &'static str) -> Route {
+    let route = Route::new(Method::POST, path, "Register an agent elsewhere", |request| Box::pin(register(request)));
+    route.role(CallerRole::Admin).body(ITEM).parameters(FORCE)
+}
+
+const fn update(path: &'static str) -> Route {
+    let route = Route::new(Method::PUT, path, "Replace a registration", |request| Box::pin(replace(request)));
+    route.role(CallerRole::Admin).body(ITEM)
+}
+
+const fn remove(path: &'static str) -> Route {
+    let route = Route::new(Method::DELETE, path, "Remove a registration", |request| Box::pin(delete(request)));
+    route.role(CallerRole::Admin).body(&[]).parameters(FORCE)
+}
+
+async fn register(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let force = force(&request)?;
+    let item = Value::Object(request.object().await?);
+    let registered = request.hub.registry.register(request.caller(), &item, force).await;
+    let (name, version) = registered.map_err(refused)?;
+    Ok(request.answer(StatusCode::CREATED, &json!({ "name": name, "version": version })))
+}
+
+async fn replace(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let mut item = request.object().await?;
+    let in_body = item.remove("version");
+    let expected = match (in_body, if_match(&request)?) {
+        (None, expected) => expected,
+        (Some(version), header) => {
+            let number = version.as_u64().filter(|number| header.is_none_or(|header| header == *number));
+            Some(number.ok_or_else(|| wrong("version", &version.to_string(), "a number, the same as If-Match"))?)
+        }
+    };
+    let name = request.variable("name").to_owned();
+    let updated = request.hub.registry.update(request.caller(), &name, &Value::Object(item), expected).await;
+    let version = updated.map_err(refused)?;
+    Ok(request.answer(StatusCode::OK, &json!({ "name": name, "version": version })))
+}
+
+async fn delete(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let force = force(&request)?;
+    request.no_members().await?;
+    let name = request.variable("name").to_owned();
+    request.hub.registry.remove(request.caller(), &name, force).await.map_err(refused)?;
+    Ok(request.empty())
+}
+
+fn force(request: &ApiRequest<'_>) -> Result<bool, ApiError> {
+    Ok(request.word("force", &[("true", true), ("false", false)])?.unwrap_or(false))
+}
+
+fn if_match(request: &ApiRequest<'_>) -> Result<Option<u64>, ApiError> {
+    let Some(header) = request.exchange.parts.headers.get(IF_MATCH) else { return Ok(None) };
+    let text = header.to_str().unwrap_or_default();
+    let number = text.trim().trim_matches('"').parse().ok();
+    number.map(Some).ok_or_else(|| wrong("If-Match", text, "the version in quotation marks, such as \"3\""))
+}
+
+/// A refusal of the registry as one of the API.
+pub(super) fn refused(error: RegistrationError) -> ApiError {
+    let message = error.to_string();
+    match error {
+        RegistrationError::Invalid(problems) => {
+            let mut problems: Vec<Problem> =
+                problems.into_iter().map(|problem| Problem::new(problem.key, problem.wrong, problem.right)).collect();
+            // What is not known first: it may be a misspelled one of those that are missing.
+            problems.sort_by_key(|problem| problem.wrong != "unknown key");
+            ApiError::Invalid(problems)
+        }
+        RegistrationError::Forbidden(_) => ApiError::Forbidden(message),
+        RegistrationError::NotFound(_) => ApiError::NotFound(message),
+        RegistrationError::Exists(_) => conflict("EXISTS", message, json!({})),
+        RegistrationError::InFile(_) => conflict("IN_FILE", message, json!({})),
+        RegistrationError::Busy { live, .. } => conflict("BUSY", message, json!({ "live": live })),
+        RegistrationError::Version { current, .. } => {
+            let more = json!({ "version": current });
+            ApiError::Conflict { status: StatusCode::PRECONDITION_FAILED, code: "VERSION", message, more }
+        }
+        RegistrationError::Unreachable(_) => {
+            ApiError::Conflict { status: StatusCode::BAD_GATEWAY, code: "UNREACHABLE", message, more: json!({}) }
+        }
+        RegistrationError::Store(error) => ApiError::Store(error),
+    }
+}
+
+fn conflict(code: &'static str, message: String, more: Value) -> ApiError {
+    ApiError::Conflict { status: StatusCode::CONFLICT, code, message, more }
+}

@@ -1,0 +1,97 @@
+//! `POST /publish`: a line of the journal, as others may write it. The topics of the hub itself are not for others.
+
+use bytes::Bytes;
+use http::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use switchboard_engine::CallerRole;
+use switchboard_engine::store::feed::{JOURNAL_LINE_BYTES, JournalLine};
+use switchboard_server::Body;
+
+use super::error::ApiError;
+use super::request::ApiRequest;
+use super::route::{Parameter, Route};
+
+pub(super) const ROUTE: Route =
+    Route::new(Method::POST, "/publish", "Write a line of the journal", |request| Box::pin(answer(request)))
+        .role(CallerRole::Admin)
+        .enveloped()
+        .body(&[
+            Parameter::new("topic", "Words with dots between; required."),
+            Parameter::new("payload", "An object."),
+            Parameter::new("correlationId", "The work that it belongs to."),
+        ]);
+
+/// The first words of topics that only the hub writes, and of those that earlier hubs kept to themselves.
+const RESERVED: [&str; 18] = [
+    "task",
+    "outcome",
+    "inbox",
+    "hitl",
+    "flow.item",
+    "ceremony",
+    "dispatch",
+    "world.state",
+    "operator.message",
+    "hub",
+    "remote",
+    "webhook",
+    "alert",
+    "audit",
+    "gap",
+    "agent.skill",
+    "agent.input",
+    "message.inbound",
+];
+const RESERVED_BY_EARLIER_HUBS: [&str; 3] = ["cron", "command", "autonomous"];
+const TOPIC_BYTES: usize = 256;
+
+async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let mut fields = request.fields().await?;
+    let topic = fields.text("topic", "words of letters, digits, - and _ with dots between");
+    let payload = fields.value("payload").unwrap_or_else(|| json!({}));
+    let correlation = fields.optional_text("correlationId", "a text");
+    if !topic.is_empty() && !is_topic(&topic) {
+        let wrong = format!("is {:?}", topic.chars().take(80).collect::<String>());
+        fields.problem("topic", wrong, "words of letters, digits, - and _ with dots between, up to 256 characters");
+    }
+    let Value::Object(mut payload) = payload else {
+        fields.problem("payload", "is no object", "an object");
+        return Err(fields.finish().err().unwrap_or_else(|| ApiError::invalid("payload", "is no object", "an object")));
+    };
+    if let Some(correlation) = correlation {
+        payload.insert("correlationId".to_owned(), correlation.into());
+    }
+    let payload = Value::Object(payload).to_string();
+    if payload.len() > JOURNAL_LINE_BYTES {
+        fields.problem("payload", format!("has {} bytes", payload.len()), "at most 65536 bytes");
+    }
+    fields.finish()?;
+    if is_reserved(&topic) {
+        return Err(ApiError::Forbidden(format!(
+            "{topic} is a topic that only this server writes: choose another one"
+        )));
+    }
+    let line = JournalLine {
+        at: request.hub.parts.clock.now(),
+        owner: Some(request.caller().id.clone()),
+        task: None,
+        topic,
+        payload: Bytes::from(payload),
+    };
+    let written = request.hub.parts.store.journal(vec![line]).await?;
+    let id = written.first().map(ToString::to_string);
+    Ok(request.answer(StatusCode::ACCEPTED, &json!({ "id": id })))
+}
+
+fn is_topic(topic: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    topic.len() <= TOPIC_BYTES && topic.split('.').all(is_word)
+}
+
+fn is_reserved(topic: &str) -> bool {
+    let begins =
+        |prefix: &&str| topic.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    RESERVED.iter().chain(&RESERVED_BY_EARLIER_HUBS).any(begins)
+}

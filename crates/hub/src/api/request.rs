@@ -1,0 +1,162 @@
+//! A request at one of the hub's endpoints: its path's variables and its query, checked, and its body once it is asked for.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use http::{Response, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+use switchboard_engine::{AgentName, Caller};
+use switchboard_host::config::suggestion::did_you_mean;
+use switchboard_server::{Body, Exchange, json_response, percent};
+
+use super::error::{ApiError, Problem, RefusedBody};
+use super::fields::Fields;
+use super::route::{Route, Style, Variables};
+use crate::hub::HubState;
+
+/// What a value is cut to in an error.
+const QUOTED: usize = 80;
+
+/// A request at an endpoint.
+pub(crate) struct ApiRequest<'a> {
+    pub(crate) hub: &'a std::sync::Arc<HubState>,
+    pub(crate) exchange: &'a mut Exchange,
+    route: &'static Route,
+    variables: Variables,
+    query: Vec<(String, String)>,
+}
+
+impl<'a> ApiRequest<'a> {
+    /// Reads the query. One that is silently left out would show more than was asked for, so what is not known is refused.
+    pub(crate) fn read(
+        hub: &'a std::sync::Arc<HubState>,
+        route: &'static Route,
+        variables: Variables,
+        exchange: &'a mut Exchange,
+    ) -> Result<Self, ApiError> {
+        let query = percent::query(exchange.parts.uri.query())
+            .map_err(|error| ApiError::invalid("query", error.message, "percent-encoded UTF-8"))?;
+        let names: Vec<&str> = route.parameters.iter().map(|parameter| parameter.name).collect();
+        let mut problems = Vec::new();
+        for (index, (name, _)) in query.iter().enumerate() {
+            let Some(known) = route.parameters.iter().find(|parameter| parameter.name == name) else {
+                problems.push(Problem::new(quoted(name), "is no parameter here", offered(name, &names)));
+                continue;
+            };
+            if !known.repeats && query.iter().take(index).any(|(other, _)| other == name) {
+                problems.push(Problem::new(quoted(name), "is there more than once", "send it once"));
+            }
+        }
+        if problems.is_empty() {
+            return Ok(Self { hub, exchange, route, variables, query });
+        }
+        Err(ApiError::Invalid(problems))
+    }
+
+    pub(crate) fn caller(&self) -> &Caller {
+        self.exchange.caller()
+    }
+
+    /// The value of a variable of the path.
+    pub(crate) fn variable(&self, name: &str) -> &str {
+        self.variables.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    }
+
+    /// The value of a parameter; empty is the same as absent.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a parameter that repeats.
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        let found = self.query.iter().filter(move |(key, value)| key == name && !value.is_empty());
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// A parameter that is one of some words.
+    pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, ApiError> {
+        let Some(given) = self.value(name) else { return Ok(None) };
+        let found = words.iter().find(|(word, _)| *word == given);
+        let right = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" or ");
+        found.map(|(_, value)| Some(*value)).ok_or_else(|| wrong(name, given, &right()))
+    }
+
+    /// A number within a range.
+    pub(crate) fn number<T: FromStr + PartialOrd + std::fmt::Display + Copy>(
+        &self,
+        name: &str,
+        default: T,
+        range: RangeInclusive<T>,
+    ) -> Result<T, ApiError> {
+        let Some(given) = self.value(name) else { return Ok(default) };
+        let number = given.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| wrong(name, given, &format!("a number from {} to {}", range.start(), range.end())))
+    }
+
+    /// The name of an agent.
+    pub(crate) fn agent(&self) -> Option<AgentName> {
+        self.value("agent").map(AgentName::from)
+    }
+
+    /// The body's members, of which none is unknown.
+    pub(crate) async fn fields(&mut self) -> Result<Fields, ApiError> {
+        let body =
+            self.exchange.read_body().await.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))?;
+        let names: Vec<&'static str> = self.route.members.iter().map(|member| member.name).collect();
+        Fields::read(&body, &names)
+    }
+
+    /// The body as an object whose members the caller checks.
+    pub(crate) async fn object(&mut self) -> Result<serde_json::Map<String, serde_json::Value>, ApiError> {
+        let body =
+            self.exchange.read_body().await.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))?;
+        match serde_json::from_slice(&body) {
+            Ok(serde_json::Value::Object(members)) => Ok(members),
+            Ok(_) => Err(ApiError::invalid("body", "is no object", "a JSON object")),
+            Err(error) => Err(ApiError::invalid("body", error.to_string(), "a JSON object")),
+        }
+    }
+
+    /// Refuses a body with members; there may be none.
+    pub(crate) async fn no_members(&mut self) -> Result<(), ApiError> {
+        let body =
+            self.exchange.read_body().await.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))?;
+        if body.is_empty() {
+            return Ok(());
+        }
+        Fields::read(&body, &[])?.finish()
+    }
+
+    /// The answer without a body.
+    pub(crate) fn empty(&self) -> Response<Body> {
+        let mut response = json_response::json(StatusCode::NO_CONTENT, &json!({}));
+        *response.body_mut() = Body::empty();
+        response
+    }
+
+    /// The answer in the style of the path.
+    pub(crate) fn answer(&self, status: StatusCode, value: &impl Serialize) -> Response<Body> {
+        match self.route.style {
+            Style::Own => json_response::json(status, value),
+            Style::Envelope => json_response::json(status, &json!({ "success": true, "data": value })),
+        }
+    }
+}
+
+/// The error of a parameter whose value cannot be right.
+pub(crate) fn wrong(name: &str, given: &str, right: &str) -> ApiError {
+    ApiError::invalid(name, format!("is {:?}", quoted(given)), right)
+}
+
+fn quoted(text: &str) -> String {
+    text.chars().take(QUOTED).collect()
+}
+
+/// What is there in place of an unknown name.
+pub(super) fn offered(name: &str, known: &[&str]) -> String {
+    match known {
+        [] => "there is none here".to_owned(),
+        known => did_you_mean(name, known, "there are"),
+    }
+}

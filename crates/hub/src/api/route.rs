@@ -1,0 +1,184 @@
+//! One row of the table of endpoints: where it is, who may call it, what it takes, and which function answers.
+
+use futures_util::future::BoxFuture;
+use http::{Method, Response};
+use switchboard_engine::CallerRole;
+use switchboard_server::{Access, Body, percent};
+
+use super::error::ApiError;
+use super::request::ApiRequest;
+
+/// An endpoint.
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    /// Segments in braces are variables; one may have a `:verb` behind it.
+    pub(crate) path: &'static str,
+    pub(crate) access: Access,
+    pub(crate) style: Style,
+    /// One line for `/openapi.json`.
+    pub(crate) summary: &'static str,
+    /// Those of the query; others are refused.
+    pub(crate) parameters: &'static [Parameter],
+    /// Members of the JSON body; others are refused.
+    pub(crate) members: &'static [Parameter],
+    pub(crate) answer: Handler,
+}
+
+/// What answers at an endpoint.
+pub(crate) type Handler = for<'a> fn(ApiRequest<'a>) -> BoxFuture<'a, Result<Response<Body>, ApiError>>;
+
+/// What errors and answers look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// The answer itself; errors as everywhere else on this server.
+    Own,
+    /// `{"success": true, "data": …}` and `{"success": false, "error": …, "code": …}`, as earlier hubs have it.
+    Envelope,
+}
+
+/// A parameter of the query, or a member of the body.
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    /// What it is, in a sentence.
+    pub(crate) about: &'static str,
+    /// Whether it may be there more than once.
+    pub(crate) repeats: bool,
+}
+
+impl Parameter {
+    pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, repeats: false }
+    }
+
+    pub(crate) const fn repeated(self) -> Self {
+        Self { repeats: true, ..self }
+    }
+}
+
+impl Route {
+    /// A GET for any key.
+    pub(crate) const fn get(path: &'static str, summary: &'static str, answer: Handler) -> Self {
+        Self::new(Method::GET, path, summary, answer)
+    }
+
+    /// A request for any key, without a body.
+    pub(crate) const fn new(method: Method, path: &'static str, summary: &'static str, answer: Handler) -> Self {
+        let access = Access::role(CallerRole::None);
+        Self { method, path, access, style: Style::Own, summary, parameters: &[], members: &[], answer }
+    }
+
+    /// For keys of a role.
+    pub(crate) const fn role(mut self, role: CallerRole) -> Self {
+        self.access.authorization = Access::role(role).authorization;
+        self
+    }
+
+    /// With a JSON body of these members.
+    pub(crate) const fn body(mut self, members: &'static [Parameter]) -> Self {
+        self.access = self.access.with_json();
+        self.members = members;
+        self
+    }
+
+    pub(crate) const fn parameters(mut self, parameters: &'static [Parameter]) -> Self {
+        self.parameters = parameters;
+        self
+    }
+
+    /// In the form of earlier hubs.
+    pub(crate) const fn enveloped(mut self) -> Self {
+        self.style = Style::Envelope;
+        self
+    }
+
+    fn variables(&self) -> usize {
+        self.path.matches('{').count()
+    }
+}
+
+/// The values of a path's variables by their names.
+pub(crate) type Variables = Vec<(&'static str, String)>;
+
+/// The route of a request; the value of `Allow` if the path only has other methods.
+pub(crate) fn find<'a>(
+    routes: &'a [Route],
+    path: &str,
+    method: &Method,
+) -> Option<Result<(&'a Route, Variables), &'static str>> {
+    let matching: Vec<_> = routes.iter().filter_map(|route| Some((route, matched(route.path, path)?))).collect();
+    let best = matching.iter().map(|(route, _)| route.variables()).min()?;
+    let mut methods = 0;
+    for (route, variables) in matching {
+        if route.variables() > best {
+            continue;
+        }
+        if route.method == *method {
+            return Some(Ok((route, variables)));
+        }
+        methods |= bit(&route.method);
+    }
+    Some(Err(ALLOWED[methods]))
+}
+
+/// What errors look like at a path.
+pub(crate) fn style_at(routes: &[Route], path: &str) -> Style {
+    let found = routes.iter().find(|route| matched(route.path, path).is_some());
+    found.map_or(Style::Own, |route| route.style)
+}
+
+/// The variables of a path that fits a pattern.
+fn matched(pattern: &'static str, path: &str) -> Option<Variables> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let mut variables = Vec::new();
+    let (mut wanted, mut given) = (pattern.split('/'), path.split('/'));
+    loop {
+        let (wanted, given) = match (wanted.next(), given.next()) {
+            (None, None) => return Some(variables),
+            (Some(wanted), Some(given)) => (wanted, given),
+            _ => return None,
+        };
+        let Some(variable) = wanted.strip_prefix('{') else {
+            if wanted != given {
+                return None;
+            }
+            continue;
+        };
+        let (name, verb) = variable.split_once('}')?;
+        let value = given.strip_suffix(verb).filter(|value| !value.is_empty())?;
+        // A verb that this pattern does not have is another endpoint's.
+        if verb.is_empty() && value.contains(':') {
+            return None;
+        }
+        variables.push((name, percent::decode(value)?.into_owned()));
+    }
+}
+
+/// The `Allow` header for each set of methods.
+const ALLOWED: [&str; 16] = [
+    "",
+    "GET, HEAD",
+    "POST",
+    "GET, HEAD, POST",
+    "PUT",
+    "GET, HEAD, PUT",
+    "POST, PUT",
+    "GET, HEAD, POST, PUT",
+    "DELETE",
+    "GET, HEAD, DELETE",
+    "POST, DELETE",
+    "GET, HEAD, POST, DELETE",
+    "PUT, DELETE",
+    "GET, HEAD, PUT, DELETE",
+    "POST, PUT, DELETE",
+    "GET, HEAD, POST, PUT, DELETE",
+];
+
+fn bit(method: &Method) -> usize {
+    match *method {
+        Method::GET => 1,
+        Method::POST => 2,
+        Method::PUT => 4,
+        Method::DELETE => 8,
+        _ => 0,
+    }
+}

@@ -1,0 +1,19 @@
+//! The feed: what is committed, as items with topics, for those who may see it.
+//!
+//! The kernel's feed has rows in one order. Here each row becomes items, one per event that callers may see and one per
+//! thing that such an event means (an outcome, a question); a caller's view and its filter leave out the others.
+
+mod filter;
+mod item;
+mod page;
+mod stream;
+mod topic;
+mod trace;
+mod view;
+
+pub(crate) use self::filter::FeedFilter;
+pub(crate) use self::page::{FeedPageQuery, read_page};
+pub(crate) use self::stream::{FeedStream, StreamStart};
+pub(crate) use self::topic::Pattern;
+pub(crate) use self::trace::{TaskOrigin, TraceCache};
+pub(crate) use self::view::View;

@@ -1,0 +1,41 @@
+//! Which items a reader of the feed wants.
+
+use switchboard_a2a::{ContextId, TaskId};
+use switchboard_engine::AgentName;
+use switchboard_engine::store::TaskIdentity;
+
+use super::topic::Pattern;
+
+/// Which items are wanted; what is absent leaves none out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FeedFilter {
+    /// One of these has to match; all topics if there is none.
+    pub(crate) topics: Vec<Pattern>,
+    pub(crate) agent: Option<AgentName>,
+    pub(crate) task: Option<TaskId>,
+    pub(crate) context: Option<ContextId>,
+    pub(crate) correlation: Option<String>,
+}
+
+impl FeedFilter {
+    pub(crate) fn wants_topic(&self, topic: &str) -> bool {
+        self.topics.is_empty() || self.topics.iter().any(|pattern| pattern.matches(topic))
+    }
+
+    pub(crate) fn wants_task(&self, task: &TaskIdentity) -> bool {
+        self.agent.as_ref().is_none_or(|agent| *agent == task.agent)
+            && self.task.as_ref().is_none_or(|id| *id == task.id)
+            && self.context.as_ref().is_none_or(|context| *context == task.context)
+    }
+
+    /// Whether it wants a journal line, which belongs to no context.
+    pub(crate) fn wants_line(&self, agent: Option<&str>, task: Option<&TaskId>) -> bool {
+        self.agent.as_ref().is_none_or(|wanted| Some(wanted.as_str()) == agent)
+            && self.task.as_ref().is_none_or(|wanted| Some(wanted) == task)
+            && self.context.is_none()
+    }
+
+    pub(crate) fn wants_correlation(&self, correlation: Option<&str>) -> bool {
+        self.correlation.as_deref().is_none_or(|wanted| Some(wanted) == correlation)
+    }
+}

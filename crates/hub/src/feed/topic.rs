@@ -1,0 +1,57 @@
+//! Topics: words with dots between, from the general to the particular, and patterns over them.
+
+/// A pattern: `*` stands for one word, `#` at its end for any number of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    words: Vec<String>,
+    /// Whether it ends with `#`.
+    is_open: bool,
+}
+
+impl Pattern {
+    /// Reads a pattern; nothing if a word is empty or `#` is not its last one.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut words: Vec<String> = text.split('.').map(str::to_owned).collect();
+        let is_open = words.last().is_some_and(|word| word == "#");
+        if is_open {
+            words.pop();
+        }
+        let is_written = words.iter().all(|word| !word.is_empty() && word != "#");
+        is_written.then_some(Self { words, is_open })
+    }
+
+    pub(crate) fn matches(&self, topic: &str) -> bool {
+        let mut given = topic.split('.');
+        for wanted in &self.words {
+            match given.next() {
+                Some(word) if wanted == "*" || wanted == word => {}
+                _ => return false,
+            }
+        }
+        self.is_open || given.next().is_none()
+    }
+}
+
+/// A name as one word of a topic: other characters than letters, digits, `-` and `_` become `_`.
+pub(crate) fn segment(name: &str) -> String {
+    let kept = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+    name.chars().map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pattern, segment};
+
+    #[test]
+    fn patterns_match_word_by_word() {
+        let matches = |pattern: &str, topic: &str| Pattern::parse(pattern).is_some_and(|it| it.matches(topic));
+        assert!(matches("#", "task.completed.echo") && matches("task.#", "task.completed.echo"));
+        assert!(matches("task.*.echo", "task.failed.echo") && matches("task.failed.echo.#", "task.failed.echo"));
+        assert!(!matches("task.*", "task.failed.echo") && !matches("task.failed.echo", "task.failed"));
+        assert!(!matches("tas", "task") && !matches("*.failed", "task.failed.echo"));
+        for wrong in ["", "task..echo", "#.task", "task.#.echo", "."] {
+            assert_eq!(Pattern::parse(wrong), None, "{wrong:?}");
+        }
+        assert_eq!(segment("a.b c~d/é-_9"), "a_b_c_d__-_9");
+    }
+}

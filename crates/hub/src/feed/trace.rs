@@ -1,0 +1,112 @@
+//! What a task's first message says of where it comes from: the work that it belongs to, its skill, when it came. Every item
+//! of the task tells it, so what was read last is kept.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::event::{Event, Received};
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::{EventRow, ServerStore, StoreError, TaskIdentity};
+use switchboard_engine::{Address, RoutingHints, Seq};
+
+/// Tasks that are remembered: those that are active at the same time, on a busy server.
+const REMEMBERED: usize = 10_000;
+
+/// Where a task comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TaskOrigin {
+    /// Correlates everything that one request has caused: as its sender says, else the id of the root task.
+    pub(crate) correlation: String,
+    /// What caused it, as its sender says, else the task that has called it.
+    pub(crate) parent: Option<String>,
+    /// The skill that was asked for.
+    pub(crate) skill: Option<String>,
+    pub(crate) received_at: Timestamp,
+}
+
+/// Where the newest tasks come from.
+pub(crate) struct TraceCache {
+    store: Arc<dyn ServerStore>,
+    state: Mutex<Remembered>,
+}
+
+#[derive(Default)]
+struct Remembered {
+    origins: HashMap<TaskKey, Arc<TaskOrigin>>,
+    order: VecDeque<TaskKey>,
+}
+
+impl TraceCache {
+    pub(crate) fn new(store: Arc<dyn ServerStore>) -> Self {
+        Self { store, state: Mutex::default() }
+    }
+
+    /// Where the task of a row comes from; nothing if its log is gone.
+    pub(crate) async fn origin(
+        &self,
+        key: TaskKey,
+        task: &TaskIdentity,
+        row: &EventRow,
+    ) -> Result<Option<Arc<TaskOrigin>>, StoreError> {
+        if let Some(known) = self.state.lock().origins.get(&key) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let first = match row.line(Seq(1)).and_then(received) {
+            Some(first) => Some(first),
+            None => self.first_message(key).await?,
+        };
+        let Some(first) = first else { return Ok(None) };
+        let origin = Arc::new(self.origin_of(task, &first).await?);
+        let mut state = self.state.lock();
+        if state.origins.insert(key, Arc::clone(&origin)).is_none() {
+            state.order.push_back(key);
+        }
+        if state.order.len() > REMEMBERED
+            && let Some(oldest) = state.order.pop_front()
+        {
+            state.origins.remove(&oldest);
+        }
+        Ok(Some(origin))
+    }
+
+    async fn origin_of(&self, task: &TaskIdentity, first: &Received) -> Result<TaskOrigin, StoreError> {
+        let trace = first.trace.as_deref().cloned().unwrap_or_default();
+        let (mut correlation, mut parent) = (trace.correlation_id, trace.parent_id);
+        if let Some(ancestors) = task.lineage.ancestors {
+            if correlation.is_none() {
+                let root = self.first_message(ancestors.root).await?;
+                correlation = root.and_then(|root| {
+                    let trace = root.trace.as_ref().and_then(|trace| trace.correlation_id.clone());
+                    trace.or_else(|| root.message.task_id.as_ref().map(TaskId::to_string))
+                });
+            }
+            if parent.is_none() {
+                let caller = self.first_message(ancestors.parent).await?;
+                parent = caller.and_then(|caller| caller.message.task_id.as_ref().map(TaskId::to_string));
+            }
+        }
+        let address = Address::Agent(task.agent.clone());
+        let hints = RoutingHints::read(&address, &first.message, first.metadata.as_ref()).unwrap_or_default();
+        Ok(TaskOrigin {
+            correlation: correlation.unwrap_or_else(|| task.id.to_string()),
+            parent,
+            skill: hints.skill,
+            received_at: first.at,
+        })
+    }
+
+    /// A log begins with the task's first message.
+    async fn first_message(&self, key: TaskKey) -> Result<Option<Arc<Received>>, StoreError> {
+        let rows = self.store.read(key, Seq(0), 1).await?;
+        Ok(rows.first().and_then(|row| row.line(Seq(1))).and_then(received))
+    }
+}
+
+fn received(line: &[u8]) -> Option<Arc<Received>> {
+    match Event::decode(line) {
+        Ok(Event::Received(received)) => Some(received),
+        _ => None,
+    }
+}

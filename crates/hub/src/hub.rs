@@ -1,0 +1,121 @@
+//! The hub as a part of the server: it starts with the kernel, serves its endpoints beside A2A, and ends with the drain.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use parking_lot::RwLock;
+use switchboard_engine::{Directory, Engine, Hosted};
+use switchboard_host::StartError;
+use switchboard_host::config::Config;
+use switchboard_host::serve::{Fleet, FleetFactory, Lifecycle, ServerParts};
+use switchboard_server::Front;
+
+use crate::alerts::AlertStates;
+use crate::api::{ApiFront, MessageCounts};
+use crate::feed::TraceCache;
+use crate::health::{Pricing, Sums};
+use crate::metric_definitions;
+use crate::projector::{Failure, Projector};
+use crate::registry::{AgentSources, Registry};
+use crate::remote::serve;
+use crate::routing::{Drops, RoutingDirectory, RoutingRules};
+use crate::tasks::fanout::{Fanout, FanoutOptions};
+use crate::tasks::fanout_plan::FANOUT;
+
+/// The hub of a server.
+pub struct Hub {
+    parts: ServerParts,
+    registry: Arc<Registry>,
+    /// What routing has refused; nothing where the hub does not route.
+    drops: Option<Arc<Drops>>,
+}
+
+/// What endpoints and readers of the log share.
+pub(crate) struct HubState {
+    pub(crate) parts: ServerParts,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) engine: Engine,
+    /// Which work each task belongs to.
+    pub(crate) traces: TraceCache,
+    /// What tokens cost where an agent does not say.
+    pub(crate) pricing: Option<Pricing>,
+    pub(crate) messages: MessageCounts,
+    /// As the projector has committed them.
+    pub(crate) health: RwLock<Sums>,
+    pub(crate) alerts: RwLock<AlertStates>,
+    pub(crate) failures: RwLock<BTreeMap<String, VecDeque<Failure>>>,
+}
+
+impl Hub {
+    /// One for a server that is being started.
+    pub fn new(parts: ServerParts, registry: Arc<Registry>) -> Self {
+        Self { parts, registry, drops: None }
+    }
+
+    /// The same, journaling what routing has refused.
+    #[must_use]
+    pub fn with_drops(self, drops: Arc<Drops>) -> Self {
+        Self { drops: Some(drops), ..self }
+    }
+}
+
+/// The agents of a workspace with a hub between them.
+pub fn configured(mut sources: AgentSources) -> FleetFactory {
+    Box::new(move |parts| {
+        Box::pin(async move {
+            let fanout = &parts.config.hub.fanout;
+            let options = FanoutOptions { max: fanout.max.get(), inline: fanout.inline.length() };
+            sources.own.push(Hosted::new(FANOUT, Fanout::new(options)));
+            let registry = Registry::open(parts.clone(), sources).await?;
+            let drops = Arc::new(Drops::new(Arc::clone(&parts.clock)));
+            let rules = RoutingRules::configured(&parts.config.hub);
+            let agents: Arc<dyn Directory> = Arc::clone(&registry) as _;
+            let directory = RoutingDirectory::new(agents, rules, Arc::clone(&registry) as _, Arc::clone(&drops));
+            let programs = Box::new(registry.programs());
+            let hub = Box::new(Hub::new(parts, registry).with_drops(drops));
+            Ok(Fleet { directory: Some(Arc::new(directory)), lifecycles: vec![programs, hub], ..Fleet::default() })
+        })
+    })
+}
+
+impl Lifecycle for Hub {
+    fn start<'a>(&'a self, engine: &'a Engine) -> BoxFuture<'a, Result<Vec<Arc<dyn Front>>, StartError>> {
+        Box::pin(async move {
+            self.registry.start(engine);
+            serve::start(&self.parts, &self.registry, engine);
+            let traces = TraceCache::new(Arc::clone(&self.parts.store));
+            let state = Arc::new(HubState {
+                parts: self.parts.clone(),
+                registry: Arc::clone(&self.registry),
+                engine: engine.clone(),
+                traces,
+                pricing: pricing(&self.parts.config),
+                messages: MessageCounts::default(),
+                health: RwLock::default(),
+                alerts: RwLock::default(),
+                failures: RwLock::default(),
+            });
+            metric_definitions::describe_metrics();
+            let projector = Projector::open(&state).await.map_err(StartError::Hub)?;
+            engine.spawn(projector.run());
+            if let Some(drops) = &self.drops {
+                let store = Arc::clone(&self.parts.store);
+                engine.spawn(Arc::clone(drops).run(store, engine.closing().clone()));
+            }
+            let front: Arc<dyn Front> = Arc::new(ApiFront { hub: state });
+            Ok(vec![front])
+        })
+    }
+
+    /// What writes at its end runs under the kernel's drain, so nothing is left here.
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What tokens cost where neither agent nor model says; nothing if that is to stay unknown.
+fn pricing(config: &Config) -> Option<Pricing> {
+    let prices = &config.hub.health.pricing.default;
+    Some(Pricing { input: prices.input.get(), output: prices.output.get() })
+}

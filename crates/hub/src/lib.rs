@@ -1,0 +1,22 @@
+//! The hub: what runs the fleet between agents. Each part is a reader of the log, a task whose agent is the hub's own, or
+//! a wrapper around an agent; the kernel stays the one place where a task changes.
+#![expect(missing_docs, reason = "only what a name and its type do not say is written down")]
+
+mod alerts;
+mod api;
+mod feed;
+mod health;
+mod hub;
+pub mod jobs;
+mod metric_definitions;
+mod projector;
+pub mod registry;
+pub mod remote;
+pub mod remote_poll;
+pub mod routing;
+pub mod tasks;
+
+pub use api::route_table;
+pub use hub::{Hub, configured};
+pub use metric_definitions::describe_metrics;
+pub use projector::EndedTask;

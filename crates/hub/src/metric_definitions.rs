@@ -1,0 +1,26 @@
+//! The names of this crate's metrics, and what each of them says.
+
+use metrics::{describe_counter, describe_gauge};
+
+pub(crate) const REMOTE_SENDS: &str = "switchboard_remote_sends_total";
+pub(crate) const REMOTE_LOOKS: &str = "switchboard_remote_looks_total";
+pub(crate) const BREAKER_OPEN: &str = "switchboard_breaker_open";
+pub(crate) const REMOTE_ATTACHED: &str = "switchboard_remote_attached";
+pub(crate) const CONSUMER_LAG: &str = "switchboard_consumer_lag_seconds";
+pub(crate) const ALERTS_FIRING: &str = "switchboard_alerts_firing";
+pub(crate) const FANOUT_CHILDREN: &str = "switchboard_fanout_children_total";
+pub(crate) const ROUTED: &str = "switchboard_routed_total";
+pub(crate) const DISPATCH_DROPPED: &str = "switchboard_dispatch_dropped_total";
+
+/// Tells the recorder what they mean.
+pub fn describe_metrics() {
+    describe_counter!(REMOTE_SENDS, "Messages to remote agents, by agent and outcome");
+    describe_counter!(REMOTE_LOOKS, "Looks at remote tasks beside their streams, by agent and cause");
+    describe_counter!(FANOUT_CHILDREN, "Ended children of fan-outs, by policy and outcome");
+    describe_gauge!(BREAKER_OPEN, "1 while the circuit breaker of a remote agent is open, by agent");
+    describe_gauge!(REMOTE_ATTACHED, "Remote tasks that are followed, by agent");
+    describe_gauge!(CONSUMER_LAG, "How far a durable reader of all rows is behind the newest one");
+    describe_gauge!(ALERTS_FIRING, "Alerts that fire now");
+    describe_counter!(ROUTED, "Messages at the root address that got an agent, by what has decided");
+    describe_counter!(DISPATCH_DROPPED, "Messages at the root address that were refused, by reason");
+}

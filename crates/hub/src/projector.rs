@@ -1,0 +1,255 @@
+//! The projector: the one reader of the log with a durable cursor. What follows from a page (health sums, alerts, jobs) is
+//! written with the cursor that says the page was read, so each event counts once, whatever process reads it.
+
+mod observers;
+mod state;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use switchboard_a2a::Timestamp;
+use switchboard_engine::clock::{earlier, later};
+use switchboard_engine::event::Event;
+use switchboard_engine::ids::{Fence, TaskKey};
+use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart};
+use switchboard_engine::store::hub::{Advance, ConsumerRow, HealthStep, NewJob};
+use switchboard_engine::store::{EventRow, StoreError, TaskIdentity};
+use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
+
+use self::observers::ENDED;
+pub use self::observers::EndedTask;
+pub(crate) use self::state::{Failure, ProjectorState};
+use crate::alerts;
+use crate::health::{KEPT, Outcome, Sums};
+use crate::hub::HubState;
+use crate::metric_definitions as metric;
+
+/// The name of its row.
+pub(crate) const CONSUMER: &str = "projector";
+/// Rows of a page; a longer one is written at once.
+const PAGE_ROWS: usize = 1_024;
+/// How often windows are looked at while nothing happens.
+const IDLE: Duration = Duration::from_secs(30);
+/// The wait before a page is written again that the store has refused.
+const RETRY: Duration = Duration::from_secs(1);
+
+pub(crate) struct Projector {
+    hub: Arc<HubState>,
+    reader: FeedReader,
+    fence: Fence,
+    /// As of the last page that was written.
+    state: ProjectorState,
+    /// Sums since this time are in memory.
+    since: Timestamp,
+    flush: Duration,
+}
+
+/// What has been read and not been written.
+#[derive(Default)]
+struct Page {
+    rows: usize,
+    cursor: Option<FeedCursor>,
+    /// The time of its last event.
+    last_at: Option<Timestamp>,
+    sums: Sums,
+    jobs: Vec<NewJob>,
+    failures: Vec<(String, Failure)>,
+    drops: Vec<alerts::Drop>,
+    conditions: Vec<alerts::Condition>,
+}
+
+impl Projector {
+    /// Takes the consumer for this process, and reads on where the last one has stopped.
+    pub(crate) async fn open(hub: &Arc<HubState>) -> Result<Self, Error> {
+        let store = &hub.parts.store;
+        let ConsumerRow { fence, cursor, state } = store.take_consumer(CONSUMER).await?;
+        let now = hub.parts.clock.now();
+        let since = earlier(now, KEPT);
+        let mut sums = Sums::default();
+        for step in [HealthStep::Minute, HealthStep::Hour] {
+            store.health(step, since).await?.iter().for_each(|stored| sums.load(stored));
+        }
+        *hub.health.write() = sums;
+        let state = ProjectorState::read(&state);
+        hub.alerts.write().clone_from(&state.alerts);
+        let reader = hub.engine.feed(cursor.map_or(FeedStart::Oldest, FeedStart::After)).await?;
+        let flush = hub.parts.config.hub.projector.flush.duration();
+        Ok(Self { hub: Arc::clone(hub), reader, fence, state, since, flush })
+    }
+
+    /// Reads and writes until the kernel has drained, or another process has taken over.
+    pub(crate) async fn run(mut self) {
+        match self.read_pages().await {
+            Ok(()) => {}
+            Err(Error::Unavailable { .. }) if self.hub.engine.drained().is_cancelled() => {}
+            Err(error) => tracing::error!(%error, "the projector ends: health, alerts and jobs stand still"),
+        }
+    }
+
+    async fn read_pages(&mut self) -> Result<(), Error> {
+        let clock = Arc::clone(&self.hub.parts.clock);
+        loop {
+            let mut page = Page::default();
+            let mut due = later(clock.now(), IDLE);
+            let mut is_over = false;
+            while page.rows < PAGE_ROWS {
+                let item = tokio::select! {
+                    biased;
+                    () = clock.sleep_until(due) => break,
+                    item = self.reader.next() => item?,
+                };
+                let Some(item) = item else {
+                    is_over = true;
+                    break;
+                };
+                if page.rows == 0 {
+                    due = due.min(later(clock.now(), self.flush));
+                }
+                page.rows += 1;
+                if let FeedItem::Row { row, after } = item {
+                    self.fold(&mut page, &row, after).await?;
+                }
+                page.cursor = Some(self.reader.cursor());
+            }
+            self.write(page).await?;
+            if is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn fold(&mut self, page: &mut Page, row: &FeedRow, after: Seq) -> Result<(), Error> {
+        match &row.content {
+            FeedContent::Journal(line) => {
+                page.last_at = Some(line.at);
+                page.drops.extend(alerts::Drop::of(line));
+                page.conditions.extend(alerts::Condition::of(line));
+                Ok(())
+            }
+            FeedContent::Events { hidden: true, .. } => Ok(()),
+            FeedContent::Events { key, task, events, .. } => self.fold_events(page, *key, task, events, after).await,
+        }
+    }
+
+    /// Only the terminal event of a row is decoded: nothing of a task counts before.
+    async fn fold_events(
+        &mut self,
+        page: &mut Page,
+        key: TaskKey,
+        task: &TaskIdentity,
+        events: &EventRow,
+        after: Seq,
+    ) -> Result<(), Error> {
+        let Some((seq, line)) = events.lines().last().filter(|(seq, _)| *seq > after) else { return Ok(()) };
+        if !line.starts_with(br#"{"statusUpdate""#) {
+            return Ok(());
+        }
+        let Ok(Event::StatusUpdate(end)) = Event::decode(line) else { return Ok(()) };
+        page.last_at = end.status.timestamp.or(page.last_at);
+        if !end.status.state.is_terminal() {
+            return Ok(());
+        }
+        let may_be_remote = self.hub.registry.may_be_remote(&task.agent);
+        let ended = EndedTask { key, task, seq, end: &end, may_be_remote };
+        page.jobs.extend(ENDED.iter().filter_map(|observer| observer(&ended)));
+        if task.agent.as_str().starts_with('~') {
+            return Ok(());
+        }
+        let Some(origin) = self.hub.traces.origin(key, task, events).await? else { return Ok(()) };
+        let outcome = Outcome::of(task, &origin, events, &end, self.hub.pricing);
+        self.load_since(outcome.at).await?;
+        let skill = self.known_skill(&outcome);
+        let callers = self.hub.parts.config.hub.health.callers.get();
+        page.sums.add(&outcome, &skill, &self.hub.health.read(), callers);
+        if !outcome.success {
+            page.failures.push((outcome.agent.to_string(), Failure::of(task, &outcome)));
+        }
+        Ok(())
+    }
+
+    /// Only skills of the card have sums of their own: a caller may write any word.
+    fn known_skill(&self, outcome: &Outcome) -> String {
+        let hosted = self.hub.engine.directory().find(&outcome.agent);
+        let skill =
+            outcome.skill.as_deref().filter(|skill| hosted.is_some_and(|hosted| hosted.served().has_skill(skill)));
+        skill.unwrap_or("-").to_owned()
+    }
+
+    /// A projector that is far behind adds to sums that are not in memory.
+    async fn load_since(&mut self, at: Timestamp) -> Result<(), StoreError> {
+        let begin = Timestamp(at.0 - at.0.rem_euclid(3_600_000));
+        if begin >= self.since {
+            return Ok(());
+        }
+        let mut older = Sums::default();
+        for step in [HealthStep::Minute, HealthStep::Hour] {
+            let stored = self.hub.parts.store.health(step, begin).await?;
+            stored.iter().filter(|stored| stored.at < self.since).for_each(|stored| older.load(stored));
+        }
+        self.hub.health.write().insert(older);
+        self.since = begin;
+        Ok(())
+    }
+
+    /// Writes a page and what follows from it; only then does memory follow.
+    async fn write(&mut self, page: Page) -> Result<(), Error> {
+        let (store, clock) = (Arc::clone(&self.hub.parts.store), Arc::clone(&self.hub.parts.clock));
+        let now = clock.now();
+        let mut state = self.state.clone();
+        for (agent, failure) in page.failures {
+            state.remember(&agent, failure);
+        }
+        let mut sums = self.hub.health.read().clone();
+        sums.insert(page.sums.clone());
+        let lag = self.lag(now, page.last_at);
+        let evaluation = alerts::Evaluation {
+            now,
+            settings: &self.hub.parts.config.hub.health.alerts,
+            sums: &sums,
+            lag,
+            drops: &page.drops,
+            conditions: &page.conditions,
+        };
+        let journal = alerts::evaluate(&mut state.alerts, &evaluation);
+        metrics::gauge!(metric::CONSUMER_LAG, "consumer" => CONSUMER).set(lag.as_secs_f64());
+        let has_changed = state != self.state;
+        if page.cursor.is_some() || has_changed {
+            let advance = Advance {
+                consumer: CONSUMER.to_owned(),
+                fence: self.fence,
+                cursor: page.cursor,
+                state: Bytes::from(state.written()),
+                health: page.sums.stored(),
+                jobs: page.jobs,
+                journal,
+            };
+            while let Err(error) = store.advance(advance.clone()).await {
+                if matches!(error, StoreError::ConsumerTaken(_) | StoreError::Closed) {
+                    return Err(error.into());
+                }
+                tracing::warn!(%error, "the projector could not write a page, and tries again");
+                tokio::select! {
+                    () = clock.sleep(RETRY) => {}
+                    () = self.hub.engine.drained().cancelled() => return Err(error.into()),
+                }
+            }
+        }
+        sums.prune(now);
+        self.since = self.since.max(earlier(now, KEPT));
+        *self.hub.health.write() = sums;
+        self.hub.alerts.write().clone_from(&state.alerts);
+        *self.hub.failures.write() = state.failures.clone();
+        alerts::measure(&state.alerts);
+        self.state = state;
+        Ok(())
+    }
+
+    /// How far behind the newest row it is.
+    fn lag(&self, now: Timestamp, last_at: Option<Timestamp>) -> Duration {
+        let newest = *self.hub.parts.store.committed().borrow();
+        let behind = newest > self.reader.cursor().position.row;
+        let since = last_at.filter(|_| behind).map_or(0, |at| now.0.saturating_sub(at.0));
+        Duration::from_millis(u64::try_from(since).unwrap_or(0))
+    }
+}

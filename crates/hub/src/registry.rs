@@ -1,0 +1,200 @@
+//! The registry: which agents there are, where they come from, and whether they can be reached. It is the directory that
+//! the kernel finds agents in, and follows the files and registrations while the server runs.
+
+mod apply;
+mod breaker;
+mod live_tasks;
+mod probe;
+mod reachability;
+mod registrations;
+mod reload;
+mod remote_state;
+mod roster;
+mod skills;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use switchboard_engine::{
+    Address, AgentName, Caller, Directory, Engine, Error, Hosted, Resolved, RoutingRequest, Served,
+};
+use switchboard_fleet::config::agent_files::AgentFiles;
+use switchboard_fleet::config::agents::Entry;
+use switchboard_fleet::programs::Programs;
+use switchboard_fleet::remote_client::RemoteClients;
+use switchboard_host::StartError;
+use switchboard_host::config::Overrides;
+use switchboard_host::serve::ServerParts;
+use tokio::sync::Notify;
+
+pub use breaker::{BreakerOpen, BreakerSettings, BreakerState, CircuitBreaker, RequestOutcome, RequestSource};
+pub use reachability::{LastProbe, ProbeSettings, Reachability, ReachabilityChange};
+pub use registrations::{RegistrationError, Removal};
+pub use remote_state::{CardChange, KnownCard, Observed, RemoteState};
+pub use roster::{EntrySource, Roster, RosterEntry};
+pub use skills::{SkillSource, reconcile};
+
+use self::apply::Definitions;
+use crate::remote::serve;
+use crate::routing::{AgentSignals, Availability, Experiment, Track};
+
+/// Serves a remote agent under its name.
+pub type RemoteFactory = Arc<dyn Fn(&Arc<RemoteState>) -> Served + Send + Sync>;
+
+/// Where agents come from while the server runs.
+pub struct AgentSources {
+    /// The workspace folder.
+    pub folder: PathBuf,
+    /// Its environment fills in `${VAR}`.
+    pub overrides: Overrides,
+    /// Has the files read at once.
+    pub reload_now: Arc<Notify>,
+    /// The hub's own agents, which are always there.
+    pub own: Vec<Hosted>,
+}
+
+/// The agents of a server.
+pub struct Registry {
+    parts: ServerParts,
+    programs: Programs,
+    clients: RemoteClients,
+    serve_remote: RemoteFactory,
+    own: Vec<Arc<Hosted>>,
+    roster: RwLock<Arc<Roster>>,
+    /// Locked while agents change.
+    definitions: tokio::sync::Mutex<Definitions>,
+    files: Arc<Mutex<AgentFiles>>,
+    reload_now: Arc<Notify>,
+    /// Once the kernel has started.
+    engine: RwLock<Option<Engine>>,
+}
+
+impl Registry {
+    /// Reads files and registrations. What is wrong with a file refuses the start.
+    pub async fn open(parts: ServerParts, sources: AgentSources) -> Result<Arc<Self>, StartError> {
+        let programs = Programs::open(&parts.data_dir, parts.clock.clone())?;
+        let clients = RemoteClients::new(sources.folder.clone()).map_err(StartError::Egress)?;
+        let files = AgentFiles::new(sources.folder, sources.overrides.environment);
+        let default_agent = default_agent(&parts);
+        let own: Vec<Arc<Hosted>> = sources.own.into_iter().map(Arc::new).collect();
+        let registry = Arc::new(Self {
+            programs,
+            clients,
+            serve_remote: serve::factory(&parts),
+            roster: RwLock::new(Arc::new(Roster::new(Vec::new(), Vec::new(), &own, default_agent, Vec::new()))),
+            definitions: tokio::sync::Mutex::default(),
+            files: Arc::new(Mutex::new(files)),
+            own,
+            reload_now: sources.reload_now,
+            engine: RwLock::new(None),
+            parts,
+        });
+        registry.load_registrations().await.map_err(StartError::Store)?;
+        registry.read_files().await;
+        registry.check_built().await?;
+        Ok(registry)
+    }
+
+    /// An agent of a file that cannot be served refuses the start; later it only leaves the others as they are.
+    async fn check_built(self: &Arc<Self>) -> Result<(), StartError> {
+        let roster = self.roster();
+        let definitions = self.definitions.lock().await;
+        for entry in definitions.files.entries.iter().filter(|entry| roster.entry(entry.name().as_str()).is_none()) {
+            match entry {
+                Entry::Hosted(agent) => switchboard_fleet::served(agent, &self.programs).map(|_| ())?,
+                Entry::Remote(agent) => {
+                    let name = agent.name.to_string();
+                    let built = self.remote_state(&AgentName::from(name.as_str()), agent, None);
+                    built.map(|_| ()).map_err(|problem| StartError::Agent { name, problem })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn parts(&self) -> &ServerParts {
+        &self.parts
+    }
+
+    /// Whether an agent runs elsewhere, or is not known any more.
+    pub(crate) fn may_be_remote(&self, name: &AgentName) -> bool {
+        !name.as_str().starts_with('~') && self.roster().entry(name.as_str()).is_none_or(|entry| entry.remote.is_some())
+    }
+
+    /// The programs of command-line agents, which start and stop with the server.
+    pub fn programs(&self) -> Programs {
+        self.programs.clone()
+    }
+
+    /// All agents as of now.
+    pub fn roster(&self) -> Arc<Roster> {
+        self.roster.read().clone()
+    }
+
+    /// Follows files and remote agents until the server stops.
+    pub fn start(self: &Arc<Self>, engine: &Engine) {
+        *self.engine.write() = Some(engine.clone());
+        for entry in &self.roster().entries {
+            self.start_probes(entry);
+        }
+        let (registry, closing) = (Arc::clone(self), engine.closing().clone());
+        engine.spawn(async move {
+            closing.run_until_cancelled(registry.follow_files()).await;
+        });
+    }
+}
+
+fn default_agent(parts: &ServerParts) -> Option<AgentName> {
+    parts.config.server.default_agent.as_ref().map(|name| AgentName::from(name.as_str()))
+}
+
+impl Directory for Registry {
+    fn resolve(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        asked: Option<RoutingRequest<'_>>,
+    ) -> Result<Resolved, Error> {
+        self.roster.read().directory.resolve(address, caller, asked)
+    }
+
+    fn find(&self, name: &AgentName) -> Option<Arc<Hosted>> {
+        let roster = self.roster.read();
+        let draining = || roster.draining.iter().find(|hosted| hosted.name == *name).cloned();
+        roster.directory.find(name).or_else(draining)
+    }
+
+    fn agents(&self) -> Vec<Arc<Hosted>> {
+        self.roster.read().directory.agents()
+    }
+
+    fn is_up(&self, name: &AgentName) -> bool {
+        let remote = self.roster.read().entry(name.as_str()).and_then(|entry| entry.remote.clone());
+        remote.is_none_or(|remote| !remote.observed.lock().reachability.is_down())
+    }
+}
+
+impl AgentSignals for Registry {
+    fn track(&self, _agent: &AgentName) -> Track {
+        Track::default()
+    }
+
+    fn availability(&self, agent: &AgentName) -> Availability {
+        let Some(remote) = self.roster.read().entry(agent.as_str()).and_then(|entry| entry.remote.clone()) else {
+            return Availability::Up;
+        };
+        if remote.observed.lock().reachability.is_down() {
+            return Availability::Down;
+        }
+        match remote.breaker.state() {
+            BreakerState::Closed => Availability::Up,
+            BreakerState::HalfOpen => Availability::Probing,
+            BreakerState::Open => Availability::Down,
+        }
+    }
+
+    fn experiments(&self) -> Vec<Experiment> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,210 @@
+//! Probes remote agents: a conditional request for the card is heartbeat and refresh in one. A changed card changes what is
+//! served; an agent that cannot be reached keeps the last good one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::json;
+use switchboard_client::{CallContext, Client, ClientError, FoundCard};
+use switchboard_engine::store::StoreError;
+use switchboard_engine::store::hub::PutRegistration;
+use switchboard_engine::{AgentName, Caller};
+use switchboard_fleet::config::remote_agent::RemoteAgent;
+
+use super::Registry;
+use super::breaker::{BreakerState, RequestOutcome, RequestSource};
+use super::reachability::{LastProbe, ProbeSettings, ReachabilityChange};
+use super::remote_state::{CardChange, KnownCard, RemoteState};
+use super::roster::RosterEntry;
+use crate::metric_definitions as metric;
+
+/// The kind of a registration that holds a last good card.
+pub(super) const CARD: &str = "card";
+
+impl Registry {
+    pub(super) fn probe_settings(&self) -> ProbeSettings {
+        let probe = &self.parts.config.hub.probe;
+        ProbeSettings {
+            every: probe.every.duration(),
+            while_down: probe.while_down.duration(),
+            down_after: u32::try_from(probe.down_after.get()).unwrap_or(u32::MAX),
+            timeout: probe.timeout.duration(),
+        }
+    }
+
+    /// Probes an agent until it is removed; nothing for one that is not elsewhere, or before the kernel has started.
+    pub(super) fn start_probes(self: &Arc<Self>, entry: &Arc<RosterEntry>) {
+        let (Some(engine), Some(remote)) = (self.engine.read().clone(), entry.remote.clone()) else { return };
+        // One that only commands call is left alone.
+        if !remote.definition.serving.serve {
+            return;
+        }
+        let (registry, name) = (Arc::clone(self), entry.name.clone());
+        let closing = engine.closing().clone();
+        engine.spawn(async move {
+            let probes = remote.removed.clone().run_until_cancelled_owned(registry.probe_forever(name, remote));
+            closing.run_until_cancelled(probes).await;
+        });
+    }
+
+    async fn probe_forever(self: Arc<Self>, name: AgentName, remote: Arc<RemoteState>) {
+        loop {
+            self.probe(&name, &remote).await;
+            let settings = self.probe_settings();
+            let usual = remote.observed.lock().reachability.next_in(&settings, jitter());
+            // A breaker that is due for its trial is closed by a probe, because no task is sent to it.
+            let wait =
+                remote.breaker.reopens_in().map_or(usual, |trial| usual.min(trial.max(Duration::from_millis(1))));
+            tokio::select! {
+                () = self.parts.clock.sleep(wait) => {}
+                () = remote.probe_now.notified() => {}
+            }
+        }
+    }
+
+    /// Probes an agent once, and tells what has changed.
+    pub(super) async fn probe(&self, name: &AgentName, remote: &Arc<RemoteState>) {
+        let settings = self.probe_settings();
+        let began = self.parts.clock.monotonic();
+        let is_let_through = remote.breaker.allow().is_ok();
+        let found = fetch_card(&remote.client, settings.timeout).await;
+        if is_let_through {
+            remote.breaker.record(RequestSource::Probe, RequestOutcome::of(&found));
+        }
+        let latency = self.parts.clock.monotonic().saturating_sub(began);
+        let error = found.as_ref().err().map(ToString::to_string);
+        let probe = LastProbe { at: self.parts.clock.now(), latency, error: error.clone() };
+        let (change, card_change) = {
+            let mut observed = remote.observed.lock();
+            let change = observed.reachability.record(probe, &settings);
+            let known = found.ok().map(|found| KnownCard::new(found.card.clone(), found.json.clone()));
+            let changes = remote.definition.serving.card_changes;
+            (change, known.map_or(CardChange::None, |known| observed.take(known, changes)))
+        };
+        let mut lines = Vec::new();
+        if let Some(change) = change {
+            let word = match change {
+                ReachabilityChange::Up => "up",
+                ReachabilityChange::Down => "down",
+            };
+            tracing::info!(agent = %name, error, "the agent is {word}");
+            lines.push(self.line(format!("hub.agent.{word}.{name}"), json!({ "agent": name.as_str() })));
+        }
+        if card_change != CardChange::None {
+            let payload = json!({ "agent": name.as_str(), "held": card_change == CardChange::Held });
+            lines.push(self.line(format!("hub.agent.card_changed.{name}"), payload));
+        }
+        if card_change == CardChange::Taken {
+            self.card_taken(name, remote).await;
+        }
+        self.write_journal(lines).await;
+    }
+
+    /// Probes an agent now; nothing for one that is not elsewhere.
+    pub async fn refresh(&self, name: &str) {
+        let remote = self.roster().entry(name).and_then(|entry| entry.remote.clone());
+        if let Some(remote) = remote {
+            self.probe(&AgentName::from(name), &remote).await;
+        }
+    }
+
+    /// Looks for an agent that is not registered.
+    pub async fn look_at(&self, agent: &RemoteAgent) -> Result<Arc<FoundCard>, String> {
+        let client = self.clients.client(agent).map_err(|error| error.to_string())?;
+        fetch_card(&client, self.probe_settings().timeout).await.map_err(|error| error.to_string())
+    }
+
+    /// Accepts the card that is held, if it is the one that was shown.
+    pub async fn accept(&self, caller: &Caller, name: &str, etag: &str) -> bool {
+        let remote = self.roster().entry(name).and_then(|entry| entry.remote.clone());
+        let Some(remote) = remote else { return false };
+        if remote.observed.lock().accept(etag).is_none() {
+            return false;
+        }
+        self.card_taken(&AgentName::from(name), &remote).await;
+        let line = self.audit("agents.accept", caller, name, None, Some(&json!({ "etag": etag })));
+        self.write_journal(vec![line]).await;
+        true
+    }
+
+    /// Serves an agent as its card now says, and stores the card.
+    pub(super) async fn card_taken(&self, name: &AgentName, remote: &Arc<RemoteState>) {
+        let Some(known) = remote.observed.lock().card.clone() else { return };
+        let hosted = self.roster().entry(name.as_str()).and_then(|entry| entry.hosted.clone());
+        if let Some(hosted) = hosted {
+            hosted.replace((self.serve_remote)(remote));
+        }
+        self.store_card(name, known.json).await;
+    }
+
+    /// Stores the last good card of an agent, for a restart that does not reach it.
+    pub(super) async fn store_card(&self, name: &AgentName, card: Bytes) {
+        let most = self.parts.config.hub.registrations.card.bytes();
+        if u64::try_from(card.len()).is_ok_and(|bytes| bytes > most) {
+            tracing::warn!(agent = %name, bytes = card.len(), "its card is too large to be stored");
+            return;
+        }
+        let mut put = PutRegistration {
+            kind: CARD.to_owned(),
+            name: name.to_string(),
+            expected_version: 0,
+            owner: switchboard_engine::CallerId::from("local"),
+            at: self.parts.clock.now(),
+            body: Some(card),
+            job: None,
+            journal: Vec::new(),
+        };
+        // Only this process writes it, so its version is looked up and not kept.
+        loop {
+            match self.parts.store.put_registration(put.clone()).await {
+                Err(StoreError::VersionConflict { current }) if current != put.expected_version => {
+                    put.expected_version = current;
+                }
+                Err(error) => {
+                    tracing::warn!(agent = %name, %error, "its card could not be stored");
+                    return;
+                }
+                Ok(_) => return,
+            }
+        }
+    }
+
+    /// Tells that a breaker has opened or closed.
+    pub(super) fn breaker_changed(self: &Arc<Self>, agent: &AgentName, state: BreakerState) {
+        let word = match state {
+            BreakerState::Open => "opened",
+            BreakerState::Closed => "closed",
+            BreakerState::HalfOpen => return,
+        };
+        let is_open = if state == BreakerState::Open { 1.0 } else { 0.0 };
+        metrics::gauge!(metric::BREAKER_OPEN, "agent" => agent.to_string()).set(is_open);
+        tracing::info!(%agent, "its circuit breaker has {word}");
+        let line = self.line(format!("hub.breaker.{word}.{agent}"), json!({ "agent": agent.as_str() }));
+        let registry = Arc::clone(self);
+        if let Some(engine) = self.engine.read().as_ref() {
+            engine.spawn(async move { registry.write_journal(vec![line]).await });
+        }
+    }
+}
+
+/// Fetches the card of an agent, if it has changed.
+pub(super) async fn fetch_card(client: &Client, timeout: Duration) -> Result<Arc<FoundCard>, ClientError> {
+    match tokio::time::timeout(timeout, client.refresh_card(&CallContext::default())).await {
+        Ok(found) => found,
+        Err(_) => Err(ClientError::Timeout {
+            origin: switchboard_client::redact_url(&client.peer().url),
+            after: timeout,
+            task: None,
+        }),
+    }
+}
+
+fn jitter() -> f64 {
+    let mut random = [0; 4];
+    // Without randomness there is no jitter.
+    match getrandom::fill(&mut random) {
+        Ok(()) => f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX),
+        Err(_) => 0.5,
+    }
+}

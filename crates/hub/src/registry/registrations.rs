@@ -1,0 +1,369 @@
+//! Agents that are registered while the server runs: stored, versioned, and read by the same reader as `agents.yaml`.
+//!
+//! Secrets are only named, and only by variables that the operator has listed: what may register an agent could otherwise
+//! have any variable of this process sent to a host of its choice.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use switchboard_engine::store::StoreError;
+use switchboard_engine::store::feed::JournalLine;
+use switchboard_engine::store::hub::PutRegistration;
+use switchboard_engine::{AgentName, Caller, Hosted};
+use switchboard_fleet::config::agent_files::read_item;
+use switchboard_fleet::config::agents::Entry;
+use switchboard_fleet::config::remote_agent::RemoteAgent;
+use switchboard_host::config::Problem;
+use switchboard_host::config::problem::{Mismatch, Origin};
+
+use super::apply::{Definitions, Registered};
+use super::probe::{CARD, fetch_card};
+use super::remote_state::KnownCard;
+use super::roster::{EntrySource, Roster};
+use super::{Registry, default_agent};
+
+/// The kind of a registration that is an agent.
+const AGENT: &str = "agent";
+/// Registrations that are read at a time.
+const PAGE: usize = 500;
+/// What a problem of a request's body names as its origin.
+const BODY: &str = "body";
+
+/// Why a registration is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistrationError {
+    #[error("{}", sentence(.0))]
+    Invalid(Vec<Problem>),
+    #[error("there is an agent {0} already: change it, or choose another name")]
+    Exists(String),
+    #[error("agent {0} is in a file of the workspace: change it there")]
+    InFile(String),
+    #[error("there is no registered agent {0}")]
+    NotFound(String),
+    #[error("this key may not call agent {0}")]
+    Forbidden(String),
+    #[error("agent {name} has version {current} now: read it again")]
+    Version { name: String, current: u64 },
+    #[error("agent {name} has {live} tasks that have not ended: wait for them, or remove it with force")]
+    Busy { name: String, live: usize },
+    #[error("{0}")]
+    Unreachable(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What removing an agent has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    Gone,
+    /// Its tasks run to their end.
+    Draining,
+}
+
+impl Registry {
+    /// Registers an agent that answers with a card, or any with `force`.
+    pub async fn register(
+        self: &Arc<Self>,
+        caller: &Caller,
+        item: &Value,
+        force: bool,
+    ) -> Result<(String, u64), RegistrationError> {
+        let agent = self.read_registration(item)?;
+        let name = agent.name.to_string();
+        allowed(caller, &name)?;
+        let card = self.probed(&agent, force).await?;
+        let mut definitions = self.definitions.lock().await;
+        match self.roster().entry(&name).map(|entry| entry.source.clone()) {
+            Some(EntrySource::File) => return Err(RegistrationError::InFile(name)),
+            Some(EntrySource::Registration { .. }) => return Err(RegistrationError::Exists(name)),
+            None => {}
+        }
+        if definitions.registrations.len() >= self.parts.config.hub.registrations.max.get() {
+            let wrong = format!("there are {} registrations already", definitions.registrations.len());
+            return Err(invalid("name", &wrong, "remove one, or raise hub.registrations.max"));
+        }
+        let body = Some(json!({ "item": item }));
+        let tombstone = definitions.tombstones.remove(&name).unwrap_or(0);
+        let line = self.audit("agents.add", caller, &name, None, Some(item));
+        let version = self.put(caller, &name, tombstone, body, line).await?;
+        if let Some(card) = card {
+            self.store_card(&AgentName::from(name.as_str()), card.json.clone()).await;
+            definitions.cards.insert(name.clone(), card);
+        }
+        let registered = Registered { version, owner: caller.id.clone(), agent };
+        definitions.registrations.insert(name.clone(), registered);
+        self.applied(&definitions).await;
+        Ok((name, version))
+    }
+
+    /// Replaces a registration, if it has the expected version.
+    pub async fn update(
+        self: &Arc<Self>,
+        caller: &Caller,
+        name: &str,
+        item: &Value,
+        expected: Option<u64>,
+    ) -> Result<u64, RegistrationError> {
+        let agent = self.read_registration(item)?;
+        allowed(caller, name)?;
+        if agent.name.as_str() != name {
+            let wrong = format!("\"{}\" is not the name in the path", agent.name);
+            return Err(invalid("name", &wrong, &format!("write {name}: agents are not renamed")));
+        }
+        let mut definitions = self.definitions.lock().await;
+        let known = self.registered(&definitions, name)?;
+        let expected = expected.unwrap_or(known.version);
+        let before = serde_json::to_value(&known.agent).ok();
+        let line = self.audit("agents.update", caller, name, before, Some(item));
+        let version = self.put(caller, name, expected, Some(json!({ "item": item })), line).await?;
+        definitions.registrations.insert(name.to_owned(), Registered { version, owner: caller.id.clone(), agent });
+        self.applied(&definitions).await;
+        Ok(version)
+    }
+
+    /// Removes a registration. With `force` also one whose tasks have not ended, which then drains.
+    pub async fn remove(
+        self: &Arc<Self>,
+        caller: &Caller,
+        name: &str,
+        force: bool,
+    ) -> Result<Removal, RegistrationError> {
+        allowed(caller, name)?;
+        let mut definitions = self.definitions.lock().await;
+        let known = self.registered(&definitions, name)?;
+        let live = self.live_tasks(&AgentName::from(name)).await?;
+        if live > 0 && !force {
+            return Err(RegistrationError::Busy { name: name.to_owned(), live });
+        }
+        let before = serde_json::to_value(&known.agent).ok();
+        let line = self.audit("agents.remove", caller, name, before, None);
+        // While a live task names it, its address is kept as a tombstone: a restart must find the way to it.
+        let rows = self.parts.store.registrations(AGENT, "", usize::MAX >> 1).await?;
+        let item =
+            rows.iter().find(|row| row.name == name).and_then(|row| stored_item(&row.body).map(|(item, _)| item));
+        let tombstone = item.filter(|_| live > 0).map(|item| json!({ "item": item, "removed": true }));
+        let is_draining = tombstone.is_some();
+        let version = self.put(caller, name, known.version, tombstone, line).await?;
+        definitions.registrations.remove(name);
+        if is_draining {
+            definitions.tombstones.insert(name.to_owned(), version);
+        }
+        self.applied(&definitions).await;
+        Ok(if is_draining { Removal::Draining } else { Removal::Gone })
+    }
+
+    fn registered(&self, definitions: &Definitions, name: &str) -> Result<Registered, RegistrationError> {
+        let source = self.roster().entry(name).map(|entry| entry.source.clone());
+        match definitions.registrations.get(name) {
+            Some(registered) => Ok(registered.clone()),
+            None if source == Some(EntrySource::File) => Err(RegistrationError::InFile(name.to_owned())),
+            None => Err(RegistrationError::NotFound(name.to_owned())),
+        }
+    }
+
+    async fn applied(self: &Arc<Self>, definitions: &Definitions) {
+        let changes = self.apply(definitions);
+        let lines = self.change_lines(&changes);
+        self.write_journal(lines).await;
+    }
+
+    async fn put(
+        &self,
+        caller: &Caller,
+        name: &str,
+        expected_version: u64,
+        body: Option<Value>,
+        line: JournalLine,
+    ) -> Result<u64, RegistrationError> {
+        let put = PutRegistration {
+            kind: AGENT.to_owned(),
+            name: name.to_owned(),
+            expected_version,
+            owner: caller.id.clone(),
+            at: self.parts.clock.now(),
+            body: body.map(|body| Bytes::from(body.to_string())),
+            job: None,
+            journal: vec![line],
+        };
+        match self.parts.store.put_registration(put).await {
+            Err(StoreError::VersionConflict { current }) => {
+                Err(RegistrationError::Version { name: name.to_owned(), current })
+            }
+            stored => Ok(stored?),
+        }
+    }
+
+    /// The card of an agent that is to be registered.
+    async fn probed(&self, agent: &RemoteAgent, force: bool) -> Result<Option<KnownCard>, RegistrationError> {
+        let failed = |error: String| match force {
+            true => Ok(None),
+            false => Err(RegistrationError::Unreachable(error)),
+        };
+        let client = match self.clients.client(agent) {
+            Ok(client) => client,
+            Err(error) => return failed(error.to_string()),
+        };
+        match fetch_card(&client, self.probe_settings().timeout).await {
+            Ok(found) => Ok(Some(KnownCard::new(found.card.clone(), found.json.clone()))),
+            Err(error) => failed(error.to_string()),
+        }
+    }
+
+    /// An agent as a request brings it: elsewhere, and without secrets.
+    pub fn read_registration(&self, item: &Value) -> Result<RemoteAgent, RegistrationError> {
+        let entry = read_item(BODY, &item.to_string()).map_err(RegistrationError::Invalid)?;
+        let Entry::Remote(agent) = entry else {
+            return Err(invalid(
+                "url",
+                "is missing",
+                "programs and built-in agents are for the files of the workspace",
+            ));
+        };
+        let mut problems = Vec::new();
+        let listed = &self.parts.config.hub.registrations.env;
+        let oauth = ("oauth.clientSecretEnv", &agent.oauth.client_secret_env);
+        for (key, variable) in
+            [("apiKeyEnv", &agent.api_key_env), ("bearerEnv", &agent.bearer_env), ("hmacEnv", &agent.hmac_env), oauth]
+        {
+            if let Some(variable) = variable.as_ref().filter(|variable| !listed.contains(variable)) {
+                let wrong = format!("{variable} is not a variable that registrations may use");
+                problems.push(problem(key, &wrong, "list it in hub.registrations.env, or choose one of that list"));
+            }
+        }
+        for (name, _) in agent.headers.iter().filter(|(name, _)| is_credential(name.as_str())) {
+            let right = "name a variable of hub.registrations.env with bearerEnv or apiKeyEnv";
+            problems.push(problem(&format!("headers.{name}"), "it holds a credential", right));
+        }
+        if agent.url.as_str().split_once('?').is_some_and(|(_, query)| query.split('&').any(is_secret_parameter)) {
+            problems.push(problem("url", "its query holds a credential", "use apiKeyEnv for secrets"));
+        }
+        if agent.tls.cert.is_some() {
+            problems.push(problem("tls", "it names files of the server", "configure this agent in agents.yaml"));
+        }
+        if problems.is_empty() { Ok(*agent) } else { Err(RegistrationError::Invalid(problems)) }
+    }
+
+    /// Reads what earlier processes have stored, before the kernel recovers their tasks.
+    pub(super) async fn load_registrations(self: &Arc<Self>) -> Result<(), StoreError> {
+        let mut definitions = self.definitions.lock().await;
+        for row in self.all_registrations(CARD).await? {
+            if let Ok(card) = switchboard_a2a::card::AgentCard::decode(&row.body) {
+                definitions.cards.insert(row.name, KnownCard::new(card, row.body));
+            }
+        }
+        let mut draining = Vec::new();
+        for row in self.all_registrations(AGENT).await? {
+            let Some((item, is_removed)) = stored_item(&row.body) else {
+                tracing::error!(agent = row.name, "its registration cannot be read and is left out");
+                continue;
+            };
+            // It was checked when it was registered; a variable may have been taken off the list since.
+            let agent = match read_item(BODY, &item.to_string()) {
+                Ok(Entry::Remote(agent)) => *agent,
+                _ => {
+                    tracing::error!(agent = row.name, "its registration is not one of this version and is left out");
+                    continue;
+                }
+            };
+            if !is_removed {
+                let registered = Registered { version: row.version, owner: row.owner, agent };
+                definitions.registrations.insert(row.name, registered);
+                continue;
+            }
+            let name = AgentName::from(row.name.as_str());
+            definitions.tombstones.insert(row.name, row.version);
+            let remote = self.remote_state(&name, &agent, definitions.cards.get(name.as_str()).cloned());
+            if let Ok(remote) = remote {
+                draining.push(Arc::new(Hosted::serving(name, (self.serve_remote)(&remote))));
+            }
+        }
+        let roster = Roster::new(Vec::new(), draining, &self.own, default_agent(&self.parts), Vec::new());
+        *self.roster.write() = Arc::new(roster);
+        Ok(())
+    }
+
+    async fn all_registrations(
+        &self,
+        kind: &str,
+    ) -> Result<Vec<switchboard_engine::store::hub::RegistrationRow>, StoreError> {
+        let mut all = Vec::new();
+        loop {
+            let after = all.last().map_or("", |row: &switchboard_engine::store::hub::RegistrationRow| &row.name);
+            let page = self.parts.store.registrations(kind, after, PAGE).await?;
+            let is_last = page.len() < PAGE;
+            all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Deletes the tombstone of an agent whose last task has ended.
+    pub(super) async fn delete_tombstone(&self, definitions: &mut Definitions, name: &str) {
+        let Some(version) = definitions.tombstones.remove(name) else { return };
+        let put = PutRegistration {
+            kind: AGENT.to_owned(),
+            name: name.to_owned(),
+            expected_version: version,
+            owner: Caller::local().id,
+            at: self.parts.clock.now(),
+            body: None,
+            job: None,
+            journal: Vec::new(),
+        };
+        if let Err(error) = self.parts.store.put_registration(put).await {
+            tracing::warn!(agent = name, %error, "its tombstone could not be deleted");
+        }
+    }
+
+    pub(super) fn audit(
+        &self,
+        act: &str,
+        caller: &Caller,
+        subject: &str,
+        before: Option<Value>,
+        after: Option<&Value>,
+    ) -> JournalLine {
+        let payload = json!({ "caller": caller.id.as_str(), "subject": subject, "before": before, "after": after });
+        self.line(format!("audit.{act}"), payload)
+    }
+}
+
+/// The item of a stored registration, and whether it is a tombstone.
+fn stored_item(body: &[u8]) -> Option<(Value, bool)> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    Some((body.get("item")?.clone(), body.get("removed").and_then(Value::as_bool).unwrap_or(false)))
+}
+
+fn allowed(caller: &Caller, name: &str) -> Result<(), RegistrationError> {
+    match caller.scopes.agents.allows(&AgentName::from(name)) {
+        true => Ok(()),
+        false => Err(RegistrationError::Forbidden(name.to_owned())),
+    }
+}
+
+fn problem(key: &str, wrong: &str, right: &str) -> Problem {
+    let origin = Origin::File { file: Arc::from(BODY), line: None };
+    Problem::new(origin, key, Mismatch::new(wrong, right))
+}
+
+fn invalid(key: &str, wrong: &str, right: &str) -> RegistrationError {
+    RegistrationError::Invalid(vec![problem(key, wrong, right)])
+}
+
+fn sentence(problems: &[Problem]) -> String {
+    let one = |problem: &Problem| format!("{}: {}: {}", problem.key, problem.wrong, problem.right);
+    problems.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// Headers that hold credentials by their name.
+fn is_credential(header: &str) -> bool {
+    let words = ["authorization", "cookie", "key", "token", "secret", "password", "credential", "signature"];
+    words.iter().any(|word| header.to_ascii_lowercase().contains(word))
+}
+
+fn is_secret_parameter(parameter: &str) -> bool {
+    let name = parameter.split('=').next().unwrap_or_default();
+    is_credential(name) || name.eq_ignore_ascii_case("auth") || name.eq_ignore_ascii_case("sig")
+}

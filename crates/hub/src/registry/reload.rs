@@ -1,0 +1,99 @@
+//! Reads the agent files every few seconds, and forgets agents that were removed once their last task has ended.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use switchboard_engine::store::feed::JournalLine;
+
+use super::Registry;
+use super::apply::RosterChange;
+use super::roster::Roster;
+
+impl Registry {
+    /// Follows the files; ends with the server.
+    pub(super) async fn follow_files(self: Arc<Self>) {
+        loop {
+            let asked = self.reload_now.notified();
+            match self.parts.config.hub.reload.duration() {
+                Some(every) => tokio::select! {
+                    () = self.parts.clock.sleep(every) => {}
+                    () = asked => {}
+                },
+                None => asked.await,
+            }
+            self.read_files().await;
+            self.forget_drained().await;
+        }
+    }
+
+    /// Reads the files and applies what has changed. Says whether anything was wrong.
+    pub(super) async fn read_files(self: &Arc<Self>) {
+        let files = Arc::clone(&self.files);
+        let read = tokio::task::spawn_blocking(move || files.lock().read()).await;
+        let Ok(Some(listing)) = read else { return };
+        let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+        let mut definitions = self.definitions.lock().await;
+        definitions.files = listing;
+        let changes = self.apply(&definitions);
+        let mut lines = self.change_lines(&changes);
+        for problem in problems {
+            tracing::error!(problem, "a file of agents is refused, and its agents stay as they are");
+            lines.push(self.line("hub.config.refused".to_owned(), json!({ "problem": problem })));
+        }
+        drop(definitions);
+        self.write_journal(lines).await;
+    }
+
+    /// Forgets removed agents without live tasks.
+    async fn forget_drained(&self) {
+        let draining = self.roster().draining.clone();
+        let mut ended = Vec::new();
+        for hosted in draining {
+            match self.live_tasks(&hosted.name).await {
+                Ok(0) => ended.push(hosted),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(agent = %hosted.name, %error, "live tasks could not be counted"),
+            }
+        }
+        if ended.is_empty() {
+            return;
+        }
+        let mut definitions = self.definitions.lock().await;
+        for hosted in &ended {
+            self.delete_tombstone(&mut definitions, hosted.name.as_str()).await;
+        }
+        let before = self.roster();
+        let draining = before.draining.iter().filter(|hosted| !ended.iter().any(|one| Arc::ptr_eq(one, hosted)));
+        let default_agent = super::default_agent(&self.parts);
+        let (entries, problems) = (before.entries.clone(), before.problems.clone());
+        let roster = Roster::new(entries, draining.cloned().collect(), &self.own, default_agent, problems);
+        *self.roster.write() = Arc::new(roster);
+    }
+
+    /// The journal lines of changes, which are logged too.
+    pub(super) fn change_lines(&self, changes: &[RosterChange]) -> Vec<JournalLine> {
+        let line = |(change, agent): &RosterChange| {
+            if self.engine.read().is_some() {
+                tracing::info!(%agent, change, "the agents have changed");
+            }
+            self.line(format!("hub.agent.{change}.{agent}"), json!({ "agent": agent.as_str() }))
+        };
+        // What a server starts with is no change.
+        if self.engine.read().is_none() { Vec::new() } else { changes.iter().map(line).collect() }
+    }
+
+    pub(super) fn line(&self, topic: String, payload: Value) -> JournalLine {
+        let payload = Bytes::from(payload.to_string());
+        JournalLine { at: self.parts.clock.now(), owner: None, task: None, topic, payload }
+    }
+
+    pub(super) async fn write_journal(&self, lines: Vec<JournalLine>) {
+        if lines.is_empty() {
+            return;
+        }
+        if let Err(error) = self.parts.store.journal(lines).await {
+            tracing::error!(%error, "changes of agents could not be written to the journal");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Remote agents: agents of other servers, hosted here under a name of ours. Each turn sends its message to the remote
+//! server, follows the task there, and tells what it does as events of the task here.
+//!
+//! Only the task stream of the client tells events; push notifications and polls only say when to look. What was sent is
+//! saved before it is sent, so that the next process knows whether to send, to look for, or to follow a remote task.
+
+mod away;
+mod callbacks;
+mod cancel;
+mod find;
+mod follow;
+mod from_config;
+mod manifest;
+mod outgoing;
+mod plan;
+mod saved;
+pub(crate) mod serve;
+mod settings;
+mod tell;
+mod translate;
+mod turn;
+
+use std::sync::Arc;
+
+use switchboard_client::Client;
+use switchboard_engine::clock::Clock;
+use switchboard_engine::{Agent, AgentError, AgentName, Manifest, Recovery, TaskHandle, TaskView, Turn};
+
+use crate::registry::CircuitBreaker;
+pub use callbacks::Callbacks;
+pub use from_config::callback_base;
+pub use manifest::manifest;
+pub(crate) use saved::saved_state;
+pub use saved::{Attached, Saved, Sending};
+pub use settings::{RemoteSettings, RepliesAs, Resend};
+pub use translate::REMOTE_KEY;
+use turn::RemoteTurn;
+
+/// What a remote agent is made of.
+#[derive(Clone)]
+pub struct RemoteParts {
+    /// Its name here.
+    pub name: AgentName,
+    /// Calls it.
+    pub client: Client,
+    /// Shared by everything that calls it.
+    pub breaker: Arc<CircuitBreaker>,
+    pub settings: RemoteSettings,
+    /// Where it sends push notifications to; none if it is not to.
+    pub callbacks: Option<Callbacks>,
+    pub clock: Arc<dyn Clock>,
+    /// What is said of it: see [`manifest`].
+    pub manifest: Manifest,
+}
+
+/// An agent of another server as an agent of this one.
+pub struct RemoteAgent {
+    parts: RemoteParts,
+}
+
+impl RemoteAgent {
+    pub fn new(parts: RemoteParts) -> Self {
+        Self { parts }
+    }
+}
+
+impl Agent for RemoteAgent {
+    fn manifest(&self) -> Manifest {
+        self.parts.manifest.clone()
+    }
+
+    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        RemoteTurn::new(&self.parts, turn, task).run().await
+    }
+
+    /// What becomes of the turn depends on what was saved, so it always runs again.
+    async fn recover(&self, _: &TaskView) -> Recovery {
+        Recovery::Resume
+    }
+}

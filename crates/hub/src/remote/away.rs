@@ -1,0 +1,69 @@
+//! What is done about a remote agent that does not answer: it is waited for, within limits.
+
+use std::time::Duration;
+
+use switchboard_client::{CardAttempt, ClientError};
+
+/// The first wait; each next one is twice as long.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// The waits for an agent that is away, up to a limit in all.
+pub(super) struct Away {
+    since: Option<Duration>,
+    limit: Duration,
+    attempt: u32,
+}
+
+impl Away {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { since: None, limit, attempt: 0 }
+    }
+
+    /// How long to wait after a failure at this time; nothing once the limit has passed.
+    pub(super) fn wait(&mut self, now: Duration, at_least: Option<Duration>) -> Option<Duration> {
+        let since = *self.since.get_or_insert(now);
+        let left = self.limit.checked_sub(now.saturating_sub(since)).filter(|left| !left.is_zero())?;
+        let usual = FIRST_WAIT.saturating_mul(1 << self.attempt.min(6)).min(LONGEST_WAIT);
+        self.attempt += 1;
+        Some(usual.max(at_least.unwrap_or_default()).min(left))
+    }
+
+    /// It has answered.
+    pub(super) fn is_back(&mut self) {
+        (self.since, self.attempt) = (None, 0);
+    }
+}
+
+/// Whether an error says that the agent is away, not what it thinks.
+pub(super) fn is_away(error: &ClientError) -> bool {
+    let is_silent = |attempt: &CardAttempt| attempt.status.is_none_or(|status| status >= 500 || status == 429);
+    match error {
+        ClientError::NoCard(tried) => tried.iter().any(is_silent),
+        ClientError::Timeout { .. } => true,
+        error => error.is_transient() || error.is_without_effect(),
+    }
+}
+
+/// Whether the message has surely not arrived.
+pub(super) fn is_not_sent(error: &ClientError) -> bool {
+    matches!(error, ClientError::NoCard(_)) || error.is_without_effect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_up_to_the_limit_and_begin_anew_after_an_answer() {
+        let mut away = Away::new(Duration::from_secs(10));
+        let second = Duration::from_secs;
+        assert_eq!(away.wait(second(100), None), Some(second(1)));
+        assert_eq!(away.wait(second(101), None), Some(second(2)));
+        assert_eq!(away.wait(second(103), Some(second(5))), Some(second(5)), "as long as the breaker says");
+        assert_eq!(away.wait(second(108), None), Some(second(2)), "no longer than the limit");
+        assert_eq!(away.wait(second(110), None), None);
+        away.is_back();
+        assert_eq!(away.wait(second(500), None), Some(second(1)));
+    }
+}

@@ -1,0 +1,225 @@
+//! Follows one stream of a remote task: tells its updates, looks when something says so, cancels, and keeps the time.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Fuse, FusedFuture};
+use switchboard_a2a::{StreamResponse, Task};
+use switchboard_client::{ClientError, TaskStream, Update};
+use switchboard_engine::reason::Reason;
+use switchboard_engine::{AgentError, Stopped};
+use switchboard_webhooks::CallbackWatch;
+
+use super::outgoing::spread;
+use super::saved::{Attached, Saved};
+use super::tell::{Teller, Told};
+use super::turn::{Link, RemoteTurn, task_of};
+use crate::metric_definitions as metric;
+
+/// How long a push notification waits for the stream to tell the same: most agents push what they stream.
+const PUSH_SETTLES: Duration = Duration::from_secs(1);
+
+/// How often the time that a task was followed is saved.
+const SAVE_EVERY: Duration = Duration::from_secs(600);
+
+/// How following a stream has ended.
+pub(super) enum Followed {
+    /// The task has ended here, or waits for an answer.
+    Over,
+    Lost(Box<LostStream>),
+}
+
+/// A stream that broke for good.
+pub(super) struct LostStream {
+    pub(super) error: ClientError,
+    pub(super) link: Link,
+    /// What was told of the remote task.
+    pub(super) told: Option<Task>,
+    pub(super) had_news: bool,
+}
+
+/// Counts as an attached task while it lives.
+struct AttachedGauge(metrics::Gauge);
+
+impl AttachedGauge {
+    fn new(agent: &str) -> Self {
+        let gauge = metrics::gauge!(metric::REMOTE_ATTACHED, "agent" => agent.to_owned());
+        gauge.increment(1.0);
+        Self(gauge)
+    }
+}
+
+impl Drop for AttachedGauge {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
+    }
+}
+
+/// How long the remote task was followed before, and since.
+struct Spent {
+    before: Duration,
+    since: Duration,
+    saved: Duration,
+}
+
+impl Spent {
+    fn now(&self, now: Duration) -> Duration {
+        self.before + now.saturating_sub(self.since)
+    }
+}
+
+impl RemoteTurn<'_> {
+    pub(super) async fn follow(
+        &self,
+        mut stream: TaskStream,
+        mut link: Link,
+        teller: &mut Teller,
+    ) -> Result<Followed, AgentError> {
+        let clock = &self.parts.clock;
+        let watch = self.parts.callbacks.as_ref().map(|callbacks| callbacks.watch(self.task.id()));
+        let mut gauge = None;
+        let before = match &link {
+            Link::Attached(attached) => attached.spent_ms,
+            Link::Sending(sending) => sending.answers.as_ref().map_or(0, |answered| answered.spent_ms),
+        };
+        let (before, now) = (Duration::from_millis(before), clock.monotonic());
+        let mut spent = Spent { before, since: now, saved: now };
+        let left = self.parts.settings.deadline.map(|deadline| deadline.saturating_sub(spent.before));
+        let mut deadline = sleep_or_never(left.map(|left| clock.sleep(left)));
+        let mut poll = self.poll_timer(watch.is_some());
+        let mut cancel: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
+        let mut push: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
+        let (mut is_canceled, mut is_canceling, mut had_news) = (false, false, false);
+        loop {
+            if let Link::Attached(attached) = &link {
+                gauge.get_or_insert_with(|| AttachedGauge::new(self.parts.name.as_str()));
+                if is_canceled && !is_canceling {
+                    is_canceling = true;
+                    let (here, there) = (self.task.id().clone(), attached.task.clone());
+                    cancel = self.parts.cancel_remote(self.context.clone(), here, there).boxed().fuse();
+                }
+            }
+            let update = tokio::select! {
+                update = stream.next() => update,
+                () = pushed(watch.as_ref()) => {
+                    if push.is_terminated() {
+                        push = clock.sleep(PUSH_SETTLES).boxed().fuse();
+                    }
+                    continue;
+                }
+                () = &mut push => {
+                    self.look(&mut stream, "push");
+                    continue;
+                }
+                () = &mut poll => {
+                    self.look(&mut stream, "poll");
+                    poll = self.poll_timer(watch.is_some());
+                    self.save_time(&mut link, &mut spent).await?;
+                    continue;
+                }
+                () = &mut cancel => {
+                    self.look(&mut stream, "cancel");
+                    continue;
+                }
+                () = &mut deadline => {
+                    self.save_time_now(&mut link, &mut spent).await?;
+                    return Ok(self.give_up_late().await.map(|()| Followed::Over)?);
+                }
+                () = self.task.canceled(), if !is_canceled => {
+                    if !self.task.is_over() {
+                        return Err(Stopped::Lost.into());
+                    }
+                    is_canceled = true;
+                    continue;
+                }
+            };
+            let update = match update {
+                Ok(Some(update)) => update,
+                // The stream has ended with what was told, and the task here has not: it is where the last stop was.
+                Ok(None) => {
+                    let error = ClientError::Timeout {
+                        origin: self.parts.name.to_string(),
+                        after: Duration::ZERO,
+                        task: stream.task_id(),
+                    };
+                    return Ok(Followed::Lost(Box::new(LostStream { error, link, told: None, had_news })));
+                }
+                Err(error) => {
+                    self.save_time_now(&mut link, &mut spent).await?;
+                    let told = stream.task().cloned();
+                    return Ok(Followed::Lost(Box::new(LostStream { error, link, told, had_news })));
+                }
+            };
+            if matches!(update, Update::Event(_)) {
+                had_news = true;
+                push = Fuse::terminated();
+            }
+            if let Link::Sending(sending) = &link {
+                if let Update::Event(event) = &update
+                    && let StreamResponse::Message(message) = &**event
+                    && stream.task_id().is_none()
+                {
+                    self.tell_reply(message.clone()).await?;
+                    return Ok(Followed::Over);
+                }
+                let Some((task, context)) = task_of(&stream) else { continue };
+                let attached = sending.attach(task, context);
+                self.attach(&attached).await?;
+                link = Link::Attached(attached);
+            }
+            let Link::Attached(attached) = &mut link else { continue };
+            attached.spent_ms = millis(spent.now(clock.monotonic()));
+            if self.tell(teller, attached, update).await? == Told::Over {
+                return Ok(Followed::Over);
+            }
+        }
+    }
+
+    fn look(&self, stream: &mut TaskStream, why: &'static str) {
+        let agent = self.parts.name.to_string();
+        metrics::counter!(metric::REMOTE_LOOKS, "agent" => agent, "why" => why).increment(1);
+        stream.look();
+    }
+
+    /// Beside push notifications, of which one may be lost.
+    fn poll_timer(&self, is_pushed: bool) -> Fuse<BoxFuture<'static, ()>> {
+        let wait = self.parts.settings.poll.mul_f64(spread());
+        sleep_or_never(is_pushed.then(|| self.parts.clock.sleep(wait)))
+    }
+
+    async fn save_time(&self, link: &mut Link, spent: &mut Spent) -> Result<(), Stopped> {
+        let now = self.parts.clock.monotonic();
+        match now.saturating_sub(spent.saved) >= SAVE_EVERY {
+            true => self.save_time_now(link, spent).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn save_time_now(&self, link: &mut Link, spent: &mut Spent) -> Result<(), Stopped> {
+        let now = self.parts.clock.monotonic();
+        spent.saved = now;
+        let Link::Attached(attached) = link else { return Ok(()) };
+        attached.spent_ms = millis(spent.now(now));
+        self.task.save(&Saved::Attached(Attached::clone(attached))).await
+    }
+
+    async fn give_up_late(&self) -> Result<(), Stopped> {
+        let text = format!("{} has not ended its task in time", self.parts.name);
+        self.task.fail_because(Reason::TimedOut, Some("deadline"), text).await
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn sleep_or_never(sleep: Option<BoxFuture<'static, ()>>) -> Fuse<BoxFuture<'static, ()>> {
+    sleep.map_or_else(Fuse::terminated, FutureExt::fuse)
+}
+
+async fn pushed(watch: Option<&CallbackWatch>) {
+    match watch {
+        Some(watch) => watch.notified().await,
+        None => std::future::pending().await,
+    }
+}

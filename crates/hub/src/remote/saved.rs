@@ -1,0 +1,113 @@
+//! What a turn saves of its remote task, so that the next process knows what was done there.
+
+use serde::{Deserialize, Serialize};
+use switchboard_a2a::{ArtifactId, ContextId, Json, TaskId};
+use switchboard_engine::event::Event;
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::{Engine, Error, Seq};
+
+/// The log of a task is read in steps of this size.
+const LOG_BYTES: usize = 1 << 20;
+
+/// Saved state of a task of a remote agent. Nothing saved: nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Saved {
+    /// The message of a turn was perhaps sent.
+    Sending(Sending),
+    /// The message has arrived.
+    Attached(Attached),
+    /// The agent has replied with a message; there is no task.
+    Replied,
+}
+
+/// A message that is being sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sending {
+    /// The number of the message in the log here.
+    pub turn: u64,
+    /// The agent recognises a repetition by its idempotency key.
+    pub keyed: bool,
+    /// The remote task whose question it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Attached>,
+    /// The artifacts of earlier turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<ArtifactId>,
+}
+
+/// A remote task that is followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attached {
+    /// The number of the last message that was sent to it.
+    pub turn: u64,
+    /// The number of the message that it began with.
+    pub since: u64,
+    /// Its id there.
+    pub task: TaskId,
+    /// Its conversation there.
+    pub context: ContextId,
+    /// How long it was followed.
+    #[serde(default)]
+    pub spent_ms: u64,
+    /// The artifacts of earlier turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<ArtifactId>,
+}
+
+impl Saved {
+    /// What a turn has saved; nothing if it is none of these.
+    pub fn read(saved: &Json) -> Option<Self> {
+        saved.read().ok()
+    }
+
+    /// The remote task that it names.
+    pub fn remote_task(&self) -> Option<&TaskId> {
+        match self {
+            Self::Sending(sending) => sending.answers.as_ref().map(|answered| &answered.task),
+            Self::Attached(attached) => Some(&attached.task),
+            Self::Replied => None,
+        }
+    }
+}
+
+/// What the log of a task says was saved last, and the number of its last question.
+pub(crate) async fn saved_state(
+    engine: &Engine,
+    task: &TaskId,
+    key: TaskKey,
+) -> Result<(Option<Saved>, Option<Seq>), Error> {
+    let log = engine.log(task, key);
+    let (mut after, mut saved, mut question) = (Seq(0), None, None);
+    loop {
+        let events = log.after(after, LOG_BYTES).await?;
+        let Some(last) = events.last() else { return Ok((saved, question)) };
+        after = last.seq;
+        for event in &events {
+            match Event::decode(&event.line) {
+                Ok(Event::Saved(value)) => saved = Saved::read(&value),
+                Ok(Event::StatusUpdate(update)) if update.status.state.is_interrupted() => question = Some(event.seq),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Sending {
+    /// What is followed once the remote task is known.
+    pub(super) fn attach(&self, task: TaskId, context: ContextId) -> Attached {
+        match &self.answers {
+            Some(answered) if answered.task == task => Attached { turn: self.turn, ..answered.clone() },
+            _ => Attached {
+                turn: self.turn,
+                since: self.turn,
+                task,
+                context,
+                spent_ms: 0,
+                earlier: self.earlier.clone(),
+            },
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Serves the remote agents of the registry: what each is made of, and what has to run beside them for tasks that no turn
+//! follows, because they wait for an answer or have ended.
+
+use std::sync::Arc;
+
+use switchboard_engine::{AgentName, Engine, Served, Switches};
+use switchboard_host::serve::ServerParts;
+
+use super::{Callbacks, RemoteAgent, RemoteParts, RemoteSettings, callback_base, manifest};
+use crate::jobs::{CANCEL_KIND, CancelJobs, JobRunner, RemoteDirectory};
+use crate::registry::{Registry, RemoteFactory, RemoteState};
+use crate::remote_poll::{PollSettings, RemotePoll};
+
+/// How the registry serves an agent elsewhere.
+pub(crate) fn factory(parts: &ServerParts) -> RemoteFactory {
+    let parts = parts.clone();
+    Arc::new(move |remote| {
+        let max_running = Some(remote.definition.serving.max_parallel.get());
+        let switches = Switches { max_running, ..Switches::default() };
+        Served::new(RemoteAgent::new(remote_parts(&parts, remote))).switches(switches)
+    })
+}
+
+fn remote_parts(parts: &ServerParts, remote: &RemoteState) -> RemoteParts {
+    let definition = &remote.definition;
+    let server = &parts.config.server;
+    let public = server.public_base_url.as_ref().map(|url| url.as_str());
+    let internal = server.internal_base_url.as_ref().map(|url| url.as_str());
+    let base = callback_base(&definition.serving, public, internal);
+    let card = remote.observed.lock().card.clone();
+    RemoteParts {
+        name: AgentName::from(definition.name.as_str()),
+        client: remote.client.clone(),
+        breaker: Arc::clone(&remote.breaker),
+        settings: RemoteSettings::from(&definition.serving),
+        callbacks: base.map(|base| Callbacks { receiver: parts.callbacks.clone(), base }),
+        clock: Arc::clone(&parts.clock),
+        manifest: manifest(definition, card.as_ref().map(|known| &*known.card)),
+    }
+}
+
+impl RemoteDirectory for Registry {
+    fn remote(&self, name: &AgentName) -> Option<RemoteParts> {
+        let remote = self.roster().entry(name.as_str())?.remote.clone()?;
+        Some(remote_parts(self.parts(), &remote))
+    }
+}
+
+/// Runs owed cancellations, and looks at remote tasks that wait for an answer, until the server stops.
+pub(crate) fn start(parts: &ServerParts, registry: &Arc<Registry>, engine: &Engine) {
+    let remotes: Arc<dyn RemoteDirectory> = Arc::clone(registry) as _;
+    let cancel = CancelJobs {
+        engine: engine.clone(),
+        remotes: Arc::clone(&remotes),
+        store: Arc::clone(&parts.store) as _,
+        clock: Arc::clone(&parts.clock),
+    };
+    let jobs = JobRunner::new(Arc::clone(&parts.store) as _, Arc::clone(&parts.clock));
+    engine.spawn(jobs.with(CANCEL_KIND, Arc::new(cancel)).run(engine.closing().clone()));
+    let settings = &parts.config.hub.remote_poll;
+    let settings = PollSettings { first: settings.first.duration(), most: settings.most.duration() };
+    let poll = RemotePoll { engine: engine.clone(), store: Arc::clone(&parts.store) as _, remotes, settings };
+    let poll = Arc::new(poll);
+    let (pushed, kernel) = (Arc::clone(&poll), engine.clone());
+    parts.callbacks.listen(move |task| {
+        let (poll, task) = (Arc::clone(&pushed), task.clone());
+        kernel.spawn(async move {
+            if let Err(error) = poll.look_now(&task).await {
+                tracing::warn!(%task, %error, "a remote task cannot be looked at");
+            }
+        });
+    });
+    let registry = Arc::clone(registry);
+    let agents = move || {
+        let roster = registry.roster();
+        roster.entries.iter().filter(|entry| entry.remote.is_some()).map(|entry| entry.name.clone()).collect()
+    };
+    let closing = engine.closing().clone();
+    engine.spawn(async move { poll.run(agents, closing).await });
+}

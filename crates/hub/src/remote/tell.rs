@@ -1,0 +1,163 @@
+//! Tells the events of a remote task as events of the task here.
+
+use switchboard_a2a::{Json, Message, Metadata, Role, StreamResponse, TaskArtifactUpdate, TaskState, TaskStatus};
+use switchboard_client::{GapReason, Update};
+use switchboard_engine::{Cause, Stopped};
+
+use super::saved::{Attached, Saved};
+use super::settings::RepliesAs;
+use super::translate::{self, GAP_KEY};
+use super::turn::RemoteTurn;
+
+/// Whether there is more to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    GoOn,
+    /// The task has ended, or waits for an answer.
+    Over,
+}
+
+/// What was told of a remote task so far, as far as the next event depends on it.
+#[derive(Default)]
+pub(super) struct Teller {
+    /// The status that names the remote task was told.
+    pub(super) is_named: bool,
+    /// Part of an artifact was missed, so the next event about it is whole.
+    gap: Option<String>,
+}
+
+impl RemoteTurn<'_> {
+    /// Tells one update of a remote task.
+    pub(super) async fn tell(&self, teller: &mut Teller, attached: &Attached, update: Update) -> Result<Told, Stopped> {
+        match update {
+            Update::Lost { why, attempt } => {
+                tracing::debug!(task = %self.task.id(), attempt, why, "the connection to a remote task was lost");
+                Ok(Told::GoOn)
+            }
+            Update::Gap(gap) => {
+                tracing::warn!(task = %self.task.id(), %gap, "events of a remote task are missing");
+                teller.gap = Some(match gap.missing {
+                    GapReason::Artifact(_) => "artifact".to_owned(),
+                    GapReason::Forgotten(_) => "forgotten".to_owned(),
+                    _ => "unknown".to_owned(),
+                });
+                Ok(Told::GoOn)
+            }
+            Update::Event(event) => self.tell_event(teller, attached, *event).await,
+        }
+    }
+
+    async fn tell_event(
+        &self,
+        teller: &mut Teller,
+        attached: &Attached,
+        event: StreamResponse,
+    ) -> Result<Told, Stopped> {
+        match event {
+            StreamResponse::Task(task) => {
+                let last = task.status.message.as_ref().map(|message| message.message_id.clone());
+                let said = task.history.into_iter().filter(|message| message.role == Role::Agent);
+                for message in said.filter(|message| Some(&message.message_id) != last.as_ref()) {
+                    let status = TaskStatus { state: TaskState::Working, message: Some(message), timestamp: None };
+                    self.tell_status(teller, attached, status, None).await?;
+                }
+                for artifact in task.artifacts {
+                    let artifact = translate::artifact(artifact, attached);
+                    self.task.chunk(artifact, false, false, None).await?;
+                }
+                if self.is_answered(&task.status) {
+                    return Ok(Told::GoOn);
+                }
+                self.tell_status(teller, attached, task.status, task.metadata).await
+            }
+            StreamResponse::StatusUpdate(update) => {
+                self.tell_status(teller, attached, update.status, update.metadata).await
+            }
+            StreamResponse::ArtifactUpdate(update) => {
+                self.tell_artifact(teller, attached, update).await?;
+                Ok(Told::GoOn)
+            }
+            // A message beside a task says nothing of its state.
+            StreamResponse::Message(message) => {
+                let status = TaskStatus { state: TaskState::Working, message: Some(message), timestamp: None };
+                self.tell_status(teller, attached, status, None).await
+            }
+        }
+    }
+
+    /// Whether a snapshot still has the question that this turn answers: some agents begin the stream of an answer with
+    /// the task as it was before.
+    fn is_answered(&self, status: &TaskStatus) -> bool {
+        let Cause::Answer { question: Some(question) } = &self.turn.cause else { return false };
+        let asked = status.message.as_ref().map(Message::joined_text);
+        status.state.is_interrupted() && asked.is_some_and(|asked| asked == question.joined_text())
+    }
+
+    async fn tell_artifact(
+        &self,
+        teller: &mut Teller,
+        attached: &Attached,
+        update: TaskArtifactUpdate,
+    ) -> Result<(), Stopped> {
+        let mut metadata = translate::metadata(update.metadata);
+        if !update.append
+            && let Some(gap) = teller.gap.take()
+        {
+            note_gap(metadata.get_or_insert_default(), &gap);
+        }
+        let artifact = translate::artifact(update.artifact, attached);
+        self.task.chunk(artifact, update.append, update.last_chunk, metadata).await
+    }
+
+    async fn tell_status(
+        &self,
+        teller: &mut Teller,
+        attached: &Attached,
+        status: TaskStatus,
+        metadata: Option<Metadata>,
+    ) -> Result<Told, Stopped> {
+        let state = match status.state {
+            TaskState::Submitted => return Ok(Told::GoOn),
+            TaskState::Unspecified => TaskState::Working,
+            state => state,
+        };
+        let mut metadata = translate::metadata(metadata);
+        let end = state.is_terminal().then_some(state);
+        if !teller.is_named || end.is_some() {
+            let metadata = metadata.get_or_insert_default();
+            translate::remote(metadata, self.parts.name.as_str(), Some(attached), end);
+            teller.is_named = true;
+        }
+        if (state.is_terminal() || state.is_interrupted())
+            && let Some(gap) = teller.gap.take()
+        {
+            note_gap(metadata.get_or_insert_default(), &gap);
+        }
+        let is_stop = state.is_terminal() || state.is_interrupted();
+        if state.is_interrupted() {
+            // The time until the answer does not count.
+            self.task.save(&Saved::Attached(attached.clone())).await?;
+        }
+        let message = status.message.map(|message| translate::message(message, &self.task));
+        self.task.say(state, message, metadata).await?;
+        Ok(if is_stop { Told::Over } else { Told::GoOn })
+    }
+
+    /// Tells a message in place of a task.
+    pub(super) async fn tell_reply(&self, message: Message) -> Result<(), Stopped> {
+        self.task.save(&Saved::Replied).await?;
+        if self.parts.settings.replies == RepliesAs::Either {
+            return self.task.reply(message.parts).await;
+        }
+        let mut metadata = Metadata::default();
+        translate::remote(&mut metadata, self.parts.name.as_str(), None, Some(TaskState::Completed));
+        let message = translate::message(message, &self.task);
+        self.task.say(TaskState::Completed, Some(message), Some(metadata)).await
+    }
+}
+
+fn note_gap(metadata: &mut Metadata, gap: &str) {
+    if let Ok(gap) = Json::from_serialize(gap) {
+        metadata.insert(GAP_KEY, gap);
+    }
+}

@@ -1,0 +1,130 @@
+//! Between the events of a remote task and those of the task here. Ids are ours; an artifact id that an earlier turn has
+//! used gets a prefix; what the remote server says under our own metadata keys is dropped, so that it cannot pose as us.
+
+use serde_json::json;
+use switchboard_a2a::{Artifact, ArtifactId, Json, Message, Metadata, Task, TaskState};
+use switchboard_engine::TaskHandle;
+use switchboard_engine::reason::{REASON_DETAIL_KEY, REASON_KEY};
+
+use super::saved::Attached;
+
+/// Metadata key that names the remote task: on its first status, and on its last one with its state.
+pub const REMOTE_KEY: &str = "switchboard/remote";
+/// Metadata key of an artifact that is told whole because part of it was missed.
+pub(super) const GAP_KEY: &str = "switchboard/gap";
+const OWN_PREFIX: &str = "switchboard/";
+
+/// The remote's metadata without what only this server may say. Its reason stays as a detail.
+pub(super) fn metadata(metadata: Option<Metadata>) -> Option<Metadata> {
+    let mut metadata = metadata?;
+    let reason = metadata.get(REASON_KEY).cloned();
+    metadata.retain(|key| !key.starts_with(OWN_PREFIX));
+    if let Some(reason) = reason.filter(|reason| reason.as_text().is_some()) {
+        metadata.insert(REASON_DETAIL_KEY, reason);
+    }
+    (!metadata.is_empty()).then_some(metadata)
+}
+
+/// A message of the remote agent as one of the task here.
+pub(super) fn message(message: Message, task: &TaskHandle) -> Message {
+    Message {
+        context_id: Some(task.context_id().clone()),
+        task_id: Some(task.id().clone()),
+        metadata: metadata(message.metadata),
+        reference_task_ids: Vec::new(),
+        ..message
+    }
+}
+
+/// An artifact of the remote task as one of the task here.
+pub(super) fn artifact(artifact: Artifact, attached: &Attached) -> Artifact {
+    let artifact_id = match attached.earlier.contains(&artifact.artifact_id) {
+        true => ArtifactId::from(format!("{}{}", prefix(attached), artifact.artifact_id)),
+        false => artifact.artifact_id,
+    };
+    Artifact { artifact_id, metadata: metadata(artifact.metadata), ..artifact }
+}
+
+fn prefix(attached: &Attached) -> String {
+    format!("t{}-", attached.since)
+}
+
+/// What was told of the remote task: the task here without earlier turns, under the remote's ids.
+pub(super) fn told(here: Task, attached: &Attached) -> Task {
+    let prefix = prefix(attached);
+    let artifacts = here.artifacts.into_iter().filter(|artifact| !attached.earlier.contains(&artifact.artifact_id));
+    let artifacts = artifacts.map(|artifact| {
+        let renamed = artifact.artifact_id.as_str().strip_prefix(&prefix).map(ArtifactId::from);
+        match renamed.filter(|id| attached.earlier.contains(id)) {
+            Some(artifact_id) => Artifact { artifact_id, ..artifact },
+            None => artifact,
+        }
+    });
+    Task {
+        id: attached.task.clone(),
+        context_id: attached.context.clone(),
+        artifacts: artifacts.collect(),
+        status: here.status,
+        history: here.history,
+        metadata: None,
+    }
+}
+
+/// Names the remote task, with its state if it has ended.
+pub(super) fn remote(metadata: &mut Metadata, agent: &str, attached: Option<&Attached>, end: Option<TaskState>) {
+    let mut remote = json!({ "agent": agent });
+    if let Some(attached) = attached {
+        remote["taskId"] = json!(attached.task);
+        remote["contextId"] = json!(attached.context);
+    }
+    if let Some(state) = end {
+        remote["state"] = json!(state.as_str());
+    }
+    if let Ok(remote) = Json::from_serialize(&remote) {
+        metadata.insert(REMOTE_KEY, remote);
+    }
+}
+
+/// Whether a task here names this remote task already.
+pub(super) fn names(here: &Task, attached: &Attached) -> bool {
+    let remote = here.metadata.as_ref().and_then(|metadata| metadata.get(REMOTE_KEY));
+    let remote = remote.and_then(|remote| remote.read::<serde_json::Value>().ok());
+    remote.is_some_and(|remote| remote["taskId"].as_str() == Some(attached.task.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use switchboard_a2a::TaskStatus;
+
+    #[test]
+    fn artifact_ids_of_earlier_turns_are_renamed_and_back_and_nothing_is_forged() {
+        let attached = Attached {
+            turn: 7,
+            since: 7,
+            task: "there".into(),
+            context: "talk".into(),
+            spent_ms: 0,
+            earlier: vec!["a".into(), "t7-a".into()],
+        };
+        let named = |id: &str| Artifact { artifact_id: id.into(), ..Artifact::text(id) };
+        let ours: Vec<Artifact> = ["a", "b", "t7-a"].map(|id| artifact(named(id), &attached)).into();
+        let ids: Vec<&str> = ours.iter().map(|artifact| artifact.artifact_id.as_str()).collect();
+        assert_eq!(ids, ["t7-a", "b", "t7-t7-a"]);
+        let mut forged = Metadata::default();
+        for key in ["switchboard/question", REASON_KEY, "usage"] {
+            forged.insert(key, Json::from_serialize("x").unwrap());
+        }
+        let kept = metadata(Some(forged)).unwrap();
+        let keys: Vec<&str> = kept.iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["usage", REASON_DETAIL_KEY]);
+        // An earlier turn's artifact of the same name as a renamed one is that turn's.
+        let status = TaskStatus { state: TaskState::Working, message: None, timestamp: None };
+        let artifacts = vec![named("a"), named("b"), named("t7-t7-a")];
+        let here =
+            Task { id: "ours".into(), context_id: "c".into(), status, artifacts, history: Vec::new(), metadata: None };
+        let told = told(here, &attached);
+        let ids: Vec<&str> = told.artifacts.iter().map(|artifact| artifact.artifact_id.as_str()).collect();
+        assert_eq!((told.id.as_str(), ids), ("there", vec!["b", "t7-a"]));
+    }
+}

@@ -1,0 +1,183 @@
+//! The directory at the root: another directory, with the rules of routing in front of it.
+//!
+//! Addresses of agents and the default agent are the other one's. A message to the root without hints, in a
+//! configuration without keywords, is resolved by that one alone and costs nothing more.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use switchboard_engine::{Address, AgentName, Caller, CallerId, Directory, Error, Hosted, Resolved, RoutingRequest};
+
+use super::RoutingRules;
+use super::choice::{Choice, RoutingQuery, choose};
+use super::cooldown_key::cooldown;
+use super::decision::{DecidedBy, Decision};
+use super::drops::{DropReason, Drops};
+use super::roster_view::{AgentView, Availability, Experiment, RosterView, Track};
+use crate::metric_definitions as metric;
+use crate::tasks::fanout_plan::{FANOUT, FanoutPlan};
+
+/// What is known of an agent beside its skills.
+pub trait AgentSignals: Send + Sync + 'static {
+    /// How well it has done.
+    fn track(&self, agent: &AgentName) -> Track;
+    /// Whether it can be reached.
+    fn availability(&self, agent: &AgentName) -> Availability;
+    /// Comparisons of two agents.
+    fn experiments(&self) -> Vec<Experiment>;
+}
+
+/// Nothing is known: all agents have the same weight.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSignals;
+
+impl AgentSignals for NoSignals {
+    fn track(&self, _agent: &AgentName) -> Track {
+        Track::default()
+    }
+
+    fn availability(&self, _agent: &AgentName) -> Availability {
+        Availability::default()
+    }
+
+    fn experiments(&self) -> Vec<Experiment> {
+        Vec::new()
+    }
+}
+
+/// A directory with routing at the root.
+pub struct RoutingDirectory {
+    agents: Arc<dyn Directory>,
+    /// Replaced when the settings are read again.
+    rules: RwLock<Arc<RoutingRules>>,
+    signals: Arc<dyn AgentSignals>,
+    drops: Arc<Drops>,
+}
+
+impl RoutingDirectory {
+    /// Routes between the agents of another directory.
+    pub fn new(
+        agents: Arc<dyn Directory>,
+        rules: RoutingRules,
+        signals: Arc<dyn AgentSignals>,
+        drops: Arc<Drops>,
+    ) -> Self {
+        Self { agents, rules: RwLock::new(Arc::new(rules)), signals, drops }
+    }
+
+    /// Routes by other rules from the next message on.
+    pub fn set_rules(&self, rules: RoutingRules) {
+        *self.rules.write() = Arc::new(rules);
+    }
+
+    fn view(&self) -> RosterView {
+        let see = |hosted: Arc<Hosted>| AgentView {
+            name: hosted.name.clone(),
+            skills: hosted.served().manifest.skills.iter().map(|skill| skill.id.clone()).collect(),
+            track: self.signals.track(&hosted.name),
+            availability: self.signals.availability(&hosted.name),
+        };
+        let agents = self.agents.agents().into_iter().filter(|hosted| !hosted.name.as_str().starts_with('~'));
+        RosterView { agents: agents.map(see).collect(), experiments: self.signals.experiments() }
+    }
+
+    fn route(&self, caller: &Caller, asked: &RoutingRequest<'_>) -> Result<Resolved, Error> {
+        let rules = self.rules.read().clone();
+        let hints = asked.hints;
+        let last_fanout: Option<FanoutPlan> = match asked.last_agent {
+            Some(agent) if agent.as_str() == FANOUT => asked.last_decision.and_then(|decision| decision.read().ok()),
+            _ => None,
+        };
+        let says_nothing = hints.targets.is_empty() && hints.fanout.is_none() && hints.skill.is_none();
+        let choice = match says_nothing && asked.last_agent.is_none() && rules.keywords.is_empty() {
+            true => Choice::Default,
+            false => {
+                let query = RoutingQuery {
+                    caller,
+                    message: asked.message,
+                    hints,
+                    last_agent: asked.last_agent,
+                    last_fanout: last_fanout.as_ref(),
+                };
+                choose(&self.view(), &rules, &query)?
+            }
+        };
+        let (hosted, decision) = match choice {
+            Choice::Decided(decision) => {
+                let Some(hosted) = self.agents.find(&decision.agent) else { return Err(gone(&decision.agent)) };
+                (hosted, decision)
+            }
+            Choice::Default => {
+                let hosted = self.default_agent(caller, &rules)?;
+                let decision = Decision::of(&hosted.name, DecidedBy::Default, hints.skill.as_deref());
+                (hosted, decision)
+            }
+        };
+        let cooldown = cooldown(&rules, decision.skill.as_deref(), hints);
+        // Where nothing was asked for and nothing decided there is nothing to tell.
+        let is_worth_telling = decision.by != DecidedBy::Default || decision.skill.is_some();
+        let told = if is_worth_telling { decision.to_json() } else { None };
+        metrics::counter!(metric::ROUTED, "by" => decision.by.name()).increment(1);
+        Ok(Resolved { hosted, decision: told, cooldown })
+    }
+
+    fn default_agent(&self, caller: &Caller, rules: &RoutingRules) -> Result<Arc<Hosted>, Error> {
+        match rules.helm.as_ref().and_then(|helm| self.agents.find(helm)) {
+            Some(helm) if caller.scopes.agents.allows(&helm.name) => Ok(helm),
+            Some(helm) => Err(Error::Forbidden(helm.name.to_string())),
+            None => self.agents.resolve(&Address::Root, caller, None).map(|resolved| resolved.hosted),
+        }
+    }
+}
+
+/// The agent was there a moment ago, or fan-outs are not served.
+fn gone(name: &AgentName) -> Error {
+    if name.as_str() == FANOUT {
+        return Error::Unsupported("this server does not fan out: name one agent in targets".to_owned());
+    }
+    let problem = format!("agent {name} is not served here now");
+    Error::Unavailable { problem, retry_after_ms: 1_000 }
+}
+
+impl Directory for RoutingDirectory {
+    fn resolve(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        asked: Option<RoutingRequest<'_>>,
+    ) -> Result<Resolved, Error> {
+        let (Address::Root, Some(asked)) = (address, asked) else {
+            return self.agents.resolve(address, caller, asked);
+        };
+        let resolved = self.route(caller, &asked);
+        if let Err(error) = &resolved {
+            let (reason, key) = match error {
+                Error::AgentNotFound { asked, .. } => (DropReason::TargetUnresolved, asked.as_str()),
+                Error::Forbidden(agent) => (DropReason::TargetUnresolved, agent.as_str()),
+                Error::SkillNotOffered { skill, .. } | Error::SkillNotFound { skill, .. } => {
+                    (DropReason::NoSkill, skill.as_str())
+                }
+                _ => return resolved,
+            };
+            self.drops.record(reason, key, &caller.id, &error.to_string());
+        }
+        resolved
+    }
+
+    fn find(&self, name: &AgentName) -> Option<Arc<Hosted>> {
+        self.agents.find(name)
+    }
+
+    fn agents(&self) -> Vec<Arc<Hosted>> {
+        self.agents.agents()
+    }
+
+    fn is_up(&self, name: &AgentName) -> bool {
+        self.agents.is_up(name)
+    }
+
+    fn refused_by_cooldown(&self, caller: &CallerId, agent: &AgentName, key: &str) {
+        let message = format!("{key} cools down, so agent {agent} was not asked");
+        self.drops.record(DropReason::Cooldown, key, caller, &message);
+    }
+}

@@ -1,0 +1,5 @@
+//! Tasks whose agent is the hub's own. Their agents' names begin with `~`, which no configured name does: such an agent
+//! has no address and no card, and only routing begins tasks of it.
+
+pub mod fanout;
+pub mod fanout_plan;

@@ -1,0 +1,126 @@
+//! `/api/feed`: every item once and in order, to those who may see it.
+
+use serde_json::{Value, json};
+
+use crate::running::{Running, folder};
+
+#[tokio::test]
+async fn a_stream_has_every_item_of_what_a_key_may_see_and_nothing_else() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    let mut all = running.stream("/api/feed", "vic", &[]).await;
+    let mut of_echo = running.stream("/api/feed?view=full", "eva", &[]).await;
+    let mut own = running.stream("/api/feed?topic=task.%23&topic=outcome.*.*", "bob", &[]).await;
+    let mut foreign = running.stream("/api/feed", "cat", &[]).await;
+
+    let message = json!({ "parts": [{ "text": "hello" }], "metadata": { "skill": "acting" } });
+    let task = running.send_with("bob", "echo", message, &["X-Correlation-Id: c-1", "X-Parent-Id: p-1"]).await;
+    running.send("bob", "other", "fail").await;
+    running.send("cat", "echo", "hi").await;
+
+    let first = all.next().await;
+    assert_eq!((first.event.as_str(), &first.data["topic"]), ("task.received.echo", &json!("task.received.echo")));
+    assert_eq!(first.data["payload"]["message"]["parts"][0]["text"], "hello");
+    assert_eq!(first.data["id"], json!(first.id));
+    assert_eq!((&first.data["correlationId"], &first.data["parentId"]), (&json!("c-1"), &json!("p-1")));
+    let source = json!({ "agent": "echo", "caller": "bob", "taskId": task["id"], "contextId": task["contextId"] });
+    assert_eq!(first.data["source"], source);
+    let hello = ["task.artifact.echo", "task.completed.echo", "outcome.echo.acting"];
+    let failed = ["task.received.other", "task.failed.other", "outcome.other.-"];
+    let hi = ["task.received.echo", "task.artifact.echo", "task.completed.echo", "outcome.echo.-"];
+    let expected: Vec<&str> = [&hello[..], &failed, &hi].concat();
+    assert_eq!(all.events(expected.len()).await, expected);
+    // A key of one agent and a key without a role do not see what lies between.
+    let expected: Vec<&str> = [&["task.received.echo"], &hello[..], &hi].concat();
+    assert_eq!(of_echo.events(expected.len()).await, expected);
+    let expected: Vec<&str> = [&["task.received.echo"], &hello[..], &failed].concat();
+    assert_eq!(own.events(expected.len()).await, expected);
+    assert_eq!(foreign.events(hi.len()).await, hi);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_reader_goes_on_after_its_cursor_and_is_told_what_it_may_not_read_back() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    let task = running.send("bob", "echo", "one").await;
+    running.send("bob", "other", "two").await;
+    let (status, page) = running.get("/api/feed?from=oldest&pageSize=3", "vic").await;
+    let topics = |page: &Value| -> Vec<String> {
+        page["items"].as_array().unwrap().iter().map(|item| item["topic"].as_str().unwrap().to_owned()).collect()
+    };
+    // What the terminal event means stays with it.
+    let one = ["task.received.echo", "task.artifact.echo", "task.completed.echo", "outcome.echo.-"];
+    assert_eq!((status, topics(&page)), (200, one.map(str::to_owned).to_vec()));
+    let next = page["next"].as_str().unwrap();
+    let (_, second) = running.get(&format!("/api/feed?from={next}&topic=outcome.%23"), "vic").await;
+    assert_eq!(topics(&second), ["outcome.other.-"]);
+    let (_, last) = running.get(&format!("/api/feed?from={}", second["next"].as_str().unwrap()), "vic").await;
+    assert_eq!((topics(&last), &last["next"]), (Vec::new(), &second["next"]));
+
+    // A key without a role reads back its own tasks by name, and no others. What was written before the start is not in memory.
+    running.stop().await;
+    let running = Running::in_folder(data.path()).await;
+    let id = task["id"].as_str().unwrap();
+    let (_, now) = running.get("/api/feed", "vic").await;
+    let back = format!("Last-Event-ID: {}", page["items"][0]["id"].as_str().unwrap());
+    let mut by_task = running.stream(&format!("/api/feed?task={id}&from=now"), "bob", &[&back]).await;
+    assert_eq!(by_task.events(3).await, one[1..]);
+    let context = task["contextId"].as_str().unwrap();
+    let mut by_context = running.stream(&format!("/api/feed?context={context}&from=oldest"), "bob", &[]).await;
+    assert_eq!(by_context.events(4).await, one);
+    let foreign = running.stream(&format!("/api/feed?task={id}&from=oldest"), "cat", &[]).await;
+    let mut plain = running.stream("/api/feed?from=oldest", "bob", &[]).await;
+    assert_eq!(plain.next().await.event, "gap");
+    running.send("bob", "echo", "three").await;
+    assert_eq!(plain.events(4).await, one);
+    running.send_with("cat", "echo", json!({ "parts": [{ "text": "x" }] }), &[]).await;
+    let (_, own) = running.get(&format!("/api/feed?from={}", now["next"].as_str().unwrap()), "cat").await;
+    assert_eq!(topics(&own), one);
+    running.stop().await;
+    // Nothing of the foreign task has come: the stream ends without a frame.
+    assert_eq!(foreign.rest().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn lines_of_the_journal_come_in_order_and_their_topics_are_guarded() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    let line = json!({ "topic": "release.published", "payload": { "version": 2 }, "correlationId": "r-2" });
+    let (status, answer) = running.post("/publish", "ann", &line).await;
+    assert_eq!((status, &answer["success"]), (202, &json!(true)), "{answer}");
+    let (status, refusal) = running.post("/publish", "vic", &line).await;
+    assert_eq!((status, &refusal["code"]), (403, &json!("FORBIDDEN")), "{refusal}");
+    for topic in ["task.x", "alert.x.fired", "audit.key", "agent.skill.request", "autonomous.outcome.x", "cron.x"] {
+        let (status, refusal) = running.post("/publish", "ann", &json!({ "topic": topic })).await;
+        assert_eq!((status, &refusal["code"]), (403, &json!("FORBIDDEN")), "{topic}");
+    }
+    for wrong in [json!({}), json!({ "topic": "a b" }), json!({ "topic": 1 }), json!({ "topic": "a", "payload": [] })] {
+        let (status, refusal) = running.post("/publish", "ann", &wrong).await;
+        assert_eq!((status, &refusal["code"]), (400, &json!("INVALID")), "{wrong}");
+    }
+    let (_, page) = running.get("/api/feed?from=oldest&correlation=r-2", "vic").await;
+    let item = &page["items"][0];
+    assert_eq!((&item["id"], &item["topic"]), (&answer["data"]["id"], &json!("release.published")));
+    assert_eq!((&item["payload"]["version"], &item["source"]["caller"]), (&json!(2), &json!("ann")));
+    // A line that names no agent is not for keys of some agents.
+    let (_, page) = running.get("/api/feed?from=oldest", "eva").await;
+    assert_eq!(page["items"], json!([]));
+
+    let message = json!({ "message": "the disk is full", "urgency": "urgent" });
+    for number in 0..60 {
+        let (status, answer) = running.post("/api/operator/message", "bob", &message).await;
+        assert_eq!(status, 202, "{number}: {answer}");
+    }
+    let (status, refusal) = running.post("/api/operator/message", "bob", &message).await;
+    assert_eq!((status, refusal["error"].as_str().unwrap().contains("hub.messages.perMinute")), (429, true));
+    assert_eq!(running.post("/api/operator/message", "cat", &message).await.0, 202);
+    running.clock.advance(std::time::Duration::from_secs(60));
+    assert_eq!(running.post("/api/operator/message", "bob", &message).await.0, 202);
+    let long = json!({ "message": "x".repeat(8 * 1024 + 1) });
+    let (status, refusal) = running.post("/api/operator/message", "bob", &long).await;
+    assert_eq!((status, &refusal["problems"][0]["key"]), (400, &json!("message")));
+    let (_, page) = running.get("/api/feed?from=oldest&topic=operator.message&pageSize=100", "vic").await;
+    assert_eq!(page["items"].as_array().unwrap().len(), 62);
+    running.stop().await;
+}

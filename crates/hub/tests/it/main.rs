@@ -1,0 +1,21 @@
+//! The hub through its public interface: a whole server in this process, on a port of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod api;
+mod card_server;
+mod fanout;
+mod feed;
+mod health;
+mod registry_files;
+mod registry_probes;
+mod registry_registrations;
+mod registry_serves;
+mod remote;
+mod rendezvous;
+mod routing;
+mod routing_directory;
+mod running;
+
+/// What has not happened after so long never will. It says nothing about speed.
+const HANG_GUARD: std::time::Duration = std::time::Duration::from_secs(300);

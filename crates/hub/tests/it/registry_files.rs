@@ -1,0 +1,127 @@
+//! The files of agents while a server runs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_engine::Directory;
+use tempfile::TempDir;
+
+use crate::running::{Running, folder};
+
+const TWO: &str = "agents:\n  - { name: echo, builtin: echo }\n  - { name: guide, builtin: guide }\n";
+
+/// Whole or not at all: the server reads whenever it likes.
+fn write(folder: &Path, file: &str, content: &str) {
+    let whole = folder.join("written");
+    std::fs::write(&whole, content).unwrap();
+    std::fs::rename(whole, folder.join(file)).unwrap();
+}
+
+fn workspace(agents: &str) -> TempDir {
+    let folder = folder();
+    write(folder.path(), "agents.yaml", agents);
+    folder
+}
+
+/// Waits until the roster is as a condition says, and returns it. Every round is a request, so that the server gets on.
+async fn until(running: &Running, condition: impl Fn(&Value) -> bool) -> Value {
+    tokio::time::timeout(Duration::from_secs(60), async {
+        loop {
+            running.reload_now.notify_one();
+            let (status, roster) = running.get("/api/agents", "ann").await;
+            assert_eq!(status, 200, "{roster}");
+            if condition(&roster) {
+                return roster;
+            }
+        }
+    })
+    .await
+    .unwrap()
+}
+
+fn names(roster: &Value) -> Vec<&str> {
+    roster["items"].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn files_are_followed_while_the_server_runs() {
+    let (data, files) = (folder(), workspace(TWO));
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let (_, roster) = running.get("/api/agents", "ann").await;
+    assert_eq!(names(&roster), ["echo", "guide"]);
+    assert_eq!(running.send("ann", "echo", "hello").await["status"]["state"], "TASK_STATE_COMPLETED");
+    let kept = running.registry.find(&"echo".into()).unwrap();
+
+    std::fs::create_dir(files.path().join("agents.d")).unwrap();
+    write(files.path(), "agents.d/more.yaml", "agents: [{ name: third, builtin: echo, description: aaa }]\n");
+    let roster = until(&running, |roster| names(roster) == ["echo", "guide", "third"]).await;
+    assert_eq!((&roster["items"][2]["description"], &roster["items"][2]["source"]), (&json!("aaa"), &json!("file")));
+    assert_eq!(running.send("ann", "third", "hello").await["status"]["state"], "TASK_STATE_COMPLETED");
+
+    // The same size, and perhaps the same time.
+    let third = running.registry.find(&"third".into()).unwrap();
+    write(files.path(), "agents.d/more.yaml", "agents: [{ name: third, builtin: echo, description: bbb }]\n");
+    until(&running, |roster| roster["items"][2]["description"] == "bbb").await;
+    let swapped = running.registry.find(&"third".into()).unwrap();
+    assert!(std::sync::Arc::ptr_eq(&third, &swapped), "name and counters stay over a change");
+    assert!(std::sync::Arc::ptr_eq(&kept, &running.registry.find(&"echo".into()).unwrap()));
+
+    write(files.path(), "agents.d/more.yaml", "agents: [{ name: third, builtin: ecco }]\n");
+    let roster = until(&running, |roster| !roster["problems"].as_array().unwrap().is_empty()).await;
+    assert_eq!(names(&roster), ["echo", "guide", "third"], "a bad file leaves its agents as they are");
+    assert!(roster["problems"][0].as_str().unwrap().contains("ecco"), "{roster}");
+    assert_eq!(roster["items"][2]["description"], "bbb");
+    let (_, seen) = running.get("/api/agents", "bob").await;
+    assert_eq!(seen["problems"], json!([]), "problems are for administrators");
+
+    std::fs::remove_file(files.path().join("agents.d/more.yaml")).unwrap();
+    let roster = until(&running, |roster| names(roster) == ["echo", "guide"]).await;
+    assert_eq!(roster["problems"], json!([]));
+    let body = json!({ "message": { "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "hello" }] } });
+    assert_eq!(running.post("/a2a/third/message:send", "ann", &body).await.0, 404);
+
+    let topics = running.topics("hub.%23", 4).await;
+    let expected =
+        ["hub.agent.added.third", "hub.agent.changed.third", "hub.config.refused", "hub.agent.removed.third"];
+    assert_eq!(topics, expected);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn files_are_read_by_the_clock_too() {
+    let (data, files) = (folder(), workspace(TWO));
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    write(files.path(), "agents.yaml", "agents: [{ name: echo, builtin: echo }]\n");
+    let followed = tokio::time::timeout(Duration::from_secs(60), async {
+        while running.registry.roster().entries.len() > 1 {
+            running.clock.advance(Duration::from_secs(5));
+            running.get("/api/agents", "ann").await;
+        }
+    });
+    followed.await.unwrap();
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_removed_agent_is_found_until_its_last_task_has_ended() {
+    let (data, files) = (folder(), workspace(TWO));
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let task = running.send("ann", "guide", "hello").await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_INPUT_REQUIRED");
+    write(files.path(), "agents.yaml", "agents: [{ name: echo, builtin: echo }]\n");
+    until(&running, |roster| names(roster) == ["echo"]).await;
+    let body = json!({ "message": { "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "hello" }] } });
+    assert_eq!(running.post("/a2a/guide/message:send", "ann", &body).await.0, 404);
+    until(&running, |_| true).await;
+    assert!(running.registry.find(&"guide".into()).is_some(), "its task still needs it");
+    let id = task["id"].as_str().unwrap().into();
+    running.engine.cancel_any(&id).await.unwrap();
+    let forgotten = tokio::time::timeout(Duration::from_secs(60), async {
+        while running.registry.find(&"guide".into()).is_some() {
+            until(&running, |_| true).await;
+        }
+    });
+    forgotten.await.unwrap();
+    running.stop().await;
+}

@@ -1,0 +1,142 @@
+//! A remote agent that does what it is told, request by request, and remembers what it was asked.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use switchboard_a2a::extension::IDEMPOTENCY;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What the agent was asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    head: String,
+    pub(crate) body: Value,
+}
+
+impl Asked {
+    pub(crate) fn method(&self) -> &str {
+        self.body["method"].as_str().unwrap_or("card")
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
+        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+}
+
+/// What it does.
+pub(crate) enum Reply {
+    Result(Value),
+    Error(i64),
+    /// Says nothing, and keeps the connection.
+    Stalls,
+    Closes,
+}
+
+pub(crate) struct Scripted {
+    pub(crate) address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Scripted {
+    /// The function is told how often the same method was called before.
+    pub(crate) async fn start(
+        idempotent: bool,
+        answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (shared, answer) = (Arc::clone(&asked), Arc::new(answer));
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let (asked, answer) = (Arc::clone(&shared), Arc::clone(&answer));
+                tokio::spawn(async move { serve(socket, idempotent, &asked, &*answer).await });
+            }
+        });
+        Self { address, asked }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every call of a method.
+    pub(crate) fn calls(&self, method: &str) -> Vec<Asked> {
+        self.asked.lock().iter().filter(|asked| asked.method() == method).cloned().collect()
+    }
+
+    /// Waits until a method was called so often.
+    pub(crate) async fn called(&self, method: &str, times: usize) {
+        let called = async {
+            while self.calls(method).len() < times {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(crate::HANG_GUARD, called).await.expect("it is called");
+    }
+}
+
+async fn serve(
+    mut socket: TcpStream,
+    idempotent: bool,
+    asked: &Mutex<Vec<Asked>>,
+    answer: &(dyn Fn(&Asked, usize) -> Reply + Send + Sync),
+) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    let (head, body) = loop {
+        if socket.read_buf(&mut bytes).await? == 0 {
+            return Ok(());
+        }
+        let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let now = Asked { head, body: Value::Null };
+        let length: usize = now.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        if bytes.len() >= end + 4 + length {
+            break (now.head, serde_json::from_slice(&bytes[end + 4..]).unwrap_or_default());
+        }
+    };
+    let now = Asked { head, body };
+    let before = {
+        let mut asked = asked.lock();
+        let before = asked.iter().filter(|before| before.method() == now.method()).count();
+        asked.push(now.clone());
+        before
+    };
+    let reply = match now.method() {
+        "card" => card(idempotent).to_string(),
+        _ => match answer(&now, before) {
+            Reply::Result(result) => json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string(),
+            Reply::Error(code) => {
+                json!({"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "no"}}).to_string()
+            }
+            Reply::Stalls => return socket.read_to_end(&mut Vec::new()).await.map(drop),
+            Reply::Closes => return Ok(()),
+        },
+    };
+    let length = reply.len();
+    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\n";
+    socket.write_all(format!("{head}content-length: {length}\r\n\r\n{reply}").as_bytes()).await?;
+    socket.shutdown().await
+}
+
+/// An agent that neither streams nor pushes.
+fn card(idempotent: bool) -> Value {
+    let extensions = if idempotent { json!([{"uri": IDEMPOTENCY}]) } else { json!([]) };
+    json!({
+        "name": "scripted", "description": "A script", "version": "1",
+        "supportedInterfaces": [{"url": "/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "capabilities": {"streaming": false, "extensions": extensions},
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [],
+    })
+}
+
+/// Its task, with the message that began it.
+pub(crate) fn task(state: &str, message_id: &str) -> Value {
+    let history = json!([{"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": "go"}]}]);
+    let artifacts = json!([{"artifactId": "a", "parts": [{"text": "made"}]}]);
+    json!({"id": "r", "contextId": "rc", "status": {"state": state}, "artifacts": artifacts, "history": history})
+}

@@ -1,0 +1,148 @@
+//! Routing in a running kernel: decisions in metadata, conversations, cooldowns and what is journaled of refusals.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_a2a::{Message, Role, Task, Timestamp};
+use switchboard_engine::clock::{Clock, SimulatedClock};
+use switchboard_engine::fold::ROUTING_KEY;
+use switchboard_engine::store::feed::JournalLine;
+use switchboard_engine::*;
+use switchboard_hub::routing::{DropReason, Drops, NoSignals, RoutingDirectory, RoutingRules};
+use switchboard_store::{Durability, Options, SqliteStore};
+
+/// Answers with its name.
+struct Named(&'static str, &'static [&'static str]);
+
+impl Agent for Named {
+    fn manifest(&self) -> Manifest {
+        let tools = self.1.iter().map(|skill| Tool { name: (*skill).to_owned(), ..Tool::default() });
+        Manifest::new(self.0, "Says its name").tools(tools)
+    }
+
+    async fn run(&self, _turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        Ok(task.complete_with(self.0).await?)
+    }
+}
+
+struct Fixture {
+    engine: Engine,
+    clock: SimulatedClock,
+    drops: Arc<Drops>,
+    _folder: tempfile::TempDir,
+}
+
+async fn start(rules: RoutingRules) -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::Process, ..Options::default() };
+    let store = Arc::new(SqliteStore::open(folder.path(), options).unwrap());
+    let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
+    let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+    let hosted = |name, skills| Hosted::new(name, Named(name, skills));
+    let agents = vec![hosted("zoe", &["draw"]), hosted("ann", &["sing"]), hosted("bob", &[])];
+    let fixed = Arc::new(FixedDirectory::new(agents, Some("bob".into())));
+    let drops = Arc::new(Drops::new(shared.clone()));
+    let directory = RoutingDirectory::new(fixed, rules, Arc::new(NoSignals), drops.clone());
+    let engine = Engine::start(store, Arc::new(directory), shared, Settings::default()).await.unwrap();
+    Fixture { engine, clock, drops, _folder: folder }
+}
+
+impl Fixture {
+    async fn send(&self, context: &str, hints: Value) -> Result<Task, Error> {
+        let mut message = Message::text(Role::User, "hi");
+        message.context_id = Some(context.into());
+        message.metadata = Some(serde_json::from_value(hints).unwrap());
+        let incoming = IncomingMessage {
+            address: Address::Root,
+            message,
+            accepted_output_modes: Vec::new(),
+            metadata: None,
+            idempotency_key: None,
+            trace: None,
+            push_config: None,
+            webhook: None,
+            return_immediately: false,
+            streaming: false,
+        };
+        let routed = self.engine.route(&Caller::local(), incoming).await?;
+        match self.engine.send(routed).await?.answer().await {
+            SendResult::Task(reading) => Ok(reading.into_task().unwrap()),
+            SendResult::Message(message) => panic!("no task: {message:?}"),
+        }
+    }
+
+    fn lines(&self) -> Vec<(String, Value)> {
+        let told = |line: JournalLine| (line.topic, serde_json::from_slice(&line.payload).unwrap());
+        self.drops.take().into_iter().map(told).collect()
+    }
+}
+
+fn routing(task: &Task) -> Value {
+    let told = task.metadata.as_ref().and_then(|metadata| metadata.get(ROUTING_KEY));
+    told.map_or(Value::Null, |told| serde_json::from_str(told.as_str()).unwrap())
+}
+
+#[tokio::test]
+async fn decisions_are_in_metadata_and_a_conversation_stays_with_its_agent() {
+    let fixture = start(RoutingRules { max_targets: 64, ..RoutingRules::default() }).await;
+    let plain = fixture.send("c1", json!({})).await.unwrap();
+    assert_eq!(routing(&plain), Value::Null, "nothing was asked for and nothing decided");
+    let drawn = fixture.send("c2", json!({"skill": "draw"})).await.unwrap();
+    assert_eq!((&routing(&drawn)["agent"], &routing(&drawn)["by"]), (&json!("zoe"), &json!("skill")));
+    let again = fixture.send("c2", json!({})).await.unwrap();
+    assert_eq!((&routing(&again)["agent"], &routing(&again)["by"]), (&json!("zoe"), &json!("context")));
+    let unknown = fixture.send("c3", json!({"skill": "fly"})).await.unwrap();
+    assert_eq!(routing(&unknown), json!({"agent": "bob", "by": "default", "skill": "fly", "mode": "single"}));
+    assert_eq!(fixture.lines(), []);
+}
+
+#[tokio::test]
+async fn refusals_are_journaled_once_per_reason_and_key_with_their_count() {
+    let cooldowns = [("draw".to_owned(), Duration::from_secs(30))].into();
+    let fixture = start(RoutingRules { cooldowns, max_targets: 64, ..RoutingRules::default() }).await;
+    fixture.send("c1", json!({"skill": "draw", "cooldownKey": "o/r#5"})).await.unwrap();
+    for _ in 0..3 {
+        let refused = fixture.send("c2", json!({"skill": "draw", "cooldownKey": "o/r#5"})).await;
+        assert!(matches!(refused, Err(Error::CoolingDown { ref key, .. }) if key == "draw:o/r#5"), "{refused:?}");
+    }
+    fixture.send("c3", json!({"skill": "draw", "cooldownKey": "o/r#6"})).await.unwrap();
+    fixture.send("c3", json!({"skill": "draw"})).await.unwrap();
+    fixture.send("c4", json!({"skill": "sing"})).await.unwrap();
+    fixture.send("c4", json!({"skill": "sing"})).await.unwrap();
+    fixture.send("c5", json!({"targets": "zeo"})).await.unwrap_err();
+    fixture.send("c5", json!({"targets": "zeo"})).await.unwrap_err();
+    fixture.send("c5", json!({"targets": "ann", "skill": "draw"})).await.unwrap_err();
+    let shown = |(topic, line): (String, Value)| (topic, line["key"].clone(), line["count"].clone());
+    let mut told: Vec<(String, Value, Value)> = fixture.lines().into_iter().map(shown).collect();
+    told.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(
+        told,
+        [
+            ("dispatch.dropped.cooldown".to_owned(), json!("draw:o/r#5"), json!(3)),
+            ("dispatch.dropped.no_skill".to_owned(), json!("draw"), json!(1)),
+            ("dispatch.dropped.target_unresolved".to_owned(), json!("zeo"), json!(2)),
+        ]
+    );
+    assert_eq!(fixture.lines(), [], "each is told once");
+    fixture.clock.advance(Duration::from_secs(30));
+    fixture.send("c1", json!({"skill": "draw", "cooldownKey": "o/r#5"})).await.unwrap();
+}
+
+#[test]
+fn drops_of_very_many_keys_are_counted_together() {
+    let drops = Drops::new(Arc::new(SimulatedClock::at(Timestamp(1))));
+    for key in 0..1_010 {
+        drops.record(DropReason::Cooldown, &format!("skill:{key}"), &"ann".into(), "no");
+    }
+    drops.record(DropReason::Cooldown, "skill:3", &"bob".into(), "no");
+    let lines = drops.take();
+    assert_eq!(lines.len(), 1_001);
+    let find = |key: &str| {
+        let read = |line: &JournalLine| -> Value { serde_json::from_slice(&line.payload).unwrap() };
+        let line = lines.iter().find(|line| read(line)["key"] == key).unwrap();
+        (read(line)["count"].clone(), line.owner.clone())
+    };
+    assert_eq!(find("other"), (json!(10), Some("ann".into())));
+    assert_eq!(find("skill:3"), (json!(2), None), "it was of two callers");
+}

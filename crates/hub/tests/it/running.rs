@@ -1,0 +1,326 @@
+//! A server with a hub in this process: a real store in a folder of its own, a simulated clock, a socket on a free port.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_a2a::Timestamp;
+use switchboard_egress::Egress;
+use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::store::ServerStore;
+use switchboard_engine::{
+    Agent, AgentError, AgentScope, Caller, CallerId, CallerRole, Callers, Directory, Engine, FixedDirectory, Hosted,
+    Manifest, Scopes, Settings, Skill, TaskHandle, Turn, Usage,
+};
+use switchboard_host::config::{Config, Overrides};
+use switchboard_host::serve::{Lifecycle, ServerParts};
+use switchboard_hub::Hub;
+use switchboard_hub::registry::{AgentSources, Registry};
+use switchboard_server::{Authenticator, CallerIdentity, Options, Server};
+use switchboard_store::SqliteStore;
+use switchboard_webhooks::CallbackReceiver;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+/// When the clock of every test begins: a full hour.
+pub(crate) const START: Timestamp = Timestamp(1_800_000_000_000);
+
+/// Does what the first word of a message says.
+struct Actor;
+
+impl Agent for Actor {
+    fn manifest(&self) -> Manifest {
+        Manifest::new("Actor", "Does as it is told").skill(Skill::new("acting", "Acting", "Acts"))
+    }
+
+    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        let text = turn.text();
+        match text.split(' ').next().unwrap_or_default() {
+            "fail" => task.fail("as it was told to").await?,
+            "ask" => {
+                let answer = task.ask("what now?").await?;
+                task.complete_with(answer.joined_text()).await?;
+            }
+            "spend" => {
+                let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: 0.0 };
+                task.usage(usage).await?;
+                task.complete_with("spent").await?;
+            }
+            "pay" => {
+                let cost_usd = text.split(' ').nth(1).and_then(|cost| cost.parse().ok()).unwrap_or(1.0);
+                task.usage(Usage { input_tokens: 10, output_tokens: 1, cost_usd }).await?;
+                task.complete_with("paid").await?;
+            }
+            _ => task.complete_with(text.to_uppercase()).await?,
+        }
+        Ok(())
+    }
+}
+
+/// Keys by their tokens, which are the callers' names.
+#[derive(Default)]
+struct Keyring(HashMap<String, Arc<CallerIdentity>>);
+
+impl Authenticator for Keyring {
+    fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>> {
+        self.0.get(token).cloned()
+    }
+}
+
+impl Callers for Keyring {
+    fn find(&self, id: &CallerId) -> Option<Caller> {
+        self.0.get(id.as_str()).map(|identity| identity.caller.clone())
+    }
+}
+
+/// `ann` is an admin; `vic` sees everything, `eva` what happens at `echo`; `bob` and `cat` have no role.
+fn keys() -> Arc<Keyring> {
+    let only_echo = || AgentScope::Only(vec!["echo".into()]);
+    let keys = [
+        ("ann", AgentScope::All, CallerRole::Admin),
+        ("vic", AgentScope::All, CallerRole::Viewer),
+        ("eva", only_echo(), CallerRole::Viewer),
+        ("bob", AgentScope::All, CallerRole::None),
+        ("cat", only_echo(), CallerRole::None),
+    ];
+    let identity = |(name, agents, role): (&str, AgentScope, CallerRole)| {
+        let caller = Caller { id: CallerId::from(name), scopes: Scopes { agents, role } };
+        (name.to_owned(), Arc::new(CallerIdentity::new(caller)))
+    };
+    Arc::new(Keyring(keys.into_iter().map(identity).collect()))
+}
+
+/// A running server with the agents `echo` and `other`.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) engine: Engine,
+    pub(crate) clock: SimulatedClock,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) reload_now: Arc<Notify>,
+    hub: Hub,
+    stop: CancellationToken,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+impl Running {
+    pub(crate) async fn in_folder(data: &Path) -> Self {
+        Self::with(data, SimulatedClock::at(START), |_| {}, Settings::default()).await
+    }
+
+    pub(crate) async fn with(
+        data: &Path,
+        clock: SimulatedClock,
+        change: impl FnOnce(&mut Config),
+        settings: Settings,
+    ) -> Self {
+        Self::start(data, &data.join("workspace"), false, clock, change, settings).await
+    }
+
+    /// A server whose agents are those of a workspace folder.
+    pub(crate) async fn of_workspace(data: &Path, workspace: &Path, change: impl FnOnce(&mut Config)) -> Self {
+        Self::start(data, workspace, true, SimulatedClock::at(START), change, Settings::default()).await
+    }
+
+    async fn start(
+        data: &Path,
+        workspace: &Path,
+        follows_files: bool,
+        clock: SimulatedClock,
+        change: impl FnOnce(&mut Config),
+        settings: Settings,
+    ) -> Self {
+        let durability = switchboard_store::Durability::Process;
+        let options = switchboard_store::Options { durability, max_queue_delay: HOUR, ..Default::default() };
+        let store: Arc<dyn ServerStore> = Arc::new(SqliteStore::open(data, options).unwrap());
+        let shared: Arc<SimulatedClock> = Arc::new(clock.clone());
+        let mut config = Config::default();
+        change(&mut config);
+        let keys = keys();
+        let callbacks = CallbackReceiver::new(store.clone(), store.secret(), shared.clone());
+        let parts = ServerParts {
+            callbacks,
+            data_dir: data.to_owned(),
+            config: Arc::new(config),
+            clock: shared.clone(),
+            store: store.clone(),
+            callers: keys.clone(),
+            egress: Egress::new(switchboard_egress::Options::default()).unwrap(),
+            base_url: "http://localhost".to_owned(),
+        };
+        let reload_now = Arc::new(Notify::new());
+        let sources = AgentSources {
+            folder: workspace.to_owned(),
+            overrides: Overrides::default(),
+            reload_now: reload_now.clone(),
+            own: Vec::new(),
+        };
+        let registry = Registry::open(parts.clone(), sources).await.unwrap();
+        let fixed = FixedDirectory::new(vec![Hosted::new("echo", Actor), Hosted::new("other", Actor)], None);
+        let directory: Arc<dyn Directory> = if follows_files { registry.clone() } else { Arc::new(fixed) };
+        let engine = Engine::start(store, directory, shared, settings).await.unwrap();
+        let hub = Hub::new(parts, registry.clone());
+        let fronts = hub.start(&engine).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let options =
+            Options { public_base_url: format!("http://{address}"), open: false, drain: HOUR, ..Options::default() };
+        let server = Server::new(engine.clone(), options, keys).fronts(fronts);
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(server.run(listener, stop.clone().cancelled_owned()));
+        Self { address, engine, clock, registry, reload_now, hub, stop, serving }
+    }
+
+    /// Stops in order, as the program does.
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.engine.shutdown().await.unwrap();
+        self.serving.await.unwrap().unwrap();
+        self.hub.stop().await;
+    }
+
+    async fn connect(&self, head: &str, key: &str, headers: &[&str], body: &str) -> BufReader<TcpStream> {
+        let mut text = format!("{head} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+        if !key.is_empty() {
+            text.push_str(&format!("Authorization: Bearer {key}\r\n"));
+        }
+        if !body.is_empty() {
+            text.push_str(&format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()));
+        }
+        for header in headers {
+            text.push_str(&format!("{header}\r\n"));
+        }
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(format!("{text}\r\n{body}").as_bytes()).await.unwrap();
+        BufReader::new(stream)
+    }
+
+    /// One request; the status and the body as JSON, or as text where it is none.
+    pub(crate) async fn ask(&self, head: &str, key: &str, headers: &[&str], body: &str) -> (u16, Value) {
+        let mut reader = self.connect(head, key, headers, body).await;
+        let status = read_head(&mut reader).await;
+        let mut body = String::new();
+        reader.read_to_string(&mut body).await.unwrap();
+        (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+
+    pub(crate) async fn get(&self, path: &str, key: &str) -> (u16, Value) {
+        self.ask(&format!("GET {path}"), key, &["Accept: application/json"], "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, key: &str, body: &Value) -> (u16, Value) {
+        self.ask(&format!("POST {path}"), key, &[], &body.to_string()).await
+    }
+
+    /// The topics of the journal's lines, once there are so many.
+    pub(crate) async fn topics(&self, topic: &str, count: usize) -> Vec<String> {
+        let path = format!("/api/feed?from=oldest&topic={topic}");
+        let read = tokio::time::timeout(Duration::from_secs(60), async {
+            loop {
+                let (_, page) = self.get(&path, "ann").await;
+                let items = page["items"].as_array().unwrap();
+                if items.len() >= count {
+                    return items.iter().map(|item| item["topic"].as_str().unwrap().to_owned()).collect();
+                }
+            }
+        });
+        read.await.unwrap()
+    }
+
+    /// Sends a message and returns the task.
+    pub(crate) async fn send(&self, key: &str, agent: &str, text: &str) -> Value {
+        self.send_with(key, agent, json!({ "parts": [{ "text": text }] }), &[]).await
+    }
+
+    pub(crate) async fn send_with(&self, key: &str, agent: &str, mut message: Value, headers: &[&str]) -> Value {
+        message["messageId"] = "m".into();
+        message["role"] = "ROLE_USER".into();
+        let body = json!({ "message": message }).to_string();
+        let path = format!("POST /a2a/{agent}/message:send");
+        let (status, answer) = self.ask(&path, key, headers, &body).await;
+        assert_eq!(status, 200, "{answer}");
+        answer["task"].clone()
+    }
+
+    /// Opens a stream of the feed.
+    pub(crate) async fn stream(&self, path: &str, key: &str, headers: &[&str]) -> Stream {
+        let mut reader = self.connect(&format!("GET {path}"), key, headers, "").await;
+        assert_eq!(read_head(&mut reader).await, 200);
+        Stream { reader }
+    }
+}
+
+async fn read_head(reader: &mut BufReader<TcpStream>) -> u16 {
+    let mut status = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).await.unwrap();
+        if status == 0 {
+            status = line.split(' ').nth(1).unwrap().parse().unwrap();
+        }
+        if line == "\r\n" {
+            return status;
+        }
+    }
+}
+
+/// An open event stream.
+pub(crate) struct Stream {
+    reader: BufReader<TcpStream>,
+}
+
+/// A frame of a stream: its id, its event, its data.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) id: String,
+    pub(crate) event: String,
+    pub(crate) data: Value,
+}
+
+impl Stream {
+    /// The next frame; pings and the marks of chunked encoding are skipped.
+    pub(crate) async fn next(&mut self) -> Frame {
+        let mut frame = Frame { id: String::new(), event: String::new(), data: Value::Null };
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.reader.read_line(&mut line).await.unwrap(), 0, "the stream has ended");
+            let line = line.trim_end();
+            if let Some(id) = line.strip_prefix("id: ") {
+                frame.id = id.to_owned();
+            } else if let Some(event) = line.strip_prefix("event: ") {
+                frame.event = event.to_owned();
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                frame.data = serde_json::from_str(data).unwrap();
+                return frame;
+            }
+        }
+    }
+
+    /// The events until its end.
+    pub(crate) async fn rest(mut self) -> Vec<String> {
+        let mut text = String::new();
+        self.reader.read_to_string(&mut text).await.unwrap();
+        text.lines().filter_map(|line| line.strip_prefix("event: ")).map(str::to_owned).collect()
+    }
+
+    /// The events of the next frames.
+    pub(crate) async fn events(&mut self, count: usize) -> Vec<String> {
+        let mut events = Vec::new();
+        for _ in 0..count {
+            events.push(self.next().await.event);
+        }
+        events
+    }
+}
+
+/// A folder for the data of a server.
+pub(crate) fn folder() -> TempDir {
+    TempDir::new().unwrap()
+}
