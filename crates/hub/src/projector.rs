@@ -31,18 +31,26 @@ pub(crate) const CONSUMER: &str = "projector";
 const PAGE_ROWS: usize = 1_024;
 /// How often windows are looked at while nothing happens.
 const IDLE: Duration = Duration::from_secs(30);
-/// The wait before a page is written again that the store has refused.
+/// The wait before a page is written again that the store has refused, or read again that it could not read.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often old sums are deleted.
+const EVICTION_PERIOD: Duration = Duration::from_secs(60 * 60);
+/// How many sums are deleted at once, so that no transaction is long.
+const EVICTION_STEP: usize = 1_000;
 
 pub(crate) struct Projector {
     hub: Arc<HubState>,
     reader: FeedReader,
+    /// Where the first page begins that was not written.
+    unwritten: FeedStart,
     fence: Fence,
     /// As of the last page that was written.
     state: ProjectorState,
     /// Sums since this time are in memory.
     since: Timestamp,
     flush: Duration,
+    /// When old sums are deleted next.
+    evict_at: Timestamp,
 }
 
 /// What has been read and not been written.
@@ -59,6 +67,20 @@ struct Page {
     conditions: Vec<alerts::Condition>,
 }
 
+/// Why reading has stopped.
+enum Stopped {
+    /// A read has failed. Nothing of its page was written, so it can be read again.
+    Unreadable(Error),
+    /// Another process has taken over, or the store is closed.
+    Unwritable(StoreError),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
 impl Projector {
     /// Takes the consumer for this process, and reads on where the last one has stopped.
     pub(crate) async fn open(hub: &Arc<HubState>) -> Result<Self, Error> {
@@ -73,21 +95,43 @@ impl Projector {
         *hub.health.write() = sums;
         let state = ProjectorState::read(&state);
         hub.alerts.write().clone_from(&state.alerts);
-        let reader = hub.engine.feed(cursor.map_or(FeedStart::Oldest, FeedStart::After)).await?;
+        let unwritten = cursor.map_or(FeedStart::Oldest, FeedStart::After);
+        let reader = hub.engine.feed(unwritten).await?;
         let flush = hub.parts.config.hub.projector.flush.duration();
-        Ok(Self { hub: Arc::clone(hub), reader, fence, state, since, flush })
+        Ok(Self { hub: Arc::clone(hub), reader, unwritten, fence, state, since, flush, evict_at: now })
     }
 
     /// Reads and writes until the kernel has drained, or another process has taken over.
     pub(crate) async fn run(mut self) {
-        match self.read_pages().await {
-            Ok(()) => {}
-            Err(Error::Unavailable { .. }) if self.hub.engine.drained().is_cancelled() => {}
-            Err(error) => tracing::error!(%error, "the projector ends: health, alerts and jobs stand still"),
+        let mut read = self.read_pages().await;
+        let drained = self.hub.engine.drained().clone();
+        while let Err(stopped) = read {
+            match stopped {
+                Stopped::Unreadable(_) if drained.is_cancelled() => return,
+                Stopped::Unreadable(error) => {
+                    tracing::warn!(%error, "the projector could not read a page, and tries again");
+                }
+                Stopped::Unwritable(_) if drained.is_cancelled() => return,
+                Stopped::Unwritable(error) => {
+                    tracing::error!(%error, "the projector ends: health, alerts and jobs stand still");
+                    return;
+                }
+            }
+            tokio::select! {
+                () = self.hub.parts.clock.sleep(RETRY) => {}
+                () = drained.cancelled() => return,
+            }
+            read = self.read_again().await;
         }
     }
 
-    async fn read_pages(&mut self) -> Result<(), Error> {
+    /// Reads what was not written once more.
+    async fn read_again(&mut self) -> Result<(), Stopped> {
+        self.reader = self.hub.engine.feed(self.unwritten).await?;
+        self.read_pages().await
+    }
+
+    async fn read_pages(&mut self) -> Result<(), Stopped> {
         let clock = Arc::clone(&self.hub.parts.clock);
         loop {
             let mut page = Page::default();
@@ -112,7 +156,7 @@ impl Projector {
                 }
                 page.cursor = Some(self.reader.cursor());
             }
-            self.write(page).await?;
+            self.write(page).await.map_err(Stopped::Unwritable)?;
             if is_over {
                 return Ok(());
             }
@@ -193,7 +237,7 @@ impl Projector {
     }
 
     /// Writes a page and what follows from it; only then does memory follow.
-    async fn write(&mut self, page: Page) -> Result<(), Error> {
+    async fn write(&mut self, page: Page) -> Result<(), StoreError> {
         let (store, clock) = (Arc::clone(&self.hub.parts.store), Arc::clone(&self.hub.parts.clock));
         let now = clock.now();
         let mut state = self.state.clone();
@@ -214,6 +258,7 @@ impl Projector {
         let journal = alerts::evaluate(&mut state.alerts, &evaluation);
         metrics::gauge!(metric::CONSUMER_LAG, "consumer" => CONSUMER).set(lag.as_secs_f64());
         let has_changed = state != self.state;
+        let written = page.cursor;
         if page.cursor.is_some() || has_changed {
             let advance = Advance {
                 consumer: CONSUMER.to_owned(),
@@ -226,12 +271,12 @@ impl Projector {
             };
             while let Err(error) = store.advance(advance.clone()).await {
                 if matches!(error, StoreError::ConsumerTaken(_) | StoreError::Closed) {
-                    return Err(error.into());
+                    return Err(error);
                 }
                 tracing::warn!(%error, "the projector could not write a page, and tries again");
                 tokio::select! {
                     () = clock.sleep(RETRY) => {}
-                    () = self.hub.engine.drained().cancelled() => return Err(error.into()),
+                    () = self.hub.engine.drained().cancelled() => return Err(error),
                 }
             }
         }
@@ -242,7 +287,28 @@ impl Projector {
         *self.hub.failures.write() = state.failures.clone();
         alerts::measure(&state.alerts);
         self.state = state;
+        self.unwritten = written.map_or(self.unwritten, FeedStart::After);
+        self.evict(now).await;
         Ok(())
+    }
+
+    /// Deletes sums that are older than what is kept.
+    async fn evict(&mut self, now: Timestamp) {
+        if now < self.evict_at {
+            return;
+        }
+        self.evict_at = later(now, EVICTION_PERIOD);
+        let kept = &self.hub.parts.config.hub.health;
+        for (step, kept) in [(HealthStep::Minute, kept.minutes), (HealthStep::Hour, kept.hours)] {
+            let before = earlier(now, kept.duration().max(KEPT));
+            loop {
+                match self.hub.parts.store.evict_health(step, before, EVICTION_STEP).await {
+                    Ok(count) if count < EVICTION_STEP => break,
+                    Ok(_) => {}
+                    Err(error) => return tracing::warn!(%error, "old health sums could not be deleted"),
+                }
+            }
+        }
     }
 
     /// How far behind the newest row it is.

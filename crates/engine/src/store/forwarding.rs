@@ -46,8 +46,15 @@ pub trait StoreHooks: Send + Sync + 'static {
     fn before_load_within(&self) {}
     /// Before [`Store::read`].
     fn before_read(&self) {}
-    /// Before [`Store::read_all`].
-    fn before_read_all(&self) {}
+    fn read_all(
+        &self,
+        store: &Arc<dyn Store>,
+        after: Position,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> StoreFuture<FeedPage> {
+        self.around(store.read_all(after, max_rows, max_bytes))
+    }
 }
 
 impl<H: StoreHooks> Store for ForwardingStore<H> {
@@ -114,8 +121,7 @@ impl<H: StoreHooks> Store for ForwardingStore<H> {
         self.hooks.around(self.store.survey(query))
     }
     fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
-        self.hooks.before_read_all();
-        self.hooks.around(self.store.read_all(after, max_rows, max_bytes))
+        self.hooks.read_all(&self.store, after, max_rows, max_bytes)
     }
     fn locate(&self, start: FeedStart) -> StoreFuture<Located> {
         self.hooks.around(self.store.locate(start))

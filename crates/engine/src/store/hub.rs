@@ -154,4 +154,7 @@ pub trait HubStore: Send + Sync + 'static {
 
     /// The sums of a step at or after a time, in their order of time.
     fn health(&self, step: HealthStep, since: Timestamp) -> StoreFuture<Vec<HealthSum>>;
+
+    /// Deletes sums of a step from before a time, the oldest first; says how many.
+    fn evict_health(&self, step: HealthStep, before: Timestamp, max: usize) -> StoreFuture<usize>;
 }

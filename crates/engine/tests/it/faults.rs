@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use switchboard_a2a::TaskId;
 use switchboard_engine::Seq;
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::feed::{FeedPage, Position};
 use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
 use switchboard_engine::store::*;
 use tokio::sync::Notify;
@@ -288,7 +289,14 @@ impl StoreHooks for Faults {
     fn before_read(&self) {
         self.0.task_reads.fetch_add(1, Ordering::SeqCst);
     }
-    fn before_read_all(&self) {
+    fn read_all(
+        &self,
+        store: &Arc<dyn Store>,
+        after: Position,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> StoreFuture<FeedPage> {
         self.0.feeds.fetch_add(1, Ordering::SeqCst);
+        self.around(store.read_all(after, max_rows, max_bytes))
     }
 }

@@ -109,6 +109,12 @@ pub struct Feed {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
+    /// Age at which sums of a minute go.
+    ///
+    /// Those of the newest 25 hours stay, whatever is set: windows of a day are made of them.
+    pub minutes: TimeSpan,
+    /// Age at which sums of an hour go; those of the newest 25 hours stay too.
+    pub hours: TimeSpan,
     /// Callers with sums of their own in an hour.
     ///
     /// The others have one together.
@@ -248,6 +254,8 @@ section_keys!(Feed, {
 });
 
 section_keys!(Health, {
+    minutes: TimeSpan::from_hours(48),
+    hours: TimeSpan::from_days(400),
     callers: Count::new(1_000),
     alerts (section): Alerts::default(),
     pricing (section): Pricing::default(),

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_a2a::Timestamp;
 use switchboard_engine::Settings;
 use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::store::hub::{HealthStep, HubStore};
 use switchboard_host::config::time_span::TimeSpan;
+use switchboard_store::SqliteStore;
 
 use crate::running::{Running, START, folder};
 
@@ -145,4 +148,53 @@ async fn alerts_fire_once_resolve_below_their_threshold_and_wait_before_they_fir
     let counts = ["agent_stuck.fired", "agent_stuck.resolved", "cost_over_budget.fired", "skill_orphaned.resolved"];
     assert_eq!(counts.map(|name| count(&format!("alert.{name}"))), [2, 1, 1, 1], "{topics:?}");
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_page_that_cannot_be_read_is_read_again_and_counted_once() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let change = |config: &mut switchboard_host::config::Config| config.hub.projector.flush = TimeSpan::ZERO;
+    // Without room in memory, every page is read from the store.
+    let settings = Settings { feed_ring_bytes: 0, ..Settings::default() };
+    let running = Running::with(data.path(), clock.clone(), change, settings).await;
+    running.send("bob", "echo", "hello").await;
+    counted(&running, 1).await;
+    running.unreadable.set(3);
+    running.send("bob", "echo", "fail").await;
+    while running.unreadable.left() > 0 {
+        clock.advance(Duration::from_secs(1));
+        tokio::task::yield_now().await;
+    }
+    clock.advance(Duration::from_secs(1));
+    let health = counted(&running, 2).await;
+    assert_eq!(health["agents"][0]["successes"], 1);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn sums_go_when_they_are_old_those_of_minutes_before_those_of_hours() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    for days in [3, 3, 399] {
+        let running = server(data.path(), &clock).await;
+        running.send("bob", "echo", "hello").await;
+        counted(&running, 1).await;
+        running.stop().await;
+        clock.advance(days * 24 * 60 * MINUTE);
+    }
+    let days_of = |step| {
+        let path = data.path().to_owned();
+        async move {
+            let store = SqliteStore::open(&path, switchboard_store::Options::default()).unwrap();
+            let sums = store.health(step, Timestamp(0)).await.unwrap();
+            let mut days: Vec<i64> = sums.iter().map(|sum| (sum.at.0 - START.0) / 86_400_000).collect();
+            days.dedup();
+            days
+        }
+    };
+    assert_eq!((days_of(HealthStep::Minute).await, days_of(HealthStep::Hour).await), (vec![6], vec![0, 3, 6]));
+    let running = server(data.path(), &clock).await;
+    running.send("bob", "echo", "hello").await;
+    counted(&running, 1).await;
+    running.stop().await;
+    assert_eq!((days_of(HealthStep::Minute).await, days_of(HealthStep::Hour).await), (vec![405], vec![6, 405]));
 }

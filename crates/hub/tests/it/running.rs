@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_a2a::Timestamp;
 use switchboard_egress::Egress;
 use switchboard_engine::clock::SimulatedClock;
-use switchboard_engine::store::ServerStore;
+use switchboard_engine::store::feed::{FeedPage, Position};
+use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
+use switchboard_engine::store::{ServerStore, Store, StoreError, StoreFuture};
 use switchboard_engine::{
     Agent, AgentError, AgentScope, Caller, CallerId, CallerRole, Callers, Directory, Engine, FixedDirectory, Hosted,
     Manifest, Scopes, Settings, Skill, TaskHandle, Turn, Usage,
@@ -98,6 +101,33 @@ fn keys() -> Arc<Keyring> {
     Arc::new(Keyring(keys.into_iter().map(identity).collect()))
 }
 
+/// How many of the next pages of the log cannot be read. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct UnreadablePages(Arc<AtomicUsize>);
+
+impl UnreadablePages {
+    pub(crate) fn set(&self, count: usize) {
+        self.0.store(count, Ordering::SeqCst);
+    }
+
+    pub(crate) fn left(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl StoreHooks for UnreadablePages {
+    fn read_all(&self, store: &Arc<dyn Store>, after: Position, rows: usize, bytes: usize) -> StoreFuture<FeedPage> {
+        let fails = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        let page = store.read_all(after, rows, bytes);
+        Box::pin(async move {
+            if fails {
+                return Err(StoreError::Failed("as the test has ordered".into()));
+            }
+            page.await
+        })
+    }
+}
+
 /// A running server with the agents `echo` and `other`.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
@@ -105,6 +135,7 @@ pub(crate) struct Running {
     pub(crate) clock: SimulatedClock,
     pub(crate) registry: Arc<Registry>,
     pub(crate) reload_now: Arc<Notify>,
+    pub(crate) unreadable: UnreadablePages,
     hub: Hub,
     stop: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
@@ -165,7 +196,9 @@ impl Running {
         let registry = Registry::open(parts.clone(), sources).await.unwrap();
         let fixed = FixedDirectory::new(vec![Hosted::new("echo", Actor), Hosted::new("other", Actor)], None);
         let directory: Arc<dyn Directory> = if follows_files { registry.clone() } else { Arc::new(fixed) };
-        let engine = Engine::start(store, directory, shared, settings).await.unwrap();
+        let unreadable = UnreadablePages::default();
+        let faulty = Arc::new(ForwardingStore { store, hooks: unreadable.clone() });
+        let engine = Engine::start(faulty, directory, shared, settings).await.unwrap();
         let hub = Hub::new(parts, registry.clone());
         let fronts = hub.start(&engine).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -175,7 +208,7 @@ impl Running {
         let server = Server::new(engine.clone(), options, keys).fronts(fronts);
         let stop = CancellationToken::new();
         let serving = tokio::spawn(server.run(listener, stop.clone().cancelled_owned()));
-        Self { address, engine, clock, registry, reload_now, hub, stop, serving }
+        Self { address, engine, clock, registry, reload_now, unreadable, hub, stop, serving }
     }
 
     /// Stops in order, as the program does.

@@ -143,6 +143,16 @@ impl HubStore for SqliteStore {
             })
         })
     }
+
+    fn evict_health(&self, step: HealthStep, before: Timestamp, max: usize) -> StoreFuture<usize> {
+        self.queue.write_exclusive(move |session| {
+            session.transaction(|session| {
+                let sql = "DELETE FROM health WHERE (step, at, agent, by, name) IN (SELECT step, at, agent, by, name \
+                           FROM health WHERE step = ?1 AND at < ?2 ORDER BY at LIMIT ?3)";
+                session.execute(sql, (health_step_number(step), before.0, limit(max)))
+            })
+        })
+    }
 }
 
 fn refused<T: Send + 'static>(refusal: StoreError) -> StoreFuture<T> {

@@ -81,6 +81,13 @@ pub(crate) async fn a_page_is_written_once_with_all_that_follows_from_it(fixture
     let sums = store.health(HealthStep::Minute, Timestamp(6)).await.unwrap();
     assert_eq!(sums.iter().map(|sum| &sum.sum[..]).collect::<Vec<_>>(), [b"sum 6".as_slice(), b"sum 8"]);
     assert_eq!(store.health(HealthStep::Hour, Timestamp(0)).await.unwrap(), []);
+    // The oldest go first, and only those of the step.
+    assert_eq!(store.evict_health(HealthStep::Hour, Timestamp(99), 9).await.unwrap(), 0);
+    for (before, deleted) in [(8, 1), (8, 1), (8, 0)] {
+        assert_eq!(store.evict_health(HealthStep::Minute, Timestamp(before), 1).await.unwrap(), deleted);
+    }
+    let left = store.health(HealthStep::Minute, Timestamp(0)).await.unwrap();
+    assert_eq!(left.iter().map(|sum| sum.at).collect::<Vec<_>>(), [Timestamp(8)]);
     let jobs = store.claim_jobs(Timestamp(99), 99).await.unwrap();
     assert_eq!(jobs.iter().map(|claimed| claimed.job.name.as_str()).collect::<Vec<_>>(), ["job 5", "job 6"]);
 }
