@@ -14,6 +14,9 @@ import uvicorn
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.tasks import TaskUpdater
 
+# What the card says that it takes and gives: texts, files and data.
+MODES = ["text/plain", "application/octet-stream", "application/json"]
+
 
 class Behaviours(AgentExecutor):
     input_required = None

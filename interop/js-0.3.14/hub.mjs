@@ -2,7 +2,7 @@
 // binding an agent speaks, the caller's own hold.
 
 import { DefaultAgentCardResolver } from "@a2a-js/sdk/client";
-import { collect, equal, first, holds, hubTest, main, numbered, until } from "../runner.mjs";
+import { CONTENTS, collect, equal, first, holds, hubTest, main, numbered, until } from "../runner.mjs";
 import { ends, hook, receive, states } from "./push.mjs";
 import { Switchboard, chunks, message, send, stream, text } from "./switchboard.mjs";
 
@@ -82,6 +82,19 @@ hubTest("get-and-list", async (switchboard, agent) => {
   const task = await client.getTask({ id: sent.id });
   equal([task.id, task.contextId, task.status.state], [sent.id, sent.contextId, "completed"]);
   equal(text(task.history[0].parts), "echo hello");
+});
+
+hubTest("file-inspected", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  for (const content of CONTENTS) {
+    const file = { bytes: content.toString("base64"), mimeType: "application/octet-stream", name: "sent.bin" };
+    const sent = await send(client, ["inspect", { kind: "file", file }]);
+    for (const { artifacts } of [sent, await client.getTask({ id: sent.id })]) {
+      const [said, returned] = artifacts[0].parts;
+      equal(text([said]), content.toString("hex"));
+      equal([...Buffer.from(returned.file.bytes, "base64")], [...content].reverse());
+    }
+  }
 });
 
 hubTest("push", async (switchboard, agent) => {

@@ -16,6 +16,9 @@ import {
 import { UserBuilder, agentCardHandler, jsonRpcHandler, restHandler } from "@a2a-js/sdk/server/express";
 import express from "express";
 
+// What the card says that it takes and gives: texts, files and data.
+const MODES = ["text/plain", "application/octet-stream", "application/json"];
+
 const textPart = (text) => ({ kind: "text", text });
 const now = () => new Date().toISOString();
 
@@ -119,8 +122,8 @@ function application(address) {
       { url: `${address}/rest`, transport: "HTTP+JSON" },
     ],
     capabilities: { streaming: true, pushNotifications: true },
-    defaultInputModes: ["text/plain"],
-    defaultOutputModes: ["text/plain"],
+    defaultInputModes: MODES,
+    defaultOutputModes: MODES,
     skills: [{ id: "behave", name: "Behave", description: "What is asked for", tags: ["test"] }],
   };
   const hooks = new InMemoryPushNotificationStore();

@@ -3,7 +3,7 @@
 
 import { ListTasksRequest } from "@a2a-js/sdk";
 import { DefaultAgentCardResolver } from "@a2a-js/sdk/client";
-import { collect, equal, first, holds, hubTest, main, numbered, until } from "../runner.mjs";
+import { CONTENTS, collect, equal, first, holds, hubTest, main, numbered, until } from "../runner.mjs";
 import { ends, inline, receive, states } from "./push.mjs";
 import { Switchboard, chunks, request, send, state, stream, text } from "./switchboard.mjs";
 
@@ -87,6 +87,19 @@ hubTest("get-and-list", async (switchboard, agent) => {
     page.tasks.map(({ id }) => id),
     [sent.id],
   );
+});
+
+hubTest("file-inspected", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  for (const content of CONTENTS) {
+    const raw = content.toString("base64");
+    const sent = await send(client, ["inspect", { raw, mediaType: "application/octet-stream", filename: "sent.bin" }]);
+    for (const { artifacts } of [sent, await client.getTask(named(sent))]) {
+      const [said, returned] = artifacts[0].parts;
+      equal([text([said]), returned.content.$case], [content.toString("hex"), "raw"]);
+      equal([...returned.content.value], [...content].reverse());
+    }
+  }
 });
 
 hubTest("push", async (switchboard, agent) => {

@@ -25,6 +25,9 @@ import {
 import { UserBuilder, agentCardHandler, jsonRpcHandler, restHandler } from "@a2a-js/sdk/server/express";
 import express from "express";
 
+// What the card says that it takes and gives: texts, files and data.
+const MODES = ["text/plain", "application/octet-stream", "application/json"];
+
 const now = () => new Date().toISOString();
 
 class Behaviours {
@@ -136,8 +139,8 @@ function application(address) {
       bindings.map(([path, protocolBinding]) => ({ url: `${address}/${path}`, protocolBinding, protocolVersion })),
     ),
     capabilities: { streaming: true, pushNotifications: true },
-    defaultInputModes: ["text/plain"],
-    defaultOutputModes: ["text/plain"],
+    defaultInputModes: MODES,
+    defaultOutputModes: MODES,
     skills: [{ id: "behave", name: "Behave", description: "What is asked for", tags: ["test"] }],
   });
   const hooks = new InMemoryPushNotificationStore();

@@ -2,15 +2,16 @@
 and binding an agent speaks, the caller's own hold.
 """
 
+import base64
 import sys
 from pathlib import Path
 
 from a2a.client import A2ACardResolver
-from a2a.types import TaskArtifactUpdateEvent, TaskIdParams, TaskQueryParams, TaskState
+from a2a.types import FilePart, FileWithBytes, TaskArtifactUpdateEvent, TaskIdParams, TaskQueryParams, TaskState
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from push import ends, hook, receive, states  # noqa: E402
-from runner import equal, hub_test, main, numbered, until  # noqa: E402
+from runner import CONTENTS, equal, hub_test, main, numbered, until  # noqa: E402
 from switchboard import connect, first, message, send, text  # noqa: E402
 
 
@@ -102,6 +103,19 @@ async def get_and_list(switchboard, agent):
     task = await client.get_task(TaskQueryParams(id=sent.id))
     equal((task.id, task.context_id, task.status.state), (sent.id, sent.context_id, TaskState.completed))
     equal(text(task.history[0].parts), "echo hello")
+
+
+@hub_test
+async def file_inspected(switchboard, agent):
+    client = await switchboard.client(agent)
+    for content in CONTENTS:
+        encoded = base64.b64encode(content).decode()
+        part = FilePart(file=FileWithBytes(bytes=encoded, mime_type="application/octet-stream", name="sent.bin"))
+        task = await send(client, "inspect", part)
+        for task in (task, await client.get_task(TaskQueryParams(id=task.id))):
+            said, returned = task.artifacts[0].parts
+            equal(said.root.text, content.hex())
+            equal(base64.b64decode(returned.root.file.bytes), content[::-1])
 
 
 @hub_test

@@ -23,7 +23,7 @@ from a2a.types import (
 from a2a.utils import new_agent_text_message, new_task
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from behaviours import Behaviours, serve  # noqa: E402
+from behaviours import MODES, Behaviours, serve  # noqa: E402
 
 
 class Agent(Behaviours):
@@ -58,8 +58,8 @@ def application(address):
             AgentInterface(transport=TransportProtocol.http_json, url=f"{address}/rest"),
         ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=True),
-        default_input_modes=["text/plain"],
-        default_output_modes=["text/plain"],
+        default_input_modes=MODES,
+        default_output_modes=MODES,
         skills=[AgentSkill(id="behave", name="Behave", description="What is asked for", tags=["test"])],
     )
     hooks = InMemoryPushNotificationConfigStore()

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 from a2a.client import A2ACardResolver
-from a2a.helpers import get_artifact_text, get_message_text
+from a2a.helpers import get_artifact_text, get_message_text, get_raw_parts, new_raw_part
 from a2a.types import CancelTaskRequest, GetTaskRequest, ListTasksRequest, SubscribeToTaskRequest, TaskState
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from push import ends, hook, receive, states  # noqa: E402
-from runner import equal, hub_test, main, numbered, until  # noqa: E402
+from runner import CONTENTS, equal, hub_test, main, numbered, until  # noqa: E402
 from switchboard import chunks, connect, first, request, send  # noqa: E402
 
 
@@ -106,6 +106,17 @@ async def get_and_list(switchboard, agent):
     equal(get_message_text(task.history[0]), "echo hello")
     page = await client.list_tasks(ListTasksRequest(context_id=sent.context_id))
     equal([task.id for task in page.tasks], [sent.id])
+
+
+@hub_test
+async def file_inspected(switchboard, agent):
+    client = await switchboard.client(agent)
+    for content in CONTENTS:
+        part = new_raw_part(content, media_type="application/octet-stream", filename="sent.bin")
+        task = await send(client, "inspect", part)
+        for task in (task, await client.get_task(GetTaskRequest(id=task.id))):
+            (artifact,) = task.artifacts
+            equal((get_artifact_text(artifact), get_raw_parts(artifact.parts)), (content.hex(), [content[::-1]]))
 
 
 @hub_test

@@ -13,7 +13,7 @@ from a2a.utils.constants import TransportProtocol
 from starlette.applications import Starlette
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from behaviours import Behaviours, serve  # noqa: E402
+from behaviours import MODES, Behaviours, serve  # noqa: E402
 
 
 class Agent(Behaviours):
@@ -47,8 +47,8 @@ def application(address):
         version="1.0.0",
         supported_interfaces=interfaces,
         capabilities=AgentCapabilities(streaming=True, push_notifications=True),
-        default_input_modes=["text/plain"],
-        default_output_modes=["text/plain"],
+        default_input_modes=MODES,
+        default_output_modes=MODES,
         skills=[AgentSkill(id="behave", name="Behave", description="What is asked for", tags=["test"])],
     )
     hooks = InMemoryPushNotificationConfigStore()

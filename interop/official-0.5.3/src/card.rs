@@ -4,6 +4,9 @@ use a2a::{
     AgentCapabilities, AgentCard, AgentInterface, AgentSkill, TRANSPORT_PROTOCOL_HTTP_JSON, TRANSPORT_PROTOCOL_JSONRPC,
 };
 
+/// What it takes and gives: texts, files and data.
+const MODES: [&str; 3] = ["text/plain", "application/octet-stream", "application/json"];
+
 pub(crate) fn card(address: &str, has_webhooks: bool) -> AgentCard {
     AgentCard {
         name: "Behaviours".to_owned(),
@@ -18,8 +21,8 @@ pub(crate) fn card(address: &str, has_webhooks: bool) -> AgentCard {
             push_notifications: Some(has_webhooks),
             ..AgentCapabilities::default()
         },
-        default_input_modes: vec!["text/plain".to_owned()],
-        default_output_modes: vec!["text/plain".to_owned()],
+        default_input_modes: MODES.map(str::to_owned).into(),
+        default_output_modes: MODES.map(str::to_owned).into(),
         skills: vec![AgentSkill {
             id: "behave".to_owned(),
             name: "Behave".to_owned(),
