@@ -8,7 +8,7 @@ pub(crate) mod environment;
 pub(crate) mod foreign;
 mod job;
 mod results_page;
-mod server;
+pub(crate) mod server;
 
 use anyhow::Context;
 use std::process::Command;

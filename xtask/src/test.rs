@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::coding_agents;
 use crate::docs;
+use crate::fleet;
 use crate::fuzz;
 use crate::interop;
 use crate::lint;
@@ -31,6 +32,7 @@ const STEPS: &[Step] = &[
     Step { name: "configuration page", run: docs::check },
     Step { name: "load generator", run: load_tests },
     Step { name: "interop", run: interop::step },
+    Step { name: "fleet example", run: fleet::step },
     Step { name: "coding agents", run: coding_agents::step },
     Step { name: "torture", run: torture::step },
     Step { name: "fuzz", run: fuzz::step },

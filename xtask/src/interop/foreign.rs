@@ -34,11 +34,6 @@ impl Foreign {
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
-
-    /// Its process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
 }
 
 impl Drop for Foreign {

@@ -34,8 +34,8 @@ pub(crate) struct Server {
 /// The part of what `serve` prints as JSON that is of use here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Greeting {
-    base_url: String,
+pub(crate) struct Greeting {
+    pub(crate) base_url: String,
 }
 
 /// The same of what `keys create` prints.
@@ -126,6 +126,13 @@ impl Drop for Server {
 
 /// A command of the debug build on this workspace, which answers in JSON.
 fn switchboard(workspace: &Path, words: &[&str]) -> Command {
+    let mut command = command(words);
+    command.arg("--workspace").arg(workspace);
+    command
+}
+
+/// A command of the debug build, which answers in JSON.
+pub(crate) fn command(words: &[&str]) -> Command {
     let mut command = Command::new(program::root().join("target/debug/switchboard"));
     // The settings of the user who runs the tests are not for this server.
     for (name, _) in std::env::vars_os() {
@@ -133,11 +140,11 @@ fn switchboard(workspace: &Path, words: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.args(["--output", "json"]).args(words).arg("--workspace").arg(workspace);
+    command.args(["--output", "json"]).args(words);
     command
 }
 
-fn greeting(mut output: impl Read + Send + 'static) -> anyhow::Result<Greeting> {
+pub(crate) fn greeting(mut output: impl Read + Send + 'static) -> anyhow::Result<Greeting> {
     let (sender, greetings) = mpsc::channel();
     std::thread::spawn(move || {
         let mut values = serde_json::Deserializer::from_reader(&mut output).into_iter::<Greeting>();
