@@ -1,6 +1,7 @@
 //! What an agent says of itself; the card is made from it.
 
 use switchboard_a2a::card::AgentExtension;
+use switchboard_a2a::extension::effect_domain::Effect;
 
 use crate::tool_call::tool_call_extension;
 
@@ -100,6 +101,8 @@ pub struct Skill {
     pub examples: Vec<String>,
     /// Shown on the extended card only.
     pub private: bool,
+    /// What it is expected to change outside of its tasks.
+    pub effects: Vec<Effect>,
 }
 
 impl Skill {
@@ -112,6 +115,7 @@ impl Skill {
             tags: Vec::new(),
             examples: Vec::new(),
             private: false,
+            effects: Vec::new(),
         }
     }
 
@@ -153,6 +157,7 @@ impl From<Tool> for Skill {
             tags: tool.capabilities,
             examples: tool.examples,
             private: false,
+            effects: Vec::new(),
         }
     }
 }

@@ -10,5 +10,7 @@ pub mod remote_access;
 pub mod remote_agent;
 pub mod remote_serving;
 pub mod rest_files;
+pub mod skill;
+pub mod skill_effect;
 
 pub use fleet::FleetConfig;

@@ -1,13 +1,15 @@
 //! The configured agents as the kernel hosts them.
 
 use switchboard_a2a::PushPayload;
-use switchboard_engine::{Hosted, Served, Skill, Switches, WebhookEvents};
+use switchboard_a2a::extension::effect_domain::{self, Effect};
+use switchboard_engine::{Hosted, Manifest, Served, Skill, Switches, WebhookEvents};
 use switchboard_host::StartError;
 use switchboard_host::demo::{Echo, Guide, Probe};
 use switchboard_host::serve::{Fleet, FleetFactory, ServerParts};
 
 use crate::config::agents::{self, Agent, Blocking, Builtin, BuiltinAgent, Kind, WebhookPayload};
 use crate::config::delegation::delegation;
+use crate::config::skill;
 use crate::programs::Programs;
 
 /// The agents of a workspace, in the order of their configuration.
@@ -41,6 +43,7 @@ pub fn served(agent: &Agent, programs: &Programs) -> Result<Served, StartError> 
     }
     if !agent.skills.is_empty() {
         served.manifest.skills = agent.skills.iter().map(skill).collect();
+        declare_effects(&mut served.manifest);
     }
     let switches = Switches {
         v03_blocking: agent.v03.blocking == Blocking::Block,
@@ -65,8 +68,25 @@ pub fn served(agent: &Agent, programs: &Programs) -> Result<Served, StartError> 
 }
 
 /// A skill as its configuration says.
-pub fn skill(skill: &agents::Skill) -> Skill {
+pub fn skill(skill: &skill::Skill) -> Skill {
     let mut shown = Skill::new(&skill.name, &skill.name, &skill.description);
     shown.tags.clone_from(&skill.tags);
+    let effects = skill.effects.iter().map(|effect| Effect {
+        domain: effect.domain.clone(),
+        path: effect.path.clone(),
+        delta: effect.delta.0,
+        confidence: effect.confidence.0,
+    });
+    shown.effects = effects.collect();
     shown
+}
+
+/// Has the card declare the effects of its skills, in place of what it has declared before.
+pub fn declare_effects(manifest: &mut Manifest) {
+    let declaring = manifest.skills.iter().filter(|skill| !skill.effects.is_empty());
+    let effects = declaring.map(|skill| (skill.id.clone(), skill.effects.clone())).collect();
+    manifest.extensions.retain(|extension| extension.uri != effect_domain::URI);
+    if !std::collections::BTreeMap::is_empty(&effects) {
+        manifest.extensions.push(effect_domain::extension(&effects));
+    }
 }

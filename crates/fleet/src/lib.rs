@@ -6,4 +6,4 @@ mod hosted;
 pub mod programs;
 pub mod remote_client;
 
-pub use hosted::{configured, served, skill};
+pub use hosted::{configured, declare_effects, served, skill};

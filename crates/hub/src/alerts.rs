@@ -17,7 +17,7 @@ use crate::health::{Sum, Sums, Window};
 use crate::metric_definitions as metric;
 
 /// The alerts there are.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "agent_stuck",
     "cost_over_budget",
     "skill_orphaned",
@@ -25,6 +25,7 @@ const NAMES: [&str; 7] = [
     "breaker_open",
     "projector_behind",
     "drop_storm",
+    "effect_drift",
 ];
 /// Outcomes that a failure rate is worth looking at with.
 const STUCK_OUTCOMES: u64 = 5;
@@ -83,12 +84,15 @@ impl Drop {
     }
 }
 
-/// Something that a node has noticed about an agent: it is down, or its breaker is open, or not any more.
+/// Something that was noticed about an agent: it is down, or its breaker is open, or not any more.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    alert: &'static str,
-    agent: String,
-    holds: bool,
+    pub(crate) alert: &'static str,
+    pub(crate) agent: String,
+    /// The agent, or what of it.
+    pub(crate) subject: String,
+    pub(crate) holds: bool,
+    pub(crate) detail: Value,
 }
 
 impl Condition {
@@ -102,7 +106,7 @@ impl Condition {
         ];
         known.into_iter().find_map(|(prefix, alert, holds)| {
             let agent = line.topic.strip_prefix(prefix)?.to_owned();
-            Some(Self { alert, agent, holds })
+            Some(Self { alert, subject: agent.clone(), agent, holds, detail: json!({}) })
         })
     }
 }
@@ -134,7 +138,8 @@ pub(crate) fn evaluate(states: &mut AlertStates, given: &Evaluation<'_>) -> Vec<
     board.orphaned_skills();
     for condition in given.conditions {
         let level = if condition.holds { Level::Fire } else { Level::Resolve };
-        board.decide(condition.alert, Some(&condition.agent), &condition.agent, level, json!({}));
+        let Condition { alert, agent, subject, detail, .. } = condition;
+        board.decide(alert, Some(agent), subject, level, detail.clone());
     }
     let level = if given.lag > BEHIND { Level::Fire } else { Level::Resolve };
     board.decide("projector_behind", None, "projector", level, json!({ "lagMs": given.lag.as_millis() as u64 }));

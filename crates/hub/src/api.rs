@@ -11,6 +11,7 @@ mod fields;
 mod health;
 mod openapi;
 mod operator_message;
+mod plan;
 mod publish;
 mod request;
 mod route;
@@ -51,6 +52,7 @@ const ROUTES: &[Route] = &[
     health::ROUTE,
     summaries::COST,
     summaries::CONFIDENCE,
+    plan::ROUTE,
 ];
 
 /// The hub's endpoints behind the server's guards.

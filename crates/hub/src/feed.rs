@@ -16,4 +16,4 @@ pub(crate) use self::page::{FeedPageQuery, read_page};
 pub(crate) use self::stream::{FeedStream, StreamStart};
 pub(crate) use self::topic::Pattern;
 pub(crate) use self::trace::{TaskOrigin, TraceCache};
-pub(crate) use self::view::View;
+pub(crate) use self::view::{View, is_own};

@@ -9,6 +9,7 @@ mod health;
 mod hub;
 pub mod jobs;
 mod metric_definitions;
+mod planner;
 mod projector;
 pub mod registry;
 pub mod remote;

@@ -1,6 +1,7 @@
 //! The projector: the one reader of the log with a durable cursor. What follows from a page (health sums, alerts, jobs) is
 //! written with the cursor that says the page was read, so each event counts once, whatever process reads it.
 
+mod drift;
 mod observers;
 mod state;
 
@@ -12,7 +13,7 @@ use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::{earlier, later};
 use switchboard_engine::event::Event;
 use switchboard_engine::ids::{Fence, TaskKey};
-use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart};
+use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart, JournalLine};
 use switchboard_engine::store::hub::{Advance, ConsumerRow, HealthStep, NewJob};
 use switchboard_engine::store::{EventRow, StoreError, TaskIdentity};
 use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
@@ -65,6 +66,9 @@ struct Page {
     failures: Vec<(String, Failure)>,
     drops: Vec<alerts::Drop>,
     conditions: Vec<alerts::Condition>,
+    /// What was observed of declared effects, in order.
+    observations: Vec<drift::Observation>,
+    journal: Vec<JournalLine>,
 }
 
 /// Why reading has stopped.
@@ -176,7 +180,8 @@ impl Projector {
         }
     }
 
-    /// Only the terminal event of a row is decoded: nothing of a task counts before.
+    /// Only the terminal event of a row is decoded: nothing of a task counts before, but what its agent has changed
+    /// outside, if it declares such changes.
     async fn fold_events(
         &mut self,
         page: &mut Page,
@@ -186,6 +191,7 @@ impl Projector {
         after: Seq,
     ) -> Result<(), Error> {
         let Some((seq, line)) = events.lines().last().filter(|(seq, _)| *seq > after) else { return Ok(()) };
+        self.fold_deltas(page, key, task, events, after).await?;
         if !line.starts_with(br#"{"statusUpdate""#) {
             return Ok(());
         }
@@ -209,6 +215,33 @@ impl Projector {
         if !outcome.success {
             page.failures.push((outcome.agent.to_string(), Failure::of(task, &outcome)));
         }
+        Ok(())
+    }
+
+    /// What an agent that declares effects says that it has changed.
+    async fn fold_deltas(
+        &self,
+        page: &mut Page,
+        key: TaskKey,
+        task: &TaskIdentity,
+        events: &EventRow,
+        after: Seq,
+    ) -> Result<(), Error> {
+        let Some(hosted) = self.hub.engine.directory().find(&task.agent) else { return Ok(()) };
+        let manifest = &hosted.served().manifest;
+        if !manifest.extensions.iter().any(drift::declares) {
+            return Ok(());
+        }
+        let deltas = drift::reported(events, after);
+        if deltas.is_empty() {
+            return Ok(());
+        }
+        let Some(origin) = self.hub.traces.origin(key, task, events).await? else { return Ok(()) };
+        let skill = origin.skill.as_deref();
+        let declared = manifest.skills.iter().find(|known| Some(known.id.as_str()) == skill);
+        let observed = declared.and_then(|skill| drift::observe(task, &skill.id, &skill.effects, &deltas));
+        page.observations.extend(observed);
+        page.journal.extend(drift::line(task, skill, &deltas, self.hub.parts.clock.now()));
         Ok(())
     }
 
@@ -244,6 +277,8 @@ impl Projector {
         for (agent, failure) in page.failures {
             state.remember(&agent, failure);
         }
+        let mut conditions = page.conditions;
+        conditions.extend(page.observations.iter().filter_map(|observed| state.drift.count(observed)));
         let mut sums = self.hub.health.read().clone();
         sums.insert(page.sums.clone());
         let lag = self.lag(now, page.last_at);
@@ -253,9 +288,10 @@ impl Projector {
             sums: &sums,
             lag,
             drops: &page.drops,
-            conditions: &page.conditions,
+            conditions: &conditions,
         };
-        let journal = alerts::evaluate(&mut state.alerts, &evaluation);
+        let mut journal = page.journal;
+        journal.extend(alerts::evaluate(&mut state.alerts, &evaluation));
         metrics::gauge!(metric::CONSUMER_LAG, "consumer" => CONSUMER).set(lag.as_secs_f64());
         let has_changed = state != self.state;
         let written = page.cursor;

@@ -12,11 +12,11 @@ use switchboard_host::config::section::{Reader, Section};
 use switchboard_host::config::value::{Scalar, choice};
 use switchboard_host::{section_keys, word_setting};
 
-use crate::config::cli_agent::permissions::SkillPermissions;
-use crate::config::cli_agent::{CliAgent, permission_checks};
+use crate::config::cli_agent::CliAgent;
 use crate::config::delegation::{AgentLimits, DelegateEntry};
 use crate::config::remote_agent::RemoteAgent;
 use crate::config::rest_files::RestFiles;
+use crate::config::skill::Skill;
 
 /// A file of agents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -190,27 +190,6 @@ pub enum WebhookEvents {
     Stops,
 }
 
-/// A skill on the card.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(deny_unknown_fields)]
-pub struct Skill {
-    /// Name.
-    pub name: String,
-    /// Description.
-    pub description: String,
-    /// Words to find it by.
-    #[schemars(default)]
-    pub tags: Vec<String>,
-    /// What a program may do for requests that name this skill in `metadata.skill`, with `cli`.
-    ///
-    /// A caller chooses the skill, so these are what every caller of the agent may have. A later message of the same
-    /// conversation that names no skill keeps it.
-    #[schemars(default)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<SkillPermissions>,
-}
-
 section_keys!(Version03, {
     blocking: Blocking::Block,
     close_on_interrupt: true,
@@ -312,56 +291,6 @@ impl fmt::Display for Kind {
             Self::Builtin(agent) => write!(formatter, "builtin {}", agent.builtin.name()),
             Self::Cli(agent) => write!(formatter, "cli {}", agent.cli),
         }
-    }
-}
-
-impl Skill {
-    /// Reads the list of an agent's skills; `kind` is nothing for an agent elsewhere.
-    pub(super) fn read_all(section: &mut Section<'_, '_>, mut kind: Option<&mut Kind>) -> Vec<Self> {
-        let mut skills = Vec::new();
-        section.each("skills", |section, _| {
-            let Some(skill) = Self::read(section, kind.as_deref_mut()) else { return };
-            if skills.iter().any(|known: &Self| known.name == skill.name) {
-                let wrong = format!("two skills are called \"{}\"", skill.name);
-                section.refuse("name", wrong, "give each a name of its own: requests choose a skill by it");
-            }
-            skills.push(skill);
-        });
-        skills
-    }
-
-    fn read(section: &mut Section<'_, '_>, kind: Option<&mut Kind>) -> Option<Self> {
-        let name = section.require::<String>("name");
-        let permissions = Self::permissions(section, name.as_deref(), kind);
-        let description = section.require::<String>("description");
-        let mut tags = Vec::new();
-        section.read("tags", &mut tags);
-        for key in ["name", "description"] {
-            if !section.is_set(key) {
-                section.refuse_all(format!("has no {key}"), format!("add {key}: with a text for the card"));
-            }
-        }
-        Some(Self { name: name?, description: description?, tags, permissions })
-    }
-
-    /// Reads what a program may do for it, and leaves it with the program.
-    fn permissions(
-        section: &mut Section<'_, '_>,
-        name: Option<&str>,
-        kind: Option<&mut Kind>,
-    ) -> Option<SkillPermissions> {
-        if !section.is_set("permissions") {
-            section.mark_known("permissions");
-            return None;
-        }
-        let Some(Kind::Cli(agent)) = kind else {
-            section.mark_known("permissions");
-            section.refuse("permissions", "only a program has permissions", "remove it, or write cli: for the agent");
-            return None;
-        };
-        let (own, permissions) = permission_checks::read_skill(section, agent);
-        agent.skill_permissions.extend(name.map(|name| (name.to_owned(), permissions)));
-        Some(own)
     }
 }
 

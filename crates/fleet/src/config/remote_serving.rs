@@ -10,8 +10,8 @@ use switchboard_host::config::time_span::{TimeLimit, TimeSpan};
 use switchboard_host::config::value::Scalar;
 use switchboard_host::{json_schema_of, section_keys, word_setting};
 
-use crate::config::agents::Skill;
 use crate::config::remote_agent::RemoteUrl;
+use crate::config::skill::Skill;
 
 /// How an agent elsewhere is served here.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

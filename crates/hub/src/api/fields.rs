@@ -1,5 +1,7 @@
 //! The members of a JSON body. Every problem is found before any is told: an unknown member, a missing one, a wrong type.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value};
 
 use super::error::{ApiError, Problem};
@@ -37,7 +39,7 @@ impl Fields {
     /// A text that has to be there.
     pub(crate) fn text(&mut self, name: &str, right: &str) -> String {
         let text = self.optional_text(name, right);
-        if text.is_none() && !self.problems.iter().any(|problem| problem.key == name) {
+        if text.is_none() && !self.has_problem(name) {
             self.problem(name, "is missing", right);
         }
         text.unwrap_or_default()
@@ -64,6 +66,25 @@ impl Fields {
             self.problem(name, format!("is {shown:?}"), &right);
         }
         found
+    }
+
+    /// A whole number within a range.
+    pub(crate) fn number(&mut self, name: &str, default: usize, range: RangeInclusive<usize>) -> usize {
+        let Some(given) = self.value(name) else { return default };
+        let number = given.as_u64().and_then(|number| usize::try_from(number).ok());
+        match number.filter(|number| range.contains(number)) {
+            Some(number) => number,
+            None => {
+                let right = format!("a whole number from {} to {}", range.start(), range.end());
+                self.problem(name, format!("is {}", kind(&given)), &right);
+                default
+            }
+        }
+    }
+
+    /// Whether a member was found to be wrong.
+    pub(crate) fn has_problem(&self, name: &str) -> bool {
+        self.problems.iter().any(|problem| problem.key == name)
     }
 
     /// Adds what only the endpoint knows to be wrong.

@@ -31,6 +31,8 @@ pub(crate) struct Sum {
     /// Failures of which the agent was sure that they were none.
     pub(crate) confident_failures: u64,
     pub(crate) durations: Histogram,
+    /// All durations together.
+    pub(crate) duration_ms: u64,
 }
 
 impl Sum {
@@ -50,6 +52,7 @@ impl Sum {
             self.confident_failures += u64::from(!outcome.success && confidence >= HIGH_CONFIDENCE);
         }
         self.durations.add(outcome.duration_ms);
+        self.duration_ms = self.duration_ms.saturating_add(outcome.duration_ms);
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -64,6 +67,7 @@ impl Sum {
         self.confidence += other.confidence;
         self.confident_failures += other.confident_failures;
         self.durations.merge(&other.durations);
+        self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
     }
 
     /// The share of successes; nothing without outcomes.
@@ -82,6 +86,10 @@ impl Sum {
 
     pub(crate) fn cost_per_success(&self) -> Option<f64> {
         (self.successes > 0 && self.costed > 0).then(|| self.cost_usd() / self.successes as f64)
+    }
+
+    pub(crate) fn average_ms(&self) -> f64 {
+        self.duration_ms as f64 / self.outcomes.max(1) as f64
     }
 
     pub(crate) fn average_confidence(&self) -> Option<f64> {

@@ -7,6 +7,7 @@ use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::state_label;
 use switchboard_engine::store::TaskIdentity;
 
+use super::drift::DriftCounts;
 use crate::alerts::AlertStates;
 use crate::health::Outcome;
 
@@ -21,6 +22,8 @@ pub(crate) struct ProjectorState {
     pub(crate) alerts: AlertStates,
     /// Newest first.
     pub(crate) failures: BTreeMap<String, VecDeque<Failure>>,
+    /// Of each skill with declared effects.
+    pub(crate) drift: DriftCounts,
 }
 
 /// A task that did not succeed.

@@ -2,6 +2,7 @@
 //! its card, which go when the card drops them.
 
 use switchboard_a2a::card::{AgentCard, AgentSkill};
+use switchboard_a2a::extension::effect_domain::declared_effects;
 use switchboard_engine::Skill;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 
@@ -19,6 +20,13 @@ pub fn reconcile(agent: &RemoteAgent, card: Option<&AgentCard>) -> Vec<(Skill, S
     for skill in card.into_iter().flat_map(|card| &card.skills) {
         if !skill.id.is_empty() && skills.iter().all(|(known, _)| known.id != skill.id) {
             skills.push((of_card(skill), SkillSource::Card));
+        }
+    }
+    let mut declared = card.map(declared_effects).unwrap_or_default();
+    for (skill, _) in &mut skills {
+        // What the configuration declares replaces what the card does.
+        if let (true, Some(effects)) = (skill.effects.is_empty(), declared.remove(&skill.id)) {
+            skill.effects = effects;
         }
     }
     skills

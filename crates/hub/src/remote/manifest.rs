@@ -4,6 +4,7 @@ use switchboard_a2a::card::AgentCard;
 use switchboard_engine::{Execution, Manifest, Park, Replies, Start};
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 use switchboard_fleet::config::remote_serving::RemoteReplies;
+use switchboard_fleet::declare_effects;
 
 use crate::registry::reconcile;
 
@@ -23,9 +24,13 @@ pub fn manifest(agent: &RemoteAgent, card: Option<&AgentCard>) -> Manifest {
     };
     manifest.skills = reconcile(agent, card).into_iter().map(|(skill, _)| skill).collect();
     manifest.streaming = agent.serving.streaming;
-    let Some(card) = card else { return manifest };
+    let Some(card) = card else {
+        declare_effects(&mut manifest);
+        return manifest;
+    };
     manifest.streaming = card.capabilities.streaming.unwrap_or(false);
     manifest.extensions.clone_from(&card.capabilities.extensions);
+    declare_effects(&mut manifest);
     if !card.version.is_empty() {
         manifest.version.clone_from(&card.version);
     }

@@ -15,13 +15,13 @@ use crate::running::{Running, START, folder};
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A server whose projector writes each row at once.
-async fn server(data: &std::path::Path, clock: &SimulatedClock) -> Running {
+pub(crate) async fn server(data: &std::path::Path, clock: &SimulatedClock) -> Running {
     let change = |config: &mut switchboard_host::config::Config| config.hub.projector.flush = TimeSpan::ZERO;
     Running::with(data, clock.clone(), change, Settings::default()).await
 }
 
 /// Asks until the answer is as wanted. The clock goes on a little: a reader waits a moment for rows of other writers.
-async fn until(running: &Running, path: &str, key: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn until(running: &Running, path: &str, key: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     loop {
         let (status, answer) = running.get(path, key).await;
         assert_eq!(status, 200, "{answer}");
@@ -32,7 +32,7 @@ async fn until(running: &Running, path: &str, key: &str, wanted: impl Fn(&Value)
     }
 }
 
-async fn counted(running: &Running, outcomes: u64) -> Value {
+pub(crate) async fn counted(running: &Running, outcomes: u64) -> Value {
     until(running, "/api/health", "vic", |health| health["totals"]["outcomes"] == json!(outcomes)).await
 }
 

@@ -7,6 +7,7 @@ mod card_server;
 mod fanout;
 mod feed;
 mod health;
+mod planner;
 mod registry_files;
 mod registry_probes;
 mod registry_registrations;

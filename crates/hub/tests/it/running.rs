@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_a2a::Timestamp;
+use switchboard_a2a::extension::effect_domain::Effect;
+use switchboard_a2a::extension::worldstate_delta::WorldstateDelta;
+use switchboard_a2a::extension::{Emit, Payload};
+use switchboard_a2a::{Artifact, Json, Timestamp};
 use switchboard_egress::Egress;
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::feed::{FeedPage, Position};
@@ -22,6 +25,7 @@ use switchboard_host::config::{Config, Overrides};
 use switchboard_host::serve::{Lifecycle, ServerParts};
 use switchboard_hub::Hub;
 use switchboard_hub::registry::{AgentSources, Registry};
+use switchboard_hub::routing::{Drops, RoutingDirectory, RoutingRules};
 use switchboard_server::{Authenticator, CallerIdentity, Options, Server};
 use switchboard_store::SqliteStore;
 use switchboard_webhooks::CallbackReceiver;
@@ -41,7 +45,12 @@ struct Actor;
 
 impl Agent for Actor {
     fn manifest(&self) -> Manifest {
-        Manifest::new("Actor", "Does as it is told").skill(Skill::new("acting", "Acting", "Acts"))
+        let mut moving = Skill::new("moving", "Moving", "Says that it has closed something");
+        moving.effects = vec![Effect { domain: "board".into(), path: "open".into(), delta: -1.0, confidence: 0.8 }];
+        let mut manifest = Manifest::new("Actor", "Does as it is told").skill(Skill::new("acting", "Acting", "Acts"));
+        manifest.skills.push(moving);
+        switchboard_fleet::declare_effects(&mut manifest);
+        manifest
     }
 
     async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
@@ -61,6 +70,16 @@ impl Agent for Actor {
                 let cost_usd = text.split(' ').nth(1).and_then(|cost| cost.parse().ok()).unwrap_or(1.0);
                 task.usage(Usage { input_tokens: 10, output_tokens: 1, cost_usd }).await?;
                 task.complete_with("paid").await?;
+            }
+            "change" => {
+                let value = text.split(' ').nth(1).and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
+                let deltas = json!({ "deltas": [{ "domain": "board", "path": "open", "op": "inc", "value": value }] });
+                let mut artifact = Artifact::text("changed");
+                WorldstateDelta::read(&Json::from_serialize(&deltas).unwrap())
+                    .unwrap()
+                    .write_to_artifact(&mut artifact, Emit::Newest);
+                task.artifact(artifact).await?;
+                task.complete_with("changed").await?;
             }
             _ => task.complete_with(text.to_uppercase()).await?,
         }
@@ -195,7 +214,10 @@ impl Running {
         };
         let registry = Registry::open(parts.clone(), sources).await.unwrap();
         let fixed = FixedDirectory::new(vec![Hosted::new("echo", Actor), Hosted::new("other", Actor)], None);
-        let directory: Arc<dyn Directory> = if follows_files { registry.clone() } else { Arc::new(fixed) };
+        let agents: Arc<dyn Directory> = if follows_files { registry.clone() } else { Arc::new(fixed) };
+        let rules = RoutingRules::configured(&parts.config.hub);
+        let drops = Arc::new(Drops::new(shared.clone()));
+        let directory = Arc::new(RoutingDirectory::new(agents, rules, registry.clone(), drops));
         let unreadable = UnreadablePages::default();
         let faulty = Arc::new(ForwardingStore { store, hooks: unreadable.clone() });
         let engine = Engine::start(faulty, directory, shared, settings).await.unwrap();
