@@ -2,6 +2,8 @@
 //!
 //! Events change a task's row by a patch: what an append does not name stays as another writer has left it.
 
+use std::mem::replace;
+
 use bytes::Bytes;
 use switchboard_a2a::{TaskState, Timestamp};
 
@@ -179,8 +181,10 @@ pub struct EventRow {
 impl EventRow {
     /// The lines of its events with their numbers.
     pub fn lines(&self) -> impl Iterator<Item = (Seq, &[u8])> {
-        let numbers = (self.first_seq.0..).map(Seq);
-        numbers.zip(self.events.split(|byte| *byte == b'\n'))
+        // Not `split`, which looks at one byte at a time: of a page of short tasks that was a twelfth of the time.
+        let ends = memchr::memchr_iter(b'\n', &self.events).chain([self.events.len()]);
+        let lines = ends.scan(0, |begin, end| Some(&self.events[replace(begin, end + 1)..end]));
+        (self.first_seq.0..).map(Seq).zip(lines)
     }
 
     /// The line of one event.
