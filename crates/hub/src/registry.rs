@@ -132,6 +132,11 @@ impl Registry {
         self.roster.read().clone()
     }
 
+    /// Whether a file may have been read while it was written, and is read again in a moment.
+    pub fn has_unsettled_files(&self) -> bool {
+        self.files.lock().is_unsettled()
+    }
+
     /// Follows files and remote agents until the server stops.
     pub fn start(self: &Arc<Self>, engine: &Engine) {
         *self.engine.write() = Some(engine.clone());

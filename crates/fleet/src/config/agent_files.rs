@@ -21,6 +21,8 @@ pub struct AgentFiles {
     environment: BTreeMap<String, String>,
     /// What was read the last time.
     contents: Option<Vec<FileContent>>,
+    /// What was read since, with a file that may be half written.
+    unsettled: Option<Vec<FileContent>>,
     /// The agents of each file when it was last good.
     good: BTreeMap<PathBuf, Vec<Entry>>,
 }
@@ -40,14 +42,20 @@ pub struct AgentListing {
 impl AgentFiles {
     /// For a workspace folder, with the values of `${VAR}`.
     pub fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
-        Self { folder, environment, contents: None, good: BTreeMap::new() }
+        Self { folder, environment, contents: None, unsettled: None, good: BTreeMap::new() }
     }
 
     /// Reads the files; nothing if they are what they were the last time. Where no file lists an agent, the demo fleet is
-    /// listed.
+    /// listed. An editor may empty a file before it writes it: one that is empty or cannot be parsed counts once it has
+    /// been read twice, see [`Self::is_unsettled`].
     pub fn read(&mut self) -> Option<AgentListing> {
         let contents = self.contents();
+        let before = self.unsettled.take();
         if self.contents.as_ref() == Some(&contents) {
+            return None;
+        }
+        if before.as_ref() != Some(&contents) && self.may_be_half_written(&contents) {
+            self.unsettled = Some(contents);
             return None;
         }
         let mut listing = AgentListing::default();
@@ -68,6 +76,22 @@ impl AgentFiles {
         }
         self.contents = Some(contents);
         Some(listing)
+    }
+
+    /// Whether the files are to be read again in a moment, because one may have been read while it was written.
+    pub fn is_unsettled(&self) -> bool {
+        self.unsettled.is_some()
+    }
+
+    /// Whether a file that has changed is empty or cannot be parsed. At the start nothing is known that could be lost.
+    fn may_be_half_written(&self, contents: &[FileContent]) -> bool {
+        let Some(known) = &self.contents else { return false };
+        let is_half = |content: &Result<Vec<u8>, String>| {
+            let Ok(bytes) = content else { return false };
+            let Ok(source) = std::str::from_utf8(bytes) else { return true };
+            source.trim().is_empty() || document::parse(&Arc::from(""), source).is_err()
+        };
+        contents.iter().any(|file| !known.contains(file) && is_half(&file.1))
     }
 
     fn list(&mut self, contents: &[FileContent], listing: &mut AgentListing) {

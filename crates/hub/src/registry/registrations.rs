@@ -71,7 +71,9 @@ impl Registry {
     ) -> Result<(String, u64), RegistrationError> {
         let agent = self.read_registration(item)?;
         let name = agent.name.to_string();
-        allowed(caller, &name)?;
+        if !caller.scopes.agents.allows(&AgentName::from(name.as_str())) {
+            return Err(RegistrationError::Forbidden(name));
+        }
         let card = self.probed(&agent, force).await?;
         let mut definitions = self.definitions.lock().await;
         match self.roster().entry(&name).map(|entry| entry.source.clone()) {
@@ -106,13 +108,12 @@ impl Registry {
         expected: Option<u64>,
     ) -> Result<u64, RegistrationError> {
         let agent = self.read_registration(item)?;
-        allowed(caller, name)?;
         if agent.name.as_str() != name {
             let wrong = format!("\"{}\" is not the name in the path", agent.name);
             return Err(invalid("name", &wrong, &format!("write {name}: agents are not renamed")));
         }
         let mut definitions = self.definitions.lock().await;
-        let known = self.registered(&definitions, name)?;
+        let known = self.registered(&definitions, caller, name)?;
         let expected = expected.unwrap_or(known.version);
         let before = serde_json::to_value(&known.agent).ok();
         let line = self.audit("agents.update", caller, name, before, Some(item));
@@ -129,9 +130,8 @@ impl Registry {
         name: &str,
         force: bool,
     ) -> Result<Removal, RegistrationError> {
-        allowed(caller, name)?;
         let mut definitions = self.definitions.lock().await;
-        let known = self.registered(&definitions, name)?;
+        let known = self.registered(&definitions, caller, name)?;
         let live = self.live_tasks(&AgentName::from(name)).await?;
         if live > 0 && !force {
             return Err(RegistrationError::Busy { name: name.to_owned(), live });
@@ -153,7 +153,16 @@ impl Registry {
         Ok(if is_draining { Removal::Draining } else { Removal::Gone })
     }
 
-    fn registered(&self, definitions: &Definitions, name: &str) -> Result<Registered, RegistrationError> {
+    /// A registration; one that the caller may not call looks like none.
+    fn registered(
+        &self,
+        definitions: &Definitions,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<Registered, RegistrationError> {
+        if !caller.scopes.agents.allows(&AgentName::from(name)) {
+            return Err(RegistrationError::NotFound(name.to_owned()));
+        }
         let source = self.roster().entry(name).map(|entry| entry.source.clone());
         match definitions.registrations.get(name) {
             Some(registered) => Ok(registered.clone()),
@@ -212,6 +221,10 @@ impl Registry {
 
     /// An agent as a request brings it: elsewhere, and without secrets.
     pub fn read_registration(&self, item: &Value) -> Result<RemoteAgent, RegistrationError> {
+        let has = |key: &str| item.get(key).is_some_and(|value| !value.is_null());
+        if !has("url") && !has("cli") && !has("builtin") {
+            return Err(RegistrationError::Invalid(without_url(item)));
+        }
         let entry = read_item(BODY, &item.to_string()).map_err(RegistrationError::Invalid)?;
         let Entry::Remote(agent) = entry else {
             return Err(invalid(
@@ -330,17 +343,21 @@ impl Registry {
     }
 }
 
+/// All that is wrong with an agent that has no address.
+fn without_url(item: &Value) -> Vec<Problem> {
+    let mut complete = item.clone();
+    if let Some(members) = complete.as_object_mut() {
+        members.insert("url".to_owned(), "http://localhost".into());
+    }
+    let mut problems = read_item(BODY, &complete.to_string()).err().unwrap_or_default();
+    problems.push(problem("url", "is missing", "the address of the agent, such as https://agents.example.com/a2a"));
+    problems
+}
+
 /// The item of a stored registration, and whether it is a tombstone.
 fn stored_item(body: &[u8]) -> Option<(Value, bool)> {
     let body: Value = serde_json::from_slice(body).ok()?;
     Some((body.get("item")?.clone(), body.get("removed").and_then(Value::as_bool).unwrap_or(false)))
-}
-
-fn allowed(caller: &Caller, name: &str) -> Result<(), RegistrationError> {
-    match caller.scopes.agents.allows(&AgentName::from(name)) {
-        true => Ok(()),
-        false => Err(RegistrationError::Forbidden(name.to_owned())),
-    }
 }
 
 fn problem(key: &str, wrong: &str, right: &str) -> Problem {

@@ -1,6 +1,7 @@
 //! Reads the agent files every few seconds, and forgets agents that were removed once their last task has ended.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -10,12 +11,21 @@ use super::Registry;
 use super::apply::RosterChange;
 use super::roster::Roster;
 
+/// How soon files are read again of which one may have been read while it was written.
+const SETTLES: Duration = Duration::from_secs(1);
+
 impl Registry {
     /// Follows the files; ends with the server.
     pub(super) async fn follow_files(self: Arc<Self>) {
         loop {
             let asked = self.reload_now.notified();
-            match self.parts.config.hub.reload.duration() {
+            let usual = self.parts.config.hub.reload.duration();
+            let every = if self.has_unsettled_files() {
+                Some(usual.map_or(SETTLES, |usual| usual.min(SETTLES)))
+            } else {
+                usual
+            };
+            match every {
                 Some(every) => tokio::select! {
                     () = self.parts.clock.sleep(every) => {}
                     () = asked => {}

@@ -89,6 +89,44 @@ async fn files_are_followed_while_the_server_runs() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_being_written_removes_no_agent() {
+    let (data, files) = (folder(), workspace(TWO));
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let kept = running.registry.find(&"guide".into()).unwrap();
+    std::fs::create_dir(files.path().join("agents.d")).unwrap();
+    // Each half of a file is read once, which the next file's agent shows, and then the file is whole again.
+    for (round, half) in ["", "agents: [{ name: ec"].into_iter().enumerate() {
+        write(files.path(), "agents.yaml", half);
+        running.reload_now.notify_one();
+        let read = tokio::time::timeout(crate::HANG_GUARD, async {
+            while !running.registry.has_unsettled_files() {
+                running.get("/api/agents", "ann").await;
+            }
+        });
+        read.await.unwrap();
+        write(files.path(), "agents.yaml", TWO);
+        let name = format!("more{round}");
+        let more = format!("agents: [{{ name: {name}, builtin: echo }}]\n");
+        write(files.path(), "agents.d/more.yaml", &more);
+        let roster = until(&running, |roster| names(roster).len() == 3).await;
+        assert_eq!(names(&roster), ["echo", "guide", name.as_str()]);
+        std::fs::remove_file(files.path().join("agents.d/more.yaml")).unwrap();
+        until(&running, |roster| names(roster).len() == 2).await;
+    }
+    assert!(std::sync::Arc::ptr_eq(&kept, &running.registry.find(&"guide".into()).unwrap()));
+    let topics = running.topics("hub.%23", 4).await;
+    assert!(topics.iter().all(|topic| topic.contains("more")), "neither removed nor refused: {topics:?}");
+    // One that stays empty counts, and so does one that stays broken.
+    write(files.path(), "agents.yaml", "agents: [{ name: ec");
+    let roster = until(&running, |roster| roster["problems"] != json!([])).await;
+    assert_eq!(names(&roster), ["echo", "guide"]);
+    write(files.path(), "agents.yaml", "");
+    write(files.path(), "agents.d/more.yaml", "agents: [{ name: third, builtin: echo }]\n");
+    until(&running, |roster| names(roster) == ["third"]).await;
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn files_are_read_by_the_clock_too() {
     let (data, files) = (folder(), workspace(TWO));
     let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
