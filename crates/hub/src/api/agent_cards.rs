@@ -22,14 +22,14 @@ pub(super) const ACCEPT: Route =
         Box::pin(accept(request))
     })
     .role(CallerRole::Admin)
-    .body(&[Parameter::new("etag", "Of the held card, as the roster shows it; required.")]);
+    .body(&[Parameter::new("etag", "Of the held card, as the roster shows it; required.").text()]);
 pub(super) const PROBE: Route =
     Route::new(Method::POST, "/api/a2a/probe", "Look for an agent at an address", |request| Box::pin(probe(request)))
         .role(CallerRole::Admin)
         .enveloped()
         .body(&[
-            Parameter::new("url", "Its address; required."),
-            Parameter::new("headers", "Headers to send."),
+            Parameter::new("url", "Its address; required.").text(),
+            Parameter::new("headers", "Headers to send.").object(),
             Parameter::new("…", "Credentials, as agents.yaml names them."),
         ]);
 

@@ -11,13 +11,14 @@ use super::request::{ApiRequest, wrong};
 use super::route::{Parameter, Route};
 use crate::registry::RegistrationError;
 
-const ITEM: &[Parameter] = &[
-    Parameter::new("name", "Its name; required."),
-    Parameter::new("url", "Its address; required."),
-    Parameter::new("version", "With PUT: the version that is replaced, as If-Match says too."),
-    Parameter::new("…", "Every other key that an agent with url may have in agents.yaml."),
-];
-const FORCE: &[Parameter] = &[Parameter::new("force", "true: although it cannot be reached, or has live tasks.")];
+const NAME: Parameter = Parameter::new("name", "Its name; required.").text();
+const URL: Parameter = Parameter::new("url", "Its address; required.").text();
+const MORE: Parameter = Parameter::new("…", "Every other key that an agent with url may have in agents.yaml.");
+const ITEM: &[Parameter] = &[NAME, URL, MORE];
+const REPLACEMENT: &[Parameter] =
+    &[NAME, URL, Parameter::new("version", "The version that is replaced, as If-Match says too.").integer(), MORE];
+const FORCE: &[Parameter] =
+    &[Parameter::new("force", "true: although it cannot be reached, or has live tasks.").words(&["true", "false"])];
 
 pub(super) const ADD: Route = add("/api/agents");
 pub(super) const ADD_ENDPOINT: Route = add("/api/a2a-endpoints").enveloped();
@@ -33,7 +34,7 @@ const fn add(path: &'static str) -> Route {
 
 const fn update(path: &'static str) -> Route {
     let route = Route::new(Method::PUT, path, "Replace a registration", |request| Box::pin(replace(request)));
-    route.role(CallerRole::Admin).body(ITEM)
+    route.role(CallerRole::Admin).body(REPLACEMENT)
 }
 
 const fn remove(path: &'static str) -> Route {

@@ -14,7 +14,7 @@ use crate::registry::{EntrySource, RosterEntry, SkillSource, reconcile};
 
 pub(super) const LIST: Route = Route::get("/api/agents", "List the agents", |request| Box::pin(list(request)))
     .parameters(&[
-        Parameter::new("pageSize", "Agents on a page, 1 to 100; 50 by default."),
+        Parameter::new("pageSize", "Agents on a page, 1 to 100; 50 by default.").integer(),
         Parameter::new("after", "The name under next of the page before."),
     ]);
 pub(super) const SHOW: Route = Route::get("/api/agents/{name}", "Show an agent", |request| Box::pin(show(request)));

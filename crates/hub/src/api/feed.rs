@@ -21,9 +21,10 @@ pub(super) const ROUTE: Route =
         Parameter::new("task", "Only this task."),
         Parameter::new("context", "Only this conversation."),
         Parameter::new("correlation", "Only what belongs to this correlation id."),
-        Parameter::new("view", "`full`, or `brief`: no payloads, of each task the newest item, four times a second."),
+        Parameter::new("view", "`full`, or `brief`: no payloads, of each task the newest item, four times a second.")
+            .words(&["full", "brief"]),
         Parameter::new("from", "`now`, `oldest`, or the cursor to go on after. `Last-Event-ID` comes before it."),
-        Parameter::new("pageSize", "Of a page: at most so many items, 50 unless it says so, up to 100."),
+        Parameter::new("pageSize", "Of a page: at most so many items, 50 unless it says so, up to 100.").integer(),
     ]);
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

@@ -19,7 +19,7 @@ pub(super) const ROUTE: Route =
             Parameter::new("agent", "Only this agent."),
             Parameter::new("skill", "Only this skill."),
             Parameter::new("caller", "Only this caller; for keys with a role."),
-            Parameter::new("window", "`1h` or `24h`, which it is if absent."),
+            Parameter::new("window", "`1h` or `24h`, which it is if absent.").words(&["1h", "24h"]),
         ]);
 
 async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {

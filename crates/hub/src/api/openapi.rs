@@ -3,7 +3,10 @@
 use serde_json::{Map, Value, json};
 use switchboard_server::{Authorization, BodyRule};
 
-use super::route::{Parameter, Route, Style};
+use super::route::{Parameter, Route, Style, Takes};
+
+/// Stands for members that are described elsewhere; the handler refuses those that are not.
+const OTHER_MEMBERS: &str = "…";
 
 pub(crate) fn describe(routes: &[Route]) -> Value {
     let mut paths = Map::new();
@@ -21,8 +24,11 @@ fn operation(route: &Route) -> Value {
     let variables = route.path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
     let in_path = |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 } });
     let in_query = |parameter: &Parameter| {
-        let text = json!({ "type": "string" });
-        let schema = if parameter.repeats { json!({ "type": "array", "items": text }) } else { text };
+        let one = match parameter.takes {
+            Takes::Anything => schema(Takes::Text),
+            takes => schema(takes),
+        };
+        let schema = if parameter.repeats { json!({ "type": "array", "items": one }) } else { one };
         json!({ "name": parameter.name, "in": "query", "description": parameter.about, "schema": schema })
     };
     let parameters: Vec<Value> = variables.map(in_path).chain(route.parameters.iter().map(in_query)).collect();
@@ -41,16 +47,33 @@ fn operation(route: &Route) -> Value {
         },
     });
     if let (BodyRule::Json, Some(operation)) = (route.access.body, operation.as_object_mut()) {
-        let members: Map<String, Value> = route
-            .members
-            .iter()
-            .map(|member| (member.name.to_owned(), json!({ "description": member.about })))
+        let (other, named): (Vec<_>, Vec<_>) = route.members.iter().partition(|member| member.name == OTHER_MEMBERS);
+        let members: Map<String, Value> = named
+            .into_iter()
+            .map(|member| {
+                let mut described = schema(member.takes);
+                described["description"] = member.about.into();
+                (member.name.to_owned(), described)
+            })
             .collect();
-        let schema = json!({ "type": "object", "properties": members, "additionalProperties": false });
+        let mut schema = json!({ "type": "object", "properties": members, "additionalProperties": false });
+        if let Some(other) = other.first() {
+            schema["additionalProperties"] = json!({ "description": other.about });
+        }
         let body = json!({ "required": true, "content": { "application/json": { "schema": schema } } });
         operation.insert("requestBody".to_owned(), body);
     }
     operation
+}
+
+fn schema(takes: Takes) -> Value {
+    match takes {
+        Takes::Anything => json!({}),
+        Takes::Text => json!({ "type": "string" }),
+        Takes::Words(words) => json!({ "type": "string", "enum": words }),
+        Takes::Integer => json!({ "type": "integer" }),
+        Takes::Object => json!({ "type": "object" }),
+    }
 }
 
 /// Who may call it, and what its answers look like.

@@ -21,9 +21,10 @@ pub(super) const ROUTE: Route =
     })
     .enveloped()
     .body(&[
-        Parameter::new("message", "The text; required."),
-        Parameter::new("urgency", "`low`, `normal`, `high` or `urgent`; `normal` if absent."),
-        Parameter::new("topic", "What it is about."),
+        Parameter::new("message", "The text; required.").text(),
+        Parameter::new("urgency", "`low`, `normal`, `high` or `urgent`; `normal` if absent.")
+            .words(&["low", "normal", "high", "urgent"]),
+        Parameter::new("topic", "What it is about.").text(),
     ]);
 
 const MINUTE_MS: i64 = 60_000;

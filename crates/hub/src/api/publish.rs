@@ -16,9 +16,9 @@ pub(super) const ROUTE: Route =
         .role(CallerRole::Admin)
         .enveloped()
         .body(&[
-            Parameter::new("topic", "Words with dots between; required."),
-            Parameter::new("payload", "An object."),
-            Parameter::new("correlationId", "The work that it belongs to."),
+            Parameter::new("topic", "Words with dots between; required.").text(),
+            Parameter::new("payload", "An object.").object(),
+            Parameter::new("correlationId", "The work that it belongs to.").text(),
         ]);
 
 /// The first words of topics that only the hub writes, and of those that earlier hubs kept to themselves.

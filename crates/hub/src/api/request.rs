@@ -11,8 +11,8 @@ use switchboard_host::config::suggestion::did_you_mean;
 use switchboard_server::{Body, Exchange, json_response, percent};
 
 use super::error::{ApiError, Problem, RefusedBody};
-use super::fields::Fields;
-use super::route::{Route, Style, Variables};
+use super::fields::{Fields, kind};
+use super::route::{Parameter, Route, Style, Takes, Variables};
 use crate::hub::HubState;
 
 /// What a value is cut to in an error.
@@ -107,15 +107,18 @@ impl<'a> ApiRequest<'a> {
         Fields::read(&body, &names)
     }
 
-    /// The body as an object whose members the caller checks.
+    /// The body as an object. Of its members only the types of those that are listed are checked here.
     pub(crate) async fn object(&mut self) -> Result<serde_json::Map<String, serde_json::Value>, ApiError> {
         let body =
             self.exchange.read_body().await.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))?;
-        match serde_json::from_slice(&body) {
-            Ok(serde_json::Value::Object(members)) => Ok(members),
-            Ok(_) => Err(ApiError::invalid("body", "is no object", "a JSON object")),
-            Err(error) => Err(ApiError::invalid("body", error.to_string(), "a JSON object")),
-        }
+        let members = match serde_json::from_slice(&body) {
+            Ok(serde_json::Value::Object(members)) => members,
+            Ok(_) => return Err(ApiError::invalid("body", "is no object", "a JSON object")),
+            Err(error) => return Err(ApiError::invalid("body", error.to_string(), "a JSON object")),
+        };
+        let wrong: Vec<Problem> =
+            self.route.members.iter().filter_map(|member| wrong_type(member, members.get(member.name)?)).collect();
+        if wrong.is_empty() { Ok(members) } else { Err(ApiError::Invalid(wrong)) }
     }
 
     /// Refuses a body with members; there may be none.
@@ -147,6 +150,17 @@ impl<'a> ApiRequest<'a> {
 /// The error of a parameter whose value cannot be right.
 pub(crate) fn wrong(name: &str, given: &str, right: &str) -> ApiError {
     ApiError::invalid(name, format!("is {:?}", quoted(given)), right)
+}
+
+/// What is wrong with a member that is not of the type that its route says.
+fn wrong_type(member: &Parameter, value: &serde_json::Value) -> Option<Problem> {
+    let (fits, right) = match member.takes {
+        Takes::Anything => return None,
+        Takes::Text | Takes::Words(_) => (value.is_string(), "a text"),
+        Takes::Integer => (value.is_u64() || value.is_i64(), "a number"),
+        Takes::Object => (value.is_object(), "an object"),
+    };
+    (!fits && !value.is_null()).then(|| Problem::new(member.name, format!("is {}", kind(value)), right))
 }
 
 fn quoted(text: &str) -> String {

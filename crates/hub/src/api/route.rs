@@ -43,11 +43,41 @@ pub(crate) struct Parameter {
     pub(crate) about: &'static str,
     /// Whether it may be there more than once.
     pub(crate) repeats: bool,
+    /// What its value may be.
+    pub(crate) takes: Takes,
+}
+
+/// What the value of a parameter or member may be, for `/openapi.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// What its handler says. In a query it is a text.
+    Anything,
+    Text,
+    /// One of these.
+    Words(&'static [&'static str]),
+    Integer,
+    Object,
 }
 
 impl Parameter {
     pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, repeats: false }
+        Self { name, about, repeats: false, takes: Takes::Anything }
+    }
+
+    pub(crate) const fn text(self) -> Self {
+        Self { takes: Takes::Text, ..self }
+    }
+
+    pub(crate) const fn words(self, words: &'static [&'static str]) -> Self {
+        Self { takes: Takes::Words(words), ..self }
+    }
+
+    pub(crate) const fn integer(self) -> Self {
+        Self { takes: Takes::Integer, ..self }
+    }
+
+    pub(crate) const fn object(self) -> Self {
+        Self { takes: Takes::Object, ..self }
     }
 
     pub(crate) const fn repeated(self) -> Self {

@@ -18,7 +18,7 @@ use crate::health::{Sum, Window};
 const PARAMETERS: &[Parameter] = &[
     Parameter::new("agent", "Only this agent."),
     Parameter::new("skill", "Only this skill; for keys with a role."),
-    Parameter::new("minSamples", "Only those with at least so many."),
+    Parameter::new("minSamples", "Only those with at least so many.").integer(),
 ];
 
 pub(super) const COST: Route = Route::get("/api/cost-summaries", "What work has cost, by agent and skill", |request| {

@@ -1,32 +1,222 @@
-//! What all endpoints of the hub have in common, from its table of routes.
+//! What all endpoints of the hub have in common, from the document that describes them: a new endpoint is held to it
+//! without a line here.
 
 use serde_json::{Value, json};
 
 use crate::running::{Running, folder};
 
-#[tokio::test]
-async fn every_path_needs_a_key_and_refuses_what_it_does_not_know() {
-    let data = folder();
-    let running = Running::in_folder(data.path()).await;
-    let (_, described) = running.get("/openapi.json", "ann").await;
-    let table = switchboard_hub::route_table();
-    assert!(!table.is_empty());
-    for (method, path, _) in table {
-        let at = path.replace(['{', '}'], "");
-        let body = if method == http::Method::GET { "" } else { "{}" };
-        let (status, refusal) = running.ask(&format!("{method} {at}"), "", &[], body).await;
-        assert_eq!(status, 401, "{method} {path}: {refusal}");
-        let (status, refusal) = running.ask(&format!("{method} {at}?surprise=1"), "ann", &[], body).await;
-        assert_eq!((status, &refusal["code"]), (400, &json!("INVALID")), "{method} {path}: {refusal}");
-        assert_eq!(refusal["problems"][0]["key"], "surprise", "{refusal}");
-        assert_ne!(described["paths"][path][method.as_str().to_ascii_lowercase()], Value::Null, "{method} {path}");
-        if body.is_empty() {
-            continue;
+/// Each role with a key of it, and one of it for the agent `echo` alone.
+const ROLES: [(&str, &str, &str); 4] =
+    [("none", "bob", "cat"), ("viewer", "vic", "eva"), ("operator", "oli", "ole"), ("admin", "ann", "ada")];
+
+/// An endpoint, as it is described.
+struct Endpoint<'a> {
+    method: String,
+    path: &'a str,
+    /// Its place in [`ROLES`].
+    role: usize,
+    /// Parameters of its query.
+    parameters: Vec<&'a Value>,
+    /// Members of its body and their schemas, if it has a body.
+    members: Option<&'a serde_json::Map<String, Value>>,
+}
+
+/// The endpoints of the document that are the hub's.
+fn endpoints(document: &Value) -> Vec<Endpoint<'_>> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let operations = paths.flat_map(|(path, item)| item.as_object().unwrap().iter().map(move |one| (path, one)));
+    operations
+        .filter(|(_, (_, operation))| operation["tags"] == json!(["hub"]))
+        .map(|(path, (method, operation))| {
+            let about = operation["description"].as_str().unwrap();
+            let named = about.split_once("the role `").map_or("none", |(_, rest)| rest.split('`').next().unwrap());
+            let parameters = operation["parameters"].as_array().unwrap().iter();
+            Endpoint {
+                method: method.to_ascii_uppercase(),
+                path,
+                role: ROLES.iter().position(|(role, ..)| *role == named).unwrap(),
+                parameters: parameters.filter(|parameter| parameter["in"] == "query").collect(),
+                members: operation["requestBody"]["content"]["application/json"]["schema"]["properties"].as_object(),
+            }
+        })
+        .collect()
+}
+
+/// Names of what is there: an agent, and a task of an administrator at it.
+struct Names<'a> {
+    agent: &'a str,
+    task: &'a str,
+    context: &'a str,
+}
+
+impl Endpoint<'_> {
+    /// The request line's beginning, with names for the variables of the path.
+    fn head(&self, names: &Names<'_>) -> String {
+        let mut path = String::new();
+        for piece in self.path.split_inclusive('}') {
+            let Some((fixed, variable)) = piece.split_once('{') else {
+                path.push_str(piece);
+                continue;
+            };
+            path.push_str(fixed);
+            path.push_str(match variable.trim_end_matches('}') {
+                "name" | "agent" => names.agent,
+                "id" | "taskId" => names.task,
+                "contextId" => names.context,
+                _ => "nothing",
+            });
         }
-        let (status, refusal) = running.ask(&format!("{method} {at}"), "ann", &[], "{\"surprise\":1}").await;
-        assert_eq!((status, &refusal["problems"][0]["key"]), (400, &json!("surprise")), "{method} {path}: {refusal}");
-        let (status, refusal) = running.ask(&format!("{method} {at}"), "ann", &[], "[]").await;
-        assert_eq!((status, &refusal["code"]), (400, &json!("INVALID")), "{method} {path}: {refusal}");
+        format!("{} {path}", self.method)
     }
+
+    /// A body that has what it needs, for those that need something.
+    fn body(&self) -> String {
+        let body = match self.path {
+            _ if self.members.is_none_or(|members| members.is_empty()) => json!({}),
+            "/api/agents/{name}" | "/api/a2a-endpoints/{name}" => {
+                json!({ "name": "nothing", "url": "http://localhost" })
+            }
+            "/api/agents/{name}:accept" => json!({ "etag": "e" }),
+            _ => json!({}),
+        };
+        self.members.map(|_| body.to_string()).unwrap_or_default()
+    }
+
+    fn is_named(&self) -> bool {
+        self.path.contains('{')
+    }
+}
+
+/// The problem that a refusal names, for a member or parameter, or below it.
+fn problem<'a>(refusal: &'a Value, key: &str) -> Option<&'a Value> {
+    let is_about =
+        |found: &str| found.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+    let problems = refusal["problems"].as_array()?.iter();
+    problems.into_iter().find(|problem| problem["key"].as_str().is_some_and(is_about))
+}
+
+fn assert_invalid(answered: &(u16, Value), key: &str, asked: &str) {
+    let (status, refusal) = answered;
+    assert_eq!((*status, &refusal["code"]), (400, &json!("INVALID")), "{asked}: {refusal}");
+    let problem = problem(refusal, key).unwrap_or_else(|| panic!("{asked} does not name {key}: {refusal}"));
+    assert_ne!(problem["wrong"], "is missing", "{asked}: {refusal}");
+    assert_ne!(problem["right"].as_str().unwrap_or_default(), "", "{asked}: {refusal}");
+}
+
+/// Every kind of JSON value.
+fn kinds() -> [(&'static str, Value); 5] {
+    [
+        ("boolean", json!(true)),
+        ("integer", json!(7)),
+        ("string", json!("surprise")),
+        ("array", json!([[]])),
+        ("object", json!({ "surprise": [] })),
+    ]
+}
+
+/// All that is stored: the journal with the events of tasks, and the agents. Refusals of routing may be counted.
+async fn stored(running: &Running) -> (Vec<Value>, Value) {
+    let (mut items, mut from) = (Vec::new(), "oldest".to_owned());
+    loop {
+        let (_, page) = running.get(&format!("/api/feed?pageSize=100&from={from}"), "ann").await;
+        let found = page["items"].as_array().unwrap();
+        if found.is_empty() {
+            break;
+        }
+        items.extend(found.iter().filter(|item| !item["topic"].as_str().unwrap().starts_with("dispatch.")).cloned());
+        from = page["next"].as_str().unwrap().to_owned();
+    }
+    (items, running.get("/api/agents", "ann").await.1)
+}
+
+#[tokio::test]
+async fn every_endpoint_needs_a_key_and_refuses_bad_input_without_a_trace() {
+    let (data, files) = (folder(), folder());
+    let agents = "agents: [{ name: echo, builtin: echo }, { name: other, builtin: echo }]\n";
+    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let task = running.send("ann", "other", "hello").await;
+    let (task, context) = (task["id"].as_str().unwrap(), task["contextId"].as_str().unwrap());
+    let there = Names { agent: "other", task, context };
+    let unknown = Names { agent: "nothing", task: "nothing", context: "nothing" };
+    let before = stored(&running).await;
+    let (_, document) = running.get("/openapi.json", "").await;
+    let endpoints = endpoints(&document);
+    assert_eq!(endpoints.len(), switchboard_hub::route_table().len(), "every endpoint is described");
+    for endpoint in &endpoints {
+        let (head, body) = (endpoint.head(&there), endpoint.body());
+        let (_, key, limited) = ROLES[endpoint.role];
+        for stranger in ["", "nobody"] {
+            let (status, refusal) = running.ask(&head, stranger, &[], &body).await;
+            assert_eq!(status, 401, "{head}: {refusal}");
+        }
+        for (_, lower, _) in &ROLES[..endpoint.role] {
+            let (status, refusal) = running.ask(&head, lower, &[], &body).await;
+            assert_eq!(status, 403, "{head} for {lower}: {refusal}");
+        }
+        refuses_parameters(&running, endpoint, &head, key, &body).await;
+        if endpoint.members.is_some() {
+            refuses_members(&running, endpoint, &head, key).await;
+        }
+        if endpoint.is_named() {
+            let missing = running.ask(&endpoint.head(&unknown), key, &[], &body).await;
+            let needs_more = missing.0 == 400 && missing.1["problems"][0]["wrong"] == "is missing";
+            assert!(missing.0 == 404 || needs_more, "{head}, but unknown: {missing:?}");
+            // The name in a body is to be the one in the path.
+            let foreign = running.ask(&head, limited, &[], &body.replace("nothing", "other")).await;
+            let missing = running.ask(&endpoint.head(&unknown), limited, &[], &body).await;
+            let refusal = |answered: &(u16, Value)| (answered.0, answered.1["code"].clone());
+            assert_eq!(refusal(&foreign), refusal(&missing), "{head}: what is foreign looks like nothing");
+            assert!((400..500).contains(&foreign.0), "{head}: {foreign:?}");
+        }
+        let (status, refusal) = running.ask(&head.replacen(&endpoint.method, "PATCH", 1), key, &[], &body).await;
+        assert_eq!(status, 405, "{head} with another method: {refusal}");
+    }
+    assert_eq!(stored(&running).await, before, "nothing has changed");
     running.stop().await;
+}
+
+async fn refuses_parameters(running: &Running, endpoint: &Endpoint<'_>, head: &str, key: &str, body: &str) {
+    let ask = async |query: &str| {
+        let head = format!("{head}?{query}");
+        (running.ask(&head, key, &["Accept: application/json"], body).await, head)
+    };
+    let (answered, asked) = ask("surprise=1").await;
+    assert_invalid(&answered, "surprise", &asked);
+    let (answered, asked) = ask("surprise=%ff").await;
+    assert_invalid(&answered, "query", &asked);
+    for parameter in &endpoint.parameters {
+        let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
+        if schema["type"] != "array" {
+            let (answered, asked) = ask(&format!("{name}=1&{name}=2")).await;
+            assert_invalid(&answered, name, &asked);
+        }
+        if schema["type"] == "integer" || schema["enum"].is_array() {
+            let (answered, asked) = ask(&format!("{name}=surprise")).await;
+            assert_invalid(&answered, name, &asked);
+        }
+    }
+}
+
+async fn refuses_members(running: &Running, endpoint: &Endpoint<'_>, head: &str, key: &str) {
+    let (answered, asked) = (running.ask(head, key, &[], "{\"surprise\":1}").await, format!("{head} surprise"));
+    assert_invalid(&answered, "surprise", &asked);
+    for body in ["[]", "{", "7"] {
+        assert_invalid(&running.ask(head, key, &[], body).await, "body", &format!("{head} {body}"));
+    }
+    for (name, schema) in endpoint.members.unwrap() {
+        let mut refused = 0;
+        for (kind, value) in kinds() {
+            // The unknown member has it refused where the value is right.
+            let body = json!({ name: value, "surprise": 1 }).to_string();
+            let asked = format!("{head} {body}");
+            let answered = running.ask(head, key, &[], &body).await;
+            let is_wrong = schema["type"].as_str().is_some_and(|right| right != kind) || schema["enum"].is_array();
+            if is_wrong {
+                assert_invalid(&answered, name, &asked);
+            }
+            refused += usize::from(problem(&answered.1, name).is_some());
+        }
+        assert!(refused > 0, "{head} takes anything as {name}");
+    }
 }

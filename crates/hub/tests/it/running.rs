@@ -103,11 +103,15 @@ impl Callers for Keyring {
     }
 }
 
-/// `ann` is an admin; `vic` sees everything, `eva` what happens at `echo`; `bob` and `cat` have no role.
+/// `ann` is an admin, `oli` an operator, `vic` a viewer, and `bob` has no role; `ada`, `ole`, `eva` and `cat` are the same
+/// for the agent `echo` alone.
 fn keys() -> Arc<Keyring> {
     let only_echo = || AgentScope::Only(vec!["echo".into()]);
     let keys = [
         ("ann", AgentScope::All, CallerRole::Admin),
+        ("ada", only_echo(), CallerRole::Admin),
+        ("oli", AgentScope::All, CallerRole::Operator),
+        ("ole", only_echo(), CallerRole::Operator),
         ("vic", AgentScope::All, CallerRole::Viewer),
         ("eva", only_echo(), CallerRole::Viewer),
         ("bob", AgentScope::All, CallerRole::None),
