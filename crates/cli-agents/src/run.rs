@@ -9,11 +9,11 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, OptionFuture};
 use switchboard_a2a::Message;
 use switchboard_engine::clock::later;
-use switchboard_engine::{Stopped, TaskHandle};
+use switchboard_engine::{CallError, Stopped, TaskHandle};
 
 use super::CliAgent;
 use super::approvals::{Answer, LOST_REASON, PendingApproval};
-use super::deadlines::Deadlines;
+use super::deadlines::{Deadlines, ExceededLimit};
 use super::metric_definitions as metric;
 use super::process::{Child, Output, TreeExit};
 use super::program;
@@ -26,6 +26,9 @@ pub(super) use outcome::{RunOutcome, count};
 
 use outcome::RunningGauge;
 
+/// The variables with which a program calls other agents of this server.
+const URL_VARIABLE: &str = "SWITCHBOARD_URL";
+const TOKEN_VARIABLE: &str = "SWITCHBOARD_TASK_TOKEN";
 /// How long a program may take to exit by itself once its turn is over.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// While a question is open, so many events are held before the program's output is no longer read (backpressure).
@@ -44,11 +47,16 @@ pub(super) async fn run(
 ) -> Result<RunOutcome, Stopped> {
     // It may look into the repository, which may be large or on a slow disk.
     let (adapter, ordered) = (worker.adapter.clone(), order.clone());
-    let (launch, dialogue) = match tokio::task::spawn_blocking(move || adapter.start(&ordered)).await {
+    let (mut launch, dialogue) = match tokio::task::spawn_blocking(move || adapter.start(&ordered)).await {
         Ok(Ok(started)) => started,
         Ok(Err(error)) => return Ok(RunOutcome::Refused(error.to_string())),
         Err(error) => return Ok(RunOutcome::NotStarted(format!("the program could not be prepared: {error}"))),
     };
+    match token_variables(agent, task).await {
+        Ok(variables) => launch.env.extend(variables),
+        Err(CallError::Stopped(stopped)) => return Err(stopped),
+        Err(CallError::Refused(error)) => return Ok(RunOutcome::NotStarted(error.to_string())),
+    }
     let command = match program::command(&agent.settings, worker, &launch, &order.cwd, task.id().to_string()) {
         Ok(command) => command,
         Err(error) => return Ok(RunOutcome::NotStarted(error.to_string())),
@@ -92,6 +100,13 @@ pub(super) async fn run(
     run.child.leave(if outcome.is_ok() { EXIT_TIMEOUT } else { Duration::ZERO }).await;
     metrics::histogram!(metric::TURN_DURATION, "cli" => about.name.clone()).record(began.elapsed());
     outcome
+}
+
+/// How the program calls other agents: where this server is, and a token of the task. Nothing if it may call none.
+async fn token_variables(agent: &CliAgent, task: &TaskHandle) -> Result<Vec<(String, String)>, CallError> {
+    let Some(url) = &agent.settings.url else { return Ok(Vec::new()) };
+    let Some(token) = task.issue_token().await? else { return Ok(Vec::new()) };
+    Ok(vec![(URL_VARIABLE.to_owned(), url.clone()), (TOKEN_VARIABLE.to_owned(), token)])
 }
 
 /// An open question, and the future of its answer.
@@ -351,6 +366,9 @@ impl<'a> Run<'a> {
         if let Some(open) = self.open.take_if(|open| open.pending.expires_at <= now) {
             self.count("expired");
             self.outcome = Some(RunOutcome::Expired(open.pending.approval.tool));
+        } else if self.task.waits_for_calls() && self.deadlines.passed(now) == Some(ExceededLimit::Idle) {
+            // It is silent because another agent works for it.
+            self.deadlines.output_received(now);
         } else if let Some(passed) = self.deadlines.passed(now) {
             self.outcome = Some(RunOutcome::TimeLimit(passed));
         } else if self.deadlines.take_quiet_notice(now) {

@@ -26,6 +26,8 @@ pub struct Settings {
     pub repo_lock: bool,
     /// Variables that a child sees; without it the usual ones and the program's own.
     pub env: Option<Vec<String>>,
+    /// Where programs find this server, with a token of their task, if the agent delegates to others.
+    pub url: Option<String>,
     /// The account that children run as.
     pub user: Option<User>,
     pub permissions: Permissions,
@@ -85,6 +87,7 @@ impl Settings {
             worktree: WorktreePolicy::Off,
             repo_lock: true,
             env: None,
+            url: None,
             user: None,
             permissions: Permissions::default(),
             skills: BTreeMap::new(),

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use switchboard_a2a::{Message, MessageId, Task, TaskId, TaskState, Timestamp};
 
-use crate::caller::{AgentScope, Caller, CallerRole, Scopes};
+use crate::caller::{AgentScope, Caller, CallerRole, Scopes, TaskScope};
+use crate::delegation::{CHAIN_KEY, WaitingCall, not_a_child};
 use crate::directory::Address;
 use crate::engine::{Engine, EngineState};
 use crate::error::Error;
@@ -21,6 +22,7 @@ use crate::ids::{AgentName, CallerId, TaskKey};
 use crate::live_task::{Core, LiveTask};
 use crate::reason::metadata_of;
 use crate::route::{Destination, Routed, scope_of};
+use crate::routing_hints::RoutingHints;
 use crate::store::lineage::{Ancestors, Lineage, Via};
 use crate::store::{Phase, TaskIdentity};
 use crate::submit::{IncomingMessage, Submitted};
@@ -99,14 +101,19 @@ impl TaskHandle {
     /// Starts a task of another agent, or joins the one that an earlier call with the same key has started. A turn that
     /// waits for it does so inside [`Self::release_permit_while`], else the two may wait for the same permit.
     pub async fn call(&self, call: Call) -> Result<Called, CallError> {
-        let parent = self.live.wait_for(|core| match self.must_stop(core) {
-            true => Some(Err(self.stopped(core))),
-            false => core.key.map(Ok),
-        });
-        let parent = parent.await?;
+        let parent = self.committed_key().await?;
         let handle = self.clone();
         // Spawned: the run may be dropped during the append, and what comes after that has to happen.
         self.engine.work.spawn(async move { handle.begin_child(parent, call).await }).await.map_err(Error::from)?
+    }
+
+    /// The task's key, once it is committed.
+    pub(crate) async fn committed_key(&self) -> Result<TaskKey, Stopped> {
+        let known = self.live.wait_for(|core| match self.must_stop(core) {
+            true => Some(Err(self.stopped(core))),
+            false => core.key.map(Ok),
+        });
+        known.await
     }
 
     async fn begin_child(self, parent: TaskKey, call: Call) -> Result<Called, CallError> {
@@ -140,17 +147,11 @@ impl TaskHandle {
 
     async fn route_child(&self, parent: TaskKey, call: Call, key_prefix: &str) -> Result<(Caller, Routed), Error> {
         let (task, engine) = (&self.live.task, &self.engine);
-        let payer = task.payer().clone();
         let owner = match call.run_as {
             CallOwner::Owner => task.owner.clone(),
-            CallOwner::Agent => CallerId::from(format!("~{}@{payer}", task.agent)),
+            CallOwner::Agent => CallerId::from(format!("~{}@{}", task.agent, task.payer())),
         };
-        let root = task.lineage.ancestors.map_or(parent, |ancestors| ancestors.root);
-        let lineage = Lineage {
-            ancestors: Some(Ancestors { parent, root }),
-            payer: (payer != owner).then_some(payer),
-            via: Via::A2a,
-        };
+        let lineage = self.lineage_of_child(parent, &owner);
         let scopes = Scopes { agents: AgentScope::All, role: CallerRole::None };
         let caller = Caller { id: owner.clone(), scopes };
         let address = Address::Agent(call.to);
@@ -174,9 +175,70 @@ impl TaskHandle {
         let own = engine.deadline_of(&self.live.core.lock());
         let deadline = own.into_iter().chain(call.deadline).min();
         let chain = self.sent_chain();
-        let (refused, by_turn) = (None, true);
-        let routed = Routed { incoming, deadline, lineage, chain, tree, refused, owner, destination, key, by_turn };
+        let (refused, by_turn, called_by) = (None, true, None);
+        let routed =
+            Routed { incoming, deadline, lineage, chain, tree, refused, owner, destination, key, by_turn, called_by };
         Ok((caller, routed))
+    }
+
+    fn lineage_of_child(&self, parent: TaskKey, owner: &CallerId) -> Lineage {
+        let task = &self.live.task;
+        let root = task.lineage.ancestors.map_or(parent, |ancestors| ancestors.root);
+        let payer = Some(task.payer()).filter(|payer| *payer != owner).cloned();
+        Lineage { ancestors: Some(Ancestors { parent, root }), payer, via: Via::A2a }
+    }
+
+    /// Routes what a program of this run sends with its token: a new task is a child of this one. What it claims of a
+    /// chain does not count, since the chain is known here.
+    pub(crate) async fn route_called(
+        &self,
+        caller: &Caller,
+        scope: &TaskScope,
+        mut incoming: IncomingMessage,
+    ) -> Result<Routed, Error> {
+        if let Some(metadata) = &mut incoming.message.metadata {
+            metadata.remove(CHAIN_KEY);
+        }
+        // Owner and address are those of every task of this agent and payer, so the key says whose it is.
+        let key = incoming.idempotency_key.take();
+        incoming.idempotency_key = key.map(|key| format!("switchboard:{}#{}/{key}", self.id(), scope.fence.0));
+        incoming.trace = incoming.trace.or_else(|| self.trace());
+        let mut routed = Engine { inner: self.engine.clone() }.route_open(caller, incoming).await?;
+        match &routed.destination {
+            Destination::Task(live) | Destination::Repeated(live, _) => {
+                if live.task.parent() != Some(scope.parent) {
+                    return Err(not_a_child(&live.task.id));
+                }
+            }
+            Destination::New(resolved, served) => {
+                let (address, message) = (&routed.incoming.address, &routed.incoming.message);
+                let hints = RoutingHints::read(address, message, routed.incoming.metadata.as_ref())?;
+                let checked = self.check_call(&resolved.hosted, served, hints.skill.as_deref()).await;
+                routed.tree = Some(checked.map_err(|error| self.engine.report_refusal(error))?);
+                routed.lineage = self.lineage_of_child(scope.parent, &routed.owner);
+                routed.deadline = self.engine.deadline_of(&self.live.core.lock());
+                routed.chain = self.sent_chain();
+            }
+        }
+        (routed.by_turn, routed.called_by) = (true, Some(self.clone()));
+        Ok(routed)
+    }
+
+    /// Sends what was routed so, and looks whether the run still goes on: if it has ended meanwhile, nothing else would
+    /// end the child.
+    pub(crate) async fn send_called(self, routed: Routed) -> Result<Submitted, Error> {
+        let waits = !routed.incoming.return_immediately;
+        let engine = Engine { inner: self.engine.clone() };
+        let mut submitted = engine.send_routed(routed).await.map_err(|error| self.engine.report_refusal(error))?;
+        if let Err(error) = self.check_parent(false).await {
+            self.engine.cancel_tree(&submitted.live).await?;
+            return Err(match error {
+                CallError::Refused(error) => error,
+                CallError::Stopped(stopped) => Error::Unsupported(format!("the calling task is over: {stopped}")),
+            });
+        }
+        submitted.waiting = waits.then(|| WaitingCall::begin(&self)).flatten();
+        Ok(submitted)
     }
 
     /// The trace context of the message that is worked on: what it calls is part of the same trace.
@@ -185,7 +247,7 @@ impl TaskHandle {
     }
 
     /// Why the run may not call any more. It knows then, and cannot complete its task.
-    fn stopped(&self, core: &mut Core) -> Stopped {
+    pub(crate) fn stopped(&self, core: &mut Core) -> Stopped {
         self.observe_stop(core);
         match core.turn.is_run(self.run) {
             _ if core.is_done() => Stopped::Ended,

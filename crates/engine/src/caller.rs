@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use crate::ids::{AgentName, CallerId};
+use crate::handle::TaskHandle;
+use crate::ids::{AgentName, CallerId, Fence, TaskKey};
 
 /// The identity every request is made under.
 #[derive(Clone, Debug)]
@@ -105,6 +107,35 @@ pub enum AgentScope {
     All,
     /// These only.
     Only(Vec<AgentName>),
+    /// Those that a running task may call, as its token says; of tasks only those that it has started.
+    Task(Arc<TaskScope>),
+}
+
+/// What the holder of a task token may do.
+pub struct TaskScope {
+    /// The task that calls.
+    pub(crate) parent: TaskKey,
+    /// The fence that its run began under.
+    pub(crate) fence: Fence,
+    /// The agents it may call.
+    pub(crate) agents: Vec<AgentName>,
+    /// Its run.
+    pub(crate) handle: TaskHandle,
+}
+
+impl PartialEq for TaskScope {
+    fn eq(&self, other: &Self) -> bool {
+        (self.parent, self.fence, &self.agents) == (other.parent, other.fence, &other.agents)
+    }
+}
+
+impl Eq for TaskScope {}
+
+impl fmt::Debug for TaskScope {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let task = self.handle.id();
+        formatter.debug_struct("TaskScope").field("task", task).field("agents", &self.agents).finish_non_exhaustive()
+    }
 }
 
 impl AgentScope {
@@ -119,6 +150,29 @@ impl AgentScope {
         match self {
             Self::All => true,
             Self::Only(names) => names.contains(agent),
+            Self::Task(scope) => scope.agents.contains(agent),
         }
+    }
+
+    /// The agents that are named; none if it is every one.
+    pub fn names(&self) -> Option<&[AgentName]> {
+        match self {
+            Self::All => None,
+            Self::Only(names) => Some(names),
+            Self::Task(scope) => Some(&scope.agents),
+        }
+    }
+
+    /// The run whose token was shown.
+    pub(crate) fn task(&self) -> Option<&TaskScope> {
+        match self {
+            Self::Task(scope) => Some(scope),
+            _ => None,
+        }
+    }
+
+    /// Whether a task of the caller is among those it may see, by the task that started it.
+    pub(crate) fn sees_child_of(&self, parent: Option<TaskKey>) -> bool {
+        self.task().is_none_or(|scope| parent == Some(scope.parent))
     }
 }

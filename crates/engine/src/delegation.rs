@@ -9,9 +9,12 @@ mod delegates;
 mod guard;
 mod limits;
 mod refusal;
+mod task_token;
 
 pub use chain::{CHAIN_KEY, ChainRoot, DelegationChain, Hop};
 pub use delegates::{Delegate, Delegates, DelegationScope, UnknownDelegate};
 pub(crate) use guard::check_received;
 pub use limits::{AgentDelegation, DelegationLimits, LimitOverrides};
 pub use refusal::{DelegationRefused, RefusalKind, RefusalListener};
+pub use task_token::TASK_TOKEN_PREFIX;
+pub(crate) use task_token::{TokenGrant, WaitingCall, not_a_child};

@@ -357,12 +357,19 @@ impl EngineState {
 
 /// Whether a caller may see a task at an address.
 pub(crate) fn visible(address: &Address, caller: &Caller, task: &TaskIdentity, hidden: bool) -> bool {
-    is_visible(address, caller, &task.owner, &task.agent) && !hidden
+    is_visible(address, caller, &task.owner, &task.agent, task.parent()) && !hidden
 }
 
 /// The same of a task that is not hidden.
-pub(crate) fn is_visible(address: &Address, caller: &Caller, owner: &CallerId, agent: &AgentName) -> bool {
-    *owner == caller.id && address.shows(agent) && caller.scopes.agents.allows(agent)
+pub(crate) fn is_visible(
+    address: &Address,
+    caller: &Caller,
+    owner: &CallerId,
+    agent: &AgentName,
+    parent: Option<TaskKey>,
+) -> bool {
+    let agents = &caller.scopes.agents;
+    *owner == caller.id && address.shows(agent) && agents.allows(agent) && agents.sees_child_of(parent)
 }
 
 /// When a time-ordered id was made.

@@ -70,7 +70,7 @@ pub use caller::{AgentScope, Caller, CallerRole, Callers, Scopes, UnknownRole};
 pub use decide::ReviewAnswer;
 pub use delegation::{
     AgentDelegation, CHAIN_KEY, ChainRoot, Delegate, Delegates, DelegationChain, DelegationLimits, DelegationRefused,
-    DelegationScope, Hop, LimitOverrides, RefusalKind, RefusalListener, UnknownDelegate,
+    DelegationScope, Hop, LimitOverrides, RefusalKind, RefusalListener, TASK_TOKEN_PREFIX, UnknownDelegate,
 };
 pub use directory::{
     Address, CooldownRule, Directory, FixedDirectory, Hosted, Resolved, RoutingRequest, Served, Switches, WebhookEvents,

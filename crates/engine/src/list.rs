@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use switchboard_a2a::{ContextId, Metadata, Task, TaskId, TaskState, TaskStatus};
 
-use crate::caller::{AgentScope, Caller};
+use crate::caller::Caller;
 use crate::directory::Address;
 use crate::engine::{Engine, EngineState};
 use crate::error::Error;
@@ -63,11 +63,11 @@ impl Engine {
             agents: match (address, &caller.scopes.agents) {
                 (Address::Agent(name), scope) if scope.allows(name) => Some(vec![name.clone()]),
                 (Address::Agent(_), _) => Some(Vec::new()),
-                (Address::Root, AgentScope::All) => None,
-                (Address::Root, AgentScope::Only(names)) => {
-                    Some([names.clone(), AgentName::OWN.map(AgentName::from).to_vec()].concat())
+                (Address::Root, scope) => {
+                    scope.names().map(|names| [names, AgentName::OWN.map(AgentName::from).as_slice()].concat())
                 }
             },
+            parent: caller.scopes.agents.task().map(|scope| scope.parent),
             filter,
         };
         let page = self.inner.store.list(query).await?;

@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 use crate::batch::Batch;
 use crate::blocking_task::BlockingTask;
+use crate::delegation::TokenGrant;
 use crate::directory::{Hosted, Served};
 use crate::event::{Event, LoggedEvent, Usage};
 use crate::final_message::ProducedArtifacts;
@@ -125,6 +126,8 @@ pub(crate) struct RunOutput {
     pub(crate) produced: ProducedArtifacts,
     /// The task that the run waits for, while its permit is released.
     pub(crate) blocker: Option<BlockingTask>,
+    /// What a program of the run may do from outside.
+    pub(crate) grant: Option<TokenGrant>,
 }
 
 impl LiveTask {

@@ -14,6 +14,7 @@ use crate::directory::{Address, Hosted, Resolved, RoutingRequest, Served};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
 use crate::fold::ROUTING_KEY;
+use crate::handle::TaskHandle;
 use crate::idempotency::KeyReservation;
 use crate::ids::{AgentName, CallerId};
 use crate::live_task::LiveTask;
@@ -45,6 +46,8 @@ pub struct Routed {
     pub(crate) key: Option<RoutedKey>,
     /// A turn that has begun sends it: it is accepted also while the server drains, so that the turn can end.
     pub(crate) by_turn: bool,
+    /// The run whose program sends it.
+    pub(crate) called_by: Option<TaskHandle>,
 }
 
 /// Where a message goes.
@@ -127,6 +130,9 @@ impl Engine {
     /// Finds where a message goes: to the send it repeats, to the task it names or answers, or to the agent that the
     /// directory resolves. Nothing is stored yet.
     pub async fn route(&self, caller: &Caller, incoming: IncomingMessage) -> Result<Routed, Error> {
+        if let Some(scope) = caller.scopes.agents.task() {
+            return Box::pin(scope.handle.route_called(caller, scope, incoming)).await;
+        }
         if self.inner.closing.is_cancelled() {
             return Err(shutting_down());
         }
@@ -178,6 +184,7 @@ impl Engine {
             destination,
             key,
             by_turn: false,
+            called_by: None,
         })
     }
 }

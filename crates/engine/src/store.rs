@@ -197,6 +197,11 @@ impl TaskIdentity {
         self.lineage.payer.as_ref().unwrap_or(&self.owner)
     }
 
+    /// The task whose turn has started it.
+    pub fn parent(&self) -> Option<TaskKey> {
+        self.lineage.ancestors.map(|ancestors| ancestors.parent)
+    }
+
     /// Whether the turn of another task has started it.
     pub fn is_child(&self) -> bool {
         self.lineage.ancestors.is_some()
@@ -276,6 +281,8 @@ pub struct ListQuery {
     pub owner: CallerId,
     /// Of which agents; all if absent.
     pub agents: Option<Vec<AgentName>>,
+    /// Only those that a task has started.
+    pub parent: Option<TaskKey>,
     pub filter: ListFilter,
 }
 

@@ -10,7 +10,7 @@ use switchboard_a2a::{ContextId, Json, Message, Metadata, PushConfig, Role, Task
 use crate::admission::Admitted;
 use crate::append::PendingAppend;
 use crate::batch::Batch;
-use crate::delegation::DelegationRefused;
+use crate::delegation::{DelegationRefused, WaitingCall};
 use crate::directory::{Address, Hosted, Resolved, Served};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
@@ -63,6 +63,8 @@ pub struct Submitted {
     pub(crate) live: Arc<LiveTask>,
     pub(crate) seq: Seq,
     pub(crate) first: InitialTask,
+    /// The run whose program waits for it.
+    pub(crate) waiting: Option<WaitingCall>,
 }
 
 /// The task as of the message.
@@ -101,7 +103,15 @@ impl Engine {
     /// Accepts a routed message. When this returns, the message is committed and its turn runs or is queued, whatever
     /// becomes of the caller's connection.
     pub async fn send(&self, routed: Routed) -> Result<Submitted, Error> {
-        let Routed { incoming, deadline, lineage, chain, tree, refused, owner, destination, key, by_turn } = routed;
+        match routed.called_by.clone() {
+            None => self.send_routed(routed).await,
+            // Spawned: the caller may disconnect during the append, and what comes after that has to happen.
+            Some(handle) => self.inner.work.spawn(handle.send_called(routed)).await?,
+        }
+    }
+
+    pub(crate) async fn send_routed(&self, routed: Routed) -> Result<Submitted, Error> {
+        let Routed { incoming, deadline, lineage, chain, tree, refused, owner, destination, key, by_turn, .. } = routed;
         if self.inner.closing.is_cancelled() && !by_turn {
             return Err(shutting_down());
         }
@@ -158,7 +168,7 @@ impl EngineState {
             true => InitialTask::Existing(Box::new(self.task_as_of(&live, record.seq).await?)),
             false => InitialTask::NotRequested,
         };
-        Ok(Submitted { engine: self.clone(), live, seq: record.seq, first })
+        Ok(Submitted { engine: self.clone(), live, seq: record.seq, first, waiting: None })
     }
 
     async fn submit(
@@ -288,7 +298,7 @@ impl EngineState {
             self.cooldown_taken(cooldown);
         }
         let first = InitialTask::New(epoch, received);
-        Ok(Submitted { engine: self, live, seq: Seq(1), first })
+        Ok(Submitted { engine: self, live, seq: Seq(1), first, waiting: None })
     }
 
     fn receive(&self, task: &TaskIdentity, send: IncomingMessage) -> Received {
@@ -331,7 +341,7 @@ impl EngineState {
         let (seq, first) = appended.await??;
         let cursor = Cursor { epoch: live.core.lock().last_epoch, seq };
         let first = first.map_or(InitialTask::NotRequested, |task| InitialTask::Existing(Box::new((cursor, task))));
-        Ok(Submitted { engine: self, live, seq, first })
+        Ok(Submitted { engine: self, live, seq, first, waiting: None })
     }
 
     /// Appends a message to a task and wakes or starts its turn.

@@ -11,7 +11,7 @@ use switchboard_a2a::TaskId;
 use crate::caller::Caller;
 use crate::directory::Address;
 use crate::engine::is_visible;
-use crate::ids::{AgentName, CallerId};
+use crate::ids::{AgentName, CallerId, TaskKey};
 use crate::store::TaskIdentity;
 
 /// What all shards keep together.
@@ -40,6 +40,7 @@ struct Shard {
 struct TerminalTask {
     owner: CallerId,
     agent: AgentName,
+    parent: Option<TaskKey>,
     json: Bytes,
 }
 
@@ -63,8 +64,8 @@ impl TerminalTaskCache {
     /// A task as a caller sees it at an address.
     pub(crate) fn get(&self, address: &Address, caller: &Caller, id: &TaskId) -> Cached {
         let shard = self.shard(id).read();
-        let Some(TerminalTask { owner, agent, json }) = shard.tasks.get(id) else { return Cached::Unknown };
-        match is_visible(address, caller, owner, agent) {
+        let Some(TerminalTask { owner, agent, parent, json }) = shard.tasks.get(id) else { return Cached::Unknown };
+        match is_visible(address, caller, owner, agent, *parent) {
             true => Cached::Task(json.clone()),
             false => Cached::Invisible,
         }
@@ -90,7 +91,7 @@ impl TerminalTaskCache {
         }
         // A copy, because the buffer it was encoded into may be larger.
         let json = Bytes::copy_from_slice(json);
-        let entry = TerminalTask { owner: task.owner.clone(), agent: task.agent.clone(), json };
+        let entry = TerminalTask { owner: task.owner.clone(), agent: task.agent.clone(), parent: task.parent(), json };
         shard.tasks.insert(task.id.clone(), entry);
         shard.order.push_back(task.id.clone());
         shard.bytes += bytes;

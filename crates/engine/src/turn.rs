@@ -60,6 +60,7 @@ pub(crate) async fn drive(
     let mut next = Some(begin);
     while let Some(begin) = next.take() {
         next = driver.run(begin).await;
+        driver.engine.end_grant(&driver.live);
     }
     let is_done = driver.live.core.lock().is_done();
     if is_done {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use switchboard_a2a::{Message, Task, TaskId, TaskState};
 
 use crate::caller::Caller;
+use crate::delegation::WaitingCall;
 use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, EngineState, shutting_down, state_label};
 use crate::error::Error;
@@ -138,6 +139,7 @@ impl Submitted {
             }
         };
         let mut stream = LogStream::new(self.engine, self.live, self.seq, until);
+        stream.waiting = self.waiting;
         let resumed = match after {
             Some(cursor) if cursor.seq >= self.seq => stream.knows(cursor).await,
             _ => false,
@@ -183,6 +185,7 @@ impl Engine {
         let live = self.inner.open(address, caller, id).await?;
         let until = until(live.hosted.as_ref());
         let mut stream = LogStream::new(self.inner.clone(), live.clone(), Seq(0), until);
+        stream.waiting = caller.scopes.agents.task().and_then(|scope| WaitingCall::begin(&scope.handle));
         if let Some(cursor) = after
             && stream.knows(cursor).await
         {
@@ -209,11 +212,13 @@ pub struct LogStream {
     after: Seq,
     until: StreamEnd,
     over: bool,
+    /// The run whose program reads it, and so waits.
+    waiting: Option<WaitingCall>,
 }
 
 impl LogStream {
     pub(crate) fn new(engine: Arc<EngineState>, live: Arc<LiveTask>, after: Seq, until: StreamEnd) -> Self {
-        Self { engine, live, after, until, over: false }
+        Self { engine, live, after, until, over: false, waiting: None }
     }
 
     /// The number that the next events come after.
@@ -251,6 +256,7 @@ impl LogStream {
             let events = self.more().await?;
             let Some(events) = events else {
                 self.over = true;
+                self.waiting = None;
                 return Ok(None);
             };
             let mut sent = Vec::with_capacity(events.len());

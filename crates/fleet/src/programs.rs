@@ -36,6 +36,8 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Programs {
     shared: Arc<SharedResources>,
     worktrees: PathBuf,
+    /// Where programs find this server.
+    url: String,
     agents: Arc<Mutex<ProgramAgents>>,
 }
 
@@ -54,7 +56,7 @@ struct ProgramAgent {
 
 impl Programs {
     /// Ends what an earlier server has left, and makes ready to start programs.
-    pub fn open(data_dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+    pub fn open(data_dir: &Path, url: &str, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let options = children_options(data_dir.join("children"));
         keep_memory_private();
         let (children, orphans) = Children::open(options).map_err(StartError::Children)?;
@@ -62,14 +64,14 @@ impl Programs {
             tracing::warn!(ended = orphans.ended, "programs that an earlier server had started were still running");
         }
         let (shared, worktrees) = (SharedResources::new(children, clock), data_dir.join("worktrees"));
-        Ok(Self { shared, worktrees, agents: Arc::default() })
+        Ok(Self { shared, worktrees, url: url.to_owned(), agents: Arc::default() })
     }
 
     /// Adds an agent, or replaces the one of that name; also while the server runs.
     pub fn add(&self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
         let problem =
             |error: AgentSettingsError| StartError::Agent { name: name.to_owned(), problem: error.to_string() };
-        let settings = settings(name, agent).map_err(problem)?;
+        let settings = Settings { url: Some(self.url.clone()), ..settings(name, agent).map_err(problem)? };
         let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.worktrees.join(name)));
         let added = ProgramAgent { agent: agent.clone(), removed: CancellationToken::new() };
         let mut agents = self.agents.lock();
@@ -192,6 +194,7 @@ pub fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, Age
         },
         repo_lock: agent.repo_lock,
         env: agent.env.as_ref().map(|env| env.iter().map(|name| name.as_str().to_owned()).collect()),
+        url: None,
         user,
         permissions: agent.permissions.rules(),
         skills,

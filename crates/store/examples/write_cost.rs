@@ -83,7 +83,7 @@ async fn measure(durability: Durability, tasks: usize, dropped_indexes: &[&str])
 /// A page of 50 and the total of all tasks; then each of the page by itself.
 async fn read(store: &SqliteStore) {
     let filter = ListFilter { page_size: 50, ..ListFilter::default() };
-    let query = ListQuery { owner: "caller".into(), agents: None, filter };
+    let query = ListQuery { owner: "caller".into(), agents: None, parent: None, filter };
     let begun = Instant::now();
     let page = store.list(query).await.unwrap();
     let keys: Vec<_> = page.places.iter().map(|(_, key)| *key).collect();

@@ -47,6 +47,15 @@ impl Delegates {
         matches!(self, Self::Only(entries) if entries.is_empty())
     }
 
+    /// Whether an agent may be called at all, if only for some skill.
+    pub fn name(&self, agent: &AgentName, execution: Execution) -> bool {
+        let Self::Only(entries) = self else { return true };
+        entries.iter().any(|entry| match entry {
+            Delegate::Agent(name) | Delegate::Skill(name, _) => name == agent,
+            Delegate::Remote => execution == Execution::Remote,
+        })
+    }
+
     /// Whether an agent may be called for a skill.
     pub fn allow(&self, agent: &AgentName, execution: Execution, skill: Option<&str>) -> bool {
         let Self::Only(entries) = self else { return true };

@@ -63,15 +63,15 @@ impl TaskHandle {
         served: &Served,
         skill: Option<&str>,
     ) -> Result<TreeLimits, Error> {
-        let own = self.live.core.lock().served.clone().or_else(|| self.live.hosted.as_ref().map(|own| own.served()));
-        let delegation = own.map(|own| own.switches.delegation.clone()).unwrap_or_default();
+        let delegation = self.served().map(|own| own.switches.delegation.clone()).unwrap_or_default();
         let limits = delegation.limits.over(self.engine.settings.delegation);
         let received = self.received_chain()?;
         let hops = self.hops(received.as_ref()).await?;
         let refuse = |kind, problem: &str| {
             Err(DelegationRefused::new(kind, &self.engine.node_id, &to.name, &hops, problem).into())
         };
-        if !delegation.delegates.allow(&to.name, served.manifest.execution, skill) {
+        // The server's own carry out what was routed, and each of their calls is to an agent that was allowed there.
+        if !to.name.is_own() && !delegation.delegates.allow(&to.name, served.manifest.execution, skill) {
             let (agent, to) = (self.agent(), &to.name);
             let problem = format!("agent {agent} may not call {to}: its `delegates` would have to name it");
             return refuse(RefusalKind::NotAllowed, &problem);

@@ -49,6 +49,6 @@ impl EngineState {
         self.work.spawn(async move { task.flush(&engine, sides).await }).await??;
         self.report_refusal(refused.into());
         let epoch = live.core.lock().last_epoch;
-        Ok(Submitted { engine: self, live, seq: Seq(1), first: InitialTask::New(epoch, received) })
+        Ok(Submitted { engine: self, live, seq: Seq(1), first: InitialTask::New(epoch, received), waiting: None })
     }
 }

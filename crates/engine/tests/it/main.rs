@@ -32,6 +32,7 @@ mod reviewed;
 mod routing;
 mod settled;
 mod stored_size;
+mod task_tokens;
 mod terminal_events;
 mod trace_context;
 mod turns;

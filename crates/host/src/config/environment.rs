@@ -10,7 +10,7 @@ use crate::config::suggestion;
 const PREFIX: &str = "SWITCHBOARD_";
 
 /// Variables of ours that are no settings.
-const OTHERS: [&str; 1] = ["SWITCHBOARD_WORKSPACE"];
+const OTHERS: [&str; 3] = ["SWITCHBOARD_WORKSPACE", "SWITCHBOARD_URL", "SWITCHBOARD_TASK_TOKEN"];
 
 /// What Kubernetes and Docker put into the environment for a service that is called `switchboard`.
 const OF_ORCHESTRATORS: [&str; 3] = ["SERVICE_HOST", "SERVICE_PORT", "PORT"];

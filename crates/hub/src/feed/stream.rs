@@ -10,7 +10,7 @@ use switchboard_engine::clock::later;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart};
 use switchboard_engine::store::{ListFilter, ListQuery};
-use switchboard_engine::{AgentScope, Error, FeedItem, FeedReader, Seq};
+use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
 use switchboard_server::{FrameFormat, StreamFlow};
 use tokio_util::sync::CancellationToken;
 
@@ -196,9 +196,10 @@ async fn logs(hub: &HubState, view: &View, filter: &FeedFilter) -> Result<Vec<Fe
         Some(id) => store.row(id).await?.into_iter().collect(),
         None => {
             let scope = &view.caller().scopes.agents;
-            let agents = if let AgentScope::Only(names) = scope { Some(names.clone()) } else { None };
+            let agents = scope.names().map(<[_]>::to_vec);
             let filter = ListFilter { context: filter.context.clone(), page_size: CONTEXT_TASKS, ..Default::default() };
-            let places = store.list(ListQuery { owner: view.caller().id.clone(), agents, filter }).await?.places;
+            let places =
+                store.list(ListQuery { owner: view.caller().id.clone(), agents, parent: None, filter }).await?.places;
             let keys = places.into_iter().map(|(_, key)| key).collect();
             store.load_some(keys, usize::MAX).await?.into_iter().map(|loaded| loaded.row).collect::<Vec<_>>()
         }

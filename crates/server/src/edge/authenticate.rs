@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::{Error, ErrorKind};
-use switchboard_engine::{AgentScope, Caller, CallerRole};
+use switchboard_engine::{AgentScope, Caller, CallerRole, TASK_TOKEN_PREFIX};
 
 use crate::{CallerIdentity, State};
 
@@ -17,20 +17,29 @@ pub(crate) enum AuthError {
     Missing,
     /// A key that is not good, or no longer.
     Unknown,
+    /// A task token that is over, forged, or for another endpoint.
+    TaskToken,
     /// More than one key, and which one counts is not to be guessed.
     Ambiguous,
 }
 
-/// The caller of a request.
-pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<CallerIdentity>, AuthError> {
+/// The caller of a request. A task token is for A2A endpoints only, and counts before anything else: on an open server
+/// the program that shows it would be the server's one caller.
+pub(super) fn identify(state: &State, headers: &HeaderMap, is_a2a: bool) -> Result<Arc<CallerIdentity>, AuthError> {
     if is_ambiguous(headers) {
         return Err(AuthError::Ambiguous);
+    }
+    let shown = bearer(headers).or_else(|| api_key(headers));
+    if let Some(token) = shown.filter(|token| token.starts_with(TASK_TOKEN_PREFIX)) {
+        let caller = is_a2a.then(|| state.engine.task_caller(token)).flatten();
+        let identity = caller.map(|(caller, revoked)| Arc::new(CallerIdentity::until(caller, revoked)));
+        return identity.ok_or(AuthError::TaskToken);
     }
     if state.options.open {
         // Once keys are needed, another state serves, see `CurrentState`.
         return Ok(Arc::clone(&state.local));
     }
-    let token = bearer(headers).or_else(|| api_key(headers)).ok_or(AuthError::Missing)?;
+    let token = shown.ok_or(AuthError::Missing)?;
     state.authenticator.authenticate(token).ok_or(AuthError::Unknown)
 }
 
@@ -88,6 +97,9 @@ impl AuthError {
         let message = match self {
             Self::Missing => "a key is needed, send it as Authorization: Bearer KEY or as X-API-Key: KEY",
             Self::Unknown => "the key is unknown, revoked or expired",
+            Self::TaskToken => {
+                "the task token is not good here: it ends with the turn that it was made for, and is for A2A addresses only"
+            }
             Self::Ambiguous => {
                 "the request has more than one key: send one, once, as Authorization: Bearer KEY or as X-API-Key: KEY"
             }
@@ -99,7 +111,7 @@ impl AuthError {
     pub(crate) fn challenge(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Missing => "Bearer realm=\"switchboard\"",
-            Self::Unknown => "Bearer realm=\"switchboard\", error=\"invalid_token\"",
+            Self::Unknown | Self::TaskToken => "Bearer realm=\"switchboard\", error=\"invalid_token\"",
             Self::Ambiguous => "Bearer realm=\"switchboard\", error=\"invalid_request\"",
         })
     }

@@ -129,7 +129,8 @@ async fn answer(
         Endpoint::Front(front) => Counted::Front(front.name()),
         Endpoint::WrongMethod(..) | Endpoint::Nothing => Counted::Nowhere,
     };
-    let (identity, origin) = match admit(state, &parts, access, over_limit) {
+    let is_a2a = matches!(endpoint, Endpoint::A2a(_) | Endpoint::WrongMethod(_, Some(_)));
+    let (identity, origin) = match admit(state, &parts, access, is_a2a, over_limit) {
         Ok((Some(identity), origin)) => (identity, origin),
         Ok((None, origin)) => {
             let response = cors::preflight(&parts.headers);
@@ -191,6 +192,7 @@ fn admit(
     state: &State,
     parts: &Parts,
     access: Access,
+    is_a2a: bool,
     over_limit: Option<ClientAddress>,
 ) -> Result<(Option<Arc<CallerIdentity>>, Origin), Box<Refused>> {
     let origin = state.guard.check(&parts.uri, &parts.headers).map_err(|refusal| {
@@ -207,9 +209,9 @@ fn admit(
     if cors::is_preflight(&parts.method, &parts.headers) {
         return Ok((None, origin));
     }
-    let identity = match (identify(state, &parts.headers), access.authorization) {
+    let identity = match (identify(state, &parts.headers, is_a2a), access.authorization) {
         (Ok(identity), _) => identity,
-        (Err(error), Authorization::Public) if error != AuthError::Ambiguous => Arc::clone(&state.anonymous),
+        (Err(AuthError::Missing | AuthError::Unknown), Authorization::Public) => Arc::clone(&state.anonymous),
         (Err(error), _) => {
             let challenge = Some(error.challenge());
             return Err(Box::new(Refused { error: error.error(), origin, challenge, identity: None }));

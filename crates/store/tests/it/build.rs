@@ -254,7 +254,7 @@ pub(crate) fn conversation(owner: &str) -> Conversation {
 
 /// All of an owner's tasks.
 pub(crate) fn query(owner: &str) -> ListQuery {
-    ListQuery { owner: owner.into(), agents: None, filter: page() }
+    ListQuery { owner: owner.into(), agents: None, parent: None, filter: page() }
 }
 
 /// Those of an owner's tasks that a filter leaves.

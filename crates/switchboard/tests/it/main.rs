@@ -29,6 +29,7 @@ mod reload;
 mod serve;
 mod server;
 mod stopped_programs;
+mod task_tokens;
 mod tls;
 mod usage;
 mod webhook_log;

@@ -49,7 +49,11 @@ impl Reader {
         let Some(bounds) = self.bounds(query)? else {
             return Ok(nothing);
         };
-        let (mut places, total) = match &query.filter.context {
+        let context = query.filter.context.as_ref();
+        let (mut places, total) = match context {
+            _ if query.parent.is_some() => {
+                self.keys_of_children(&bounds, query.parent, context.map(|context| Identifier::new(context.as_str())))?
+            }
             Some(context) => self.keys_in_context(&bounds, &Identifier::new(context.as_str()))?,
             None => self.keys_in_groups(&bounds, query.filter.since.is_some())?,
         };
@@ -109,6 +113,31 @@ impl Reader {
         rows(&self.connection, sql, values, |row| {
             Ok(Group { agent: row.get(0)?, state: row.get(1)?, size: row.get(2)? })
         })
+    }
+
+    /// A task has started few others, which need no counters.
+    fn keys_of_children(
+        &self,
+        bounds: &Bounds,
+        parent: Option<TaskKey>,
+        context: Option<Identifier<'_>>,
+    ) -> rusqlite::Result<(Vec<PageKey>, u64)> {
+        let matching = "FROM task WHERE parent = ?1 AND owner = ?2 AND hidden = 0 AND status_at >= ?3 \
+                        AND (?4 IS NULL OR agent IN (SELECT value FROM json_each(?4))) AND (?5 IS NULL OR state = ?5) \
+                        AND (?6 IS NULL OR context = ?6)";
+        let page = format!(
+            "SELECT status_at, key {matching} AND status_at <= ?7 AND (status_at < ?7 OR key < ?8) \
+             ORDER BY status_at DESC, key DESC"
+        );
+        let parent = parent.map(|parent| parent.0);
+        let (at, key) = bounds.after;
+        let mut newest = Merged::new(bounds.wanted);
+        let values = params![parent, bounds.owner, bounds.since, bounds.agents, bounds.state, context, at, key];
+        newest.merge(&self.connection, &page, values, page_key)?;
+        let mut count = self.connection.prepare_cached(&format!("SELECT count(*) {matching}"))?;
+        let values = params![parent, bounds.owner, bounds.since, bounds.agents, bounds.state, context];
+        let total: i64 = count.query_row(values, |row| row.get(0))?;
+        Ok((newest.first, total.cast_unsigned()))
     }
 
     fn keys_in_context(&self, bounds: &Bounds, context: &Identifier<'_>) -> rusqlite::Result<(Vec<PageKey>, u64)> {

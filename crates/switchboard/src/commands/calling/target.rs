@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use switchboard_client::{FoundCard, Peer};
+use switchboard_client::{Credentials, FoundCard, Peer, Secret};
 use switchboard_egress::ClientCertificate;
 use switchboard_host::config::Workspace;
 use switchboard_host::config::server::Server;
@@ -44,12 +44,29 @@ impl Target {
     }
 }
 
+/// Where the server is that a program of one of its tasks was started by, and the token of that task. It comes before
+/// every key: what the program calls is part of its task.
+pub(super) fn task_token() -> Option<(String, String)> {
+    let read = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Some((read("SWITCHBOARD_URL")?, read("SWITCHBOARD_TASK_TOKEN")?))
+}
+
 pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failure> {
     if let Some(path) = file(typed) {
         return on_file(&path);
     }
+    let is_address = typed.contains(['.', ':', '/']) || typed == "localhost";
+    if let Some((url, token)) = task_token() {
+        let base = format!("{}/a2a", url.trim_end_matches('/'));
+        let is_of_server = typed.strip_prefix(&base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if is_of_server || !is_address {
+            let mut peer = Peer::new(if is_of_server { typed.to_owned() } else { format!("{base}/{typed}") });
+            peer.credentials = Credentials::Bearer(Secret::Plain(token));
+            return Ok(Target::new(peer));
+        }
+    }
     // A name of the workspace has none of these, and an address at least one, `localhost` aside.
-    if typed.contains(['.', ':', '/']) || typed == "localhost" {
+    if is_address {
         return Ok(Target::new(Peer::new(typed)));
     }
     let fleet = load(flags)?;
