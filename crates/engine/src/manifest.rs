@@ -99,6 +99,8 @@ pub struct Skill {
     pub tags: Vec<String>,
     /// Things one might say to it.
     pub examples: Vec<String>,
+    /// Words in a message that ask for it, where its caller names no skill.
+    pub keywords: Vec<String>,
     /// Shown on the extended card only.
     pub private: bool,
     /// What it is expected to change outside of its tasks.
@@ -114,6 +116,7 @@ impl Skill {
             description: description.into(),
             tags: Vec::new(),
             examples: Vec::new(),
+            keywords: Vec::new(),
             private: false,
             effects: Vec::new(),
         }
@@ -156,6 +159,7 @@ impl From<Tool> for Skill {
             description: tool.description,
             tags: tool.capabilities,
             examples: tool.examples,
+            keywords: Vec::new(),
             private: false,
             effects: Vec::new(),
         }

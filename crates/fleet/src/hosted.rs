@@ -71,6 +71,7 @@ pub fn served(agent: &Agent, programs: &Programs) -> Result<Served, StartError> 
 pub fn skill(skill: &skill::Skill) -> Skill {
     let mut shown = Skill::new(&skill.name, &skill.name, &skill.description);
     shown.tags.clone_from(&skill.tags);
+    shown.keywords.clone_from(&skill.keywords);
     let effects = skill.effects.iter().map(|effect| Effect {
         domain: effect.domain.clone(),
         path: effect.path.clone(),

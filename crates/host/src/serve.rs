@@ -22,7 +22,7 @@ pub use banner::{StartupBanner, reachable};
 pub use data_dir::{RESTORE, create as create_data_dir, open_problem};
 pub use error::StartError;
 pub use fleet::{Fleet, FleetFactory, Lifecycle, ServerParts};
-pub use reload::{ReloadReport, Reloader, WorkspaceReader};
+pub use reload::{ReloadListeners, ReloadReport, Reloader, WorkspaceReader};
 pub use signals::{Signals, stop_signal};
 
 use std::net::{SocketAddr, TcpListener};
@@ -92,6 +92,7 @@ impl Serving {
         let ring = Arc::new(KeyRing::new(loopback, Arc::clone(&clock), &keys));
         let egress = Egress::new(settings::egress(config)).map_err(StartError::Egress)?;
         let callbacks = CallbackReceiver::new(store.clone(), store.secret(), Arc::clone(&clock));
+        let reloads = ReloadListeners::default();
         let parts = ServerParts {
             data_dir: data_dir.clone(),
             config: Arc::new(config.clone()),
@@ -100,6 +101,7 @@ impl Serving {
             callers: Arc::clone(&ring) as _,
             egress: egress.clone(),
             callbacks: callbacks.clone(),
+            reloads: reloads.clone(),
             base_url: config.server.base_url(address).as_str().to_owned(),
         };
         let Fleet { hosted, directory, lifecycles } = match fleet(parts).await {
@@ -125,7 +127,7 @@ impl Serving {
         let outbound = Outbound::open(config, egress, callbacks, &engine, &store).await?;
         let control = ControlListener::open(&data_dir).map_err(StartError::Control)?;
         let key_service = KeyService::new(store, clock, Some(Arc::clone(&ring)));
-        let reloader = Arc::new(Reloader::new(&workspace, read_again, outbound.egress.clone()));
+        let reloader = Arc::new(Reloader::new(&workspace, read_again, outbound.egress.clone(), reloads));
         let status_ring = Arc::clone(&ring);
         let is_tls = tls.is_some();
         let url = banner.local_url.clone();

@@ -5,17 +5,21 @@ mod agent_cards;
 mod agent_registrations;
 mod agents;
 mod alerts;
+mod control_plane;
 mod error;
 mod feed;
 mod fields;
 mod health;
 mod openapi;
 mod operator_message;
+mod overview;
 mod plan;
 mod publish;
 mod request;
 mod route;
+mod series;
 mod summaries;
+mod topology;
 
 use std::sync::Arc;
 
@@ -50,6 +54,10 @@ const ROUTES: &[Route] = &[
     publish::ROUTE,
     alerts::ROUTE,
     health::ROUTE,
+    series::ROUTE,
+    topology::ROUTE,
+    overview::ROUTE,
+    control_plane::ROUTE,
     summaries::COST,
     summaries::CONFIDENCE,
     plan::ROUTE,

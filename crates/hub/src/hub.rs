@@ -13,6 +13,7 @@ use switchboard_server::Front;
 
 use crate::alerts::AlertStates;
 use crate::api::{ApiFront, MessageCounts};
+use crate::consumers::Consumers;
 use crate::feed::TraceCache;
 use crate::health::{Pricing, Sums};
 use crate::metric_definitions;
@@ -41,6 +42,7 @@ pub(crate) struct HubState {
     /// What tokens cost where an agent does not say.
     pub(crate) pricing: Option<Pricing>,
     pub(crate) messages: MessageCounts,
+    pub(crate) consumers: Consumers,
     /// As the projector has committed them.
     pub(crate) health: RwLock<Sums>,
     pub(crate) alerts: RwLock<AlertStates>,
@@ -72,9 +74,11 @@ pub fn configured(mut sources: AgentSources) -> FleetFactory {
             let rules = RoutingRules::configured(&parts.config.hub);
             let agents: Arc<dyn Directory> = Arc::clone(&registry) as _;
             let directory = RoutingDirectory::new(agents, rules, Arc::clone(&registry) as _, Arc::clone(&drops));
+            let directory = Arc::new(directory);
+            directory.follow(&parts.reloads);
             let programs = Box::new(registry.programs());
             let hub = Box::new(Hub::new(parts, registry).with_drops(drops));
-            Ok(Fleet { directory: Some(Arc::new(directory)), lifecycles: vec![programs, hub], ..Fleet::default() })
+            Ok(Fleet { directory: Some(directory), lifecycles: vec![programs, hub], ..Fleet::default() })
         })
     })
 }
@@ -92,6 +96,7 @@ impl Lifecycle for Hub {
                 traces,
                 pricing: pricing(&self.parts.config),
                 messages: MessageCounts::default(),
+                consumers: Consumers::default(),
                 health: RwLock::default(),
                 alerts: RwLock::default(),
                 failures: RwLock::default(),

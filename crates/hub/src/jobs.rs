@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use cancel::{CANCEL_KIND, CancelJobs, RemoteDirectory, owed_cancel};
 
+use crate::metric_definitions as metric;
+
 /// Between two looks for jobs that are due.
 const TICK: Duration = Duration::from_secs(1);
 /// Jobs that are run at a time.
@@ -66,6 +68,7 @@ impl JobRunner {
                 Some(Ok(_)) => {}
                 Some(Err(error)) => tracing::warn!(%error, "jobs cannot be claimed"),
             }
+            self.measure().await;
             stop.run_until_cancelled(self.clock.sleep(TICK)).await;
         }
     }
@@ -79,6 +82,15 @@ impl JobRunner {
             ran?;
         }
         Ok(count)
+    }
+
+    /// Sets the gauges. A kind without jobs is zero, not what it was.
+    async fn measure(&self) {
+        let Ok(owed) = self.store.owed_jobs().await else { return };
+        for kind in self.kinds.keys() {
+            let count = owed.iter().find(|(owed, _)| owed == kind).map_or(0, |(_, count)| *count);
+            metrics::gauge!(metric::JOBS_OWED, "kind" => *kind).set(count as f64);
+        }
     }
 
     async fn run_one(&self, claimed: &ClaimedJob) -> Result<(), StoreError> {

@@ -4,6 +4,7 @@
 
 mod alerts;
 mod api;
+mod consumers;
 mod feed;
 mod health;
 mod hub;

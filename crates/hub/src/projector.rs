@@ -24,7 +24,6 @@ pub(crate) use self::state::{Failure, ProjectorState};
 use crate::alerts;
 use crate::health::{KEPT, Outcome, Sums};
 use crate::hub::HubState;
-use crate::metric_definitions as metric;
 
 /// The name of its row.
 pub(crate) const CONSUMER: &str = "projector";
@@ -96,9 +95,11 @@ impl Projector {
         for step in [HealthStep::Minute, HealthStep::Hour] {
             store.health(step, since).await?.iter().for_each(|stored| sums.load(stored));
         }
+        hub.registry.signals.set_tracks(sums.tracks(now));
         *hub.health.write() = sums;
         let state = ProjectorState::read(&state);
         hub.alerts.write().clone_from(&state.alerts);
+        hub.consumers.report(CONSUMER, Duration::ZERO);
         let unwritten = cursor.map_or(FeedStart::Oldest, FeedStart::After);
         let reader = hub.engine.feed(unwritten).await?;
         let flush = hub.parts.config.hub.projector.flush.duration();
@@ -118,6 +119,7 @@ impl Projector {
                 Stopped::Unwritable(_) if drained.is_cancelled() => return,
                 Stopped::Unwritable(error) => {
                     tracing::error!(%error, "the projector ends: health, alerts and jobs stand still");
+                    self.hub.consumers.release(CONSUMER);
                     return;
                 }
             }
@@ -292,7 +294,7 @@ impl Projector {
         };
         let mut journal = page.journal;
         journal.extend(alerts::evaluate(&mut state.alerts, &evaluation));
-        metrics::gauge!(metric::CONSUMER_LAG, "consumer" => CONSUMER).set(lag.as_secs_f64());
+        self.hub.consumers.report(CONSUMER, lag);
         let has_changed = state != self.state;
         let written = page.cursor;
         if page.cursor.is_some() || has_changed {
@@ -318,6 +320,7 @@ impl Projector {
         }
         sums.prune(now);
         self.since = self.since.max(earlier(now, KEPT));
+        self.hub.registry.signals.set_tracks(sums.tracks(now));
         *self.hub.health.write() = sums;
         self.hub.alerts.write().clone_from(&state.alerts);
         *self.hub.failures.write() = state.failures.clone();

@@ -37,7 +37,7 @@ pub use skills::{SkillSource, reconcile};
 
 use self::apply::Definitions;
 use crate::remote::serve;
-use crate::routing::{AgentSignals, Availability, Experiment, Track};
+use crate::routing::{AgentSignals, Availability, Experiment, RoutingSignals, Track};
 
 /// Serves a remote agent under its name.
 pub type RemoteFactory = Arc<dyn Fn(&Arc<RemoteState>) -> Served + Send + Sync>;
@@ -66,6 +66,7 @@ pub struct Registry {
     definitions: tokio::sync::Mutex<Definitions>,
     files: Arc<Mutex<AgentFiles>>,
     reload_now: Arc<Notify>,
+    pub(crate) signals: RoutingSignals,
     /// Once the kernel has started.
     engine: RwLock<Option<Engine>>,
 }
@@ -87,6 +88,7 @@ impl Registry {
             files: Arc::new(Mutex::new(files)),
             own,
             reload_now: sources.reload_now,
+            signals: RoutingSignals::default(),
             engine: RwLock::new(None),
             parts,
         });
@@ -181,8 +183,8 @@ impl Directory for Registry {
 }
 
 impl AgentSignals for Registry {
-    fn track(&self, _agent: &AgentName) -> Track {
-        Track::default()
+    fn track(&self, agent: &AgentName) -> Track {
+        self.signals.track(agent)
     }
 
     fn availability(&self, agent: &AgentName) -> Availability {
@@ -200,6 +202,6 @@ impl AgentSignals for Registry {
     }
 
     fn experiments(&self) -> Vec<Experiment> {
-        Vec::new()
+        self.signals.experiments()
     }
 }

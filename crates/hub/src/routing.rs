@@ -13,6 +13,7 @@ pub mod drops;
 pub mod keywords;
 pub mod rendezvous;
 pub mod roster_view;
+mod signals;
 mod targets;
 
 pub use choice::{Choice, RoutingQuery, choose};
@@ -21,6 +22,7 @@ pub use directory::{AgentSignals, NoSignals, RoutingDirectory};
 pub use drops::{DropReason, Drops};
 pub use keywords::{KeywordMatch, KeywordRule};
 pub use roster_view::{AgentView, Availability, Experiment, RosterView, Track};
+pub use signals::RoutingSignals;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

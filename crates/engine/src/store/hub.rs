@@ -2,7 +2,7 @@
 //! owes because of a row is stored with the cursor that says the row was read.
 
 use bytes::Bytes;
-use switchboard_a2a::Timestamp;
+use switchboard_a2a::{TaskState, Timestamp};
 
 use super::StoreFuture;
 use super::feed::{FeedCursor, JournalLine};
@@ -51,6 +51,16 @@ pub enum HealthBy {
     All,
     Skill,
     Caller,
+}
+
+/// Sums over the same, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthSeries {
+    pub step: HealthStep,
+    pub agent: AgentName,
+    pub by: HealthBy,
+    /// Of the skill or the caller.
+    pub name: String,
 }
 
 /// One sum of outcomes; it replaces the one before.
@@ -154,6 +164,21 @@ pub trait HubStore: Send + Sync + 'static {
 
     /// The sums of a step at or after a time, in their order of time.
     fn health(&self, step: HealthStep, since: Timestamp) -> StoreFuture<Vec<HealthSum>>;
+
+    /// One sum for each time from `since` on that has any, in order, at most `max`: those of an agent, or of one of its skills
+    /// or callers.
+    fn health_series(&self, series: HealthSeries, since: Timestamp, max: usize)
+    -> StoreFuture<Vec<(Timestamp, Bytes)>>;
+
+    /// How many jobs are owed, by kind.
+    fn owed_jobs(&self) -> StoreFuture<Vec<(String, u64)>>;
+
+    /// How many tasks there are in each state, hidden ones left out: of one owner if there is one, and of some agents.
+    fn count_tasks(
+        &self,
+        owner: Option<CallerId>,
+        agents: Option<Vec<AgentName>>,
+    ) -> StoreFuture<Vec<(TaskState, u64)>>;
 
     /// Deletes sums of a step from before a time, the oldest first; says how many.
     fn evict_health(&self, step: HealthStep, before: Timestamp, max: usize) -> StoreFuture<usize>;

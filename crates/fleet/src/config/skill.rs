@@ -21,6 +21,12 @@ pub struct Skill {
     /// Words to find it by.
     #[schemars(default)]
     pub tags: Vec<String>,
+    /// Words in a message to the root address that ask for it, if the caller names neither an agent nor a skill.
+    ///
+    /// Case does not count, and only whole words do. The rules of `hub.routing.keywords` go first.
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<String>,
     /// What a program may do for requests that name this skill in `metadata.skill`, with `cli`.
     ///
     /// A caller chooses the skill, so these are what every caller of the agent may have. A later message of the same
@@ -57,13 +63,18 @@ impl Skill {
         let description = section.require::<String>("description");
         let mut tags = Vec::new();
         section.read("tags", &mut tags);
+        let mut keywords: Vec<String> = Vec::new();
+        section.read("keywords", &mut keywords);
+        if keywords.iter().any(|keyword| keyword.trim().is_empty()) {
+            section.refuse("keywords", "one of them is empty", "remove it, or write a word that asks for this skill");
+        }
         let effects = SkillEffect::read_all(section);
         for key in ["name", "description"] {
             if !section.is_set(key) {
                 section.refuse_all(format!("has no {key}"), format!("add {key}: with a text for the card"));
             }
         }
-        Some(Self { name: name?, description: description?, tags, permissions, effects })
+        Some(Self { name: name?, description: description?, tags, keywords, permissions, effects })
     }
 
     /// Reads what a program may do for it, and leaves it with the program.

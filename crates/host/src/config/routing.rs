@@ -17,6 +17,8 @@ use crate::{json_schema_of, section_keys, word_setting};
 #[serde(rename_all = "camelCase")]
 pub struct Roles {
     /// The agent that serves what no rule of routing decides, in place of `server.defaultAgent`.
+    ///
+    /// `switchboard config reload` applies a change.
     pub helm: Option<AgentName>,
     /// The agent that reviews. It is shown and has no effect.
     pub reviewer: Option<AgentName>,
@@ -29,17 +31,20 @@ pub struct Roles {
 pub struct Routing {
     /// What happens to a message that asks for a skill that no agent has.
     ///
-    /// `default` gives it to the default agent, `refuse` answers with the nearest names.
+    /// `default` gives it to the default agent, `refuse` answers with the nearest names. `switchboard config
+    /// reload` applies a change.
     pub unknown_skill: UnknownSkill,
     /// Texts in a message that pick an agent or a skill, if the caller names neither.
     ///
     /// The first that matches counts. Each is `{ match: "ship it", by: word, agent: releaser, skill: release }`; `by` is
     /// `word` (the default) or `substring`, and one of `agent` and `skill` is needed. Case does not count.
+    /// `switchboard config reload` applies a change.
     pub keywords: Keywords,
     /// By skill: time in which the same work is not done again.
     ///
     /// The same work is the same skill with the same `cooldownKey`, else for the same pull request, issue or repository
-    /// in `metadata.github`. A message that comes too early is refused with `COOLDOWN`.
+    /// in `metadata.github`. A message that comes too early is refused with `COOLDOWN`. `switchboard config
+    /// reload` applies a change.
     pub cooldowns: Cooldowns,
 }
 

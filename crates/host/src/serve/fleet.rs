@@ -13,6 +13,7 @@ use switchboard_webhooks::CallbackReceiver;
 
 use crate::config::Config;
 use crate::serve::error::StartError;
+use crate::serve::reload::ReloadListeners;
 
 /// The agents of a server, and what starts and stops with it.
 #[derive(Default)]
@@ -42,6 +43,8 @@ pub struct ServerParts {
     pub egress: Egress,
     /// Receives the push notifications of remote agents.
     pub callbacks: CallbackReceiver,
+    /// Tells of changed settings.
+    pub reloads: ReloadListeners,
     /// The address that agent cards say.
     pub base_url: String,
 }

@@ -1,18 +1,48 @@
-//! Reloads the configuration of a running server and applies what can change: the allowlist of webhooks and the
-//! nameservers. Every other changed key is reported as needing a restart.
+//! Reloads the configuration of a running server and applies what can change: the allowlist of webhooks, the nameservers
+//! and the rules of routing. Every other changed key is reported as needing a restart.
+
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_egress::Egress;
 
-use crate::config::{Problems, Setting, Workspace};
+use crate::config::{Config, Problems, Setting, Workspace};
 
 /// The keys that a running server can change.
-const APPLIED: [&str; 3] = ["webhooks.allowedHosts", "webhooks.allowedCidrs", "webhooks.nameservers"];
+const APPLIED: [&str; 7] = [
+    "webhooks.allowedHosts",
+    "webhooks.allowedCidrs",
+    "webhooks.nameservers",
+    "hub.roles.helm",
+    "hub.routing.unknownSkill",
+    "hub.routing.keywords",
+    "hub.routing.cooldowns",
+];
 
 /// Reads a workspace as it is now.
 pub type WorkspaceReader = Box<dyn Fn() -> Result<Workspace, Problems> + Send + Sync>;
+
+/// Parts of the server that take up changed settings. Clones share the list.
+#[derive(Clone, Default)]
+pub struct ReloadListeners(Arc<Mutex<Vec<ReloadListener>>>);
+
+type ReloadListener = Box<dyn Fn(&Config) + Send + Sync>;
+
+impl ReloadListeners {
+    /// Calls a function with the configuration whenever it was read again.
+    pub fn listen(&self, listener: impl Fn(&Config) + Send + Sync + 'static) {
+        self.0.lock().push(Box::new(listener));
+    }
+
+    /// Tells all of them.
+    pub fn tell(&self, config: &Config) {
+        for listener in self.0.lock().iter() {
+            listener(config);
+        }
+    }
+}
 
 /// The result of a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +60,7 @@ pub struct ReloadReport {
 pub struct Reloader {
     read: WorkspaceReader,
     egress: Egress,
+    listeners: ReloadListeners,
     /// The lock allows one reload at a time.
     active: Mutex<ActiveConfig>,
 }
@@ -41,9 +72,14 @@ struct ActiveConfig {
 
 impl Reloader {
     /// One for a server that was started with a workspace.
-    pub(super) fn new(started_with: &Workspace, read: WorkspaceReader, egress: Egress) -> Self {
+    pub(super) fn new(
+        started_with: &Workspace,
+        read: WorkspaceReader,
+        egress: Egress,
+        listeners: ReloadListeners,
+    ) -> Self {
         let active = ActiveConfig { settings: started_with.settings.clone(), agents: started_with.agents.clone() };
-        Self { read, egress, active: Mutex::new(active) }
+        Self { read, egress, listeners, active: Mutex::new(active) }
     }
 
     /// Reloads it. If anything is wrong, nothing changes.
@@ -53,6 +89,7 @@ impl Reloader {
         let webhooks = &workspace.config.webhooks;
         // Even without a change: the system's own nameservers may be others now.
         self.egress.reload(webhooks.allowlist(), &webhooks.nameserver_addresses());
+        self.listeners.tell(&workspace.config);
         let (mut applied, mut needs_restart) = (Vec::new(), Vec::new());
         for new in workspace.settings {
             let Some(old) = active.settings.iter_mut().find(|old| old.key == new.key) else { continue };

@@ -110,7 +110,7 @@ async fn health(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     Ok(request.answer(StatusCode::OK, &probes))
 }
 
-fn view(entry: &RosterEntry, caller: &Caller) -> Value {
+pub(super) fn view(entry: &RosterEntry, caller: &Caller) -> Value {
     let skills: Vec<Value> = skills(entry)
         .into_iter()
         .map(|(id, name, source)| json!({ "id": id, "name": name, "from": if source == SkillSource::Yaml { "yaml" } else { "card" } }))

@@ -10,6 +10,7 @@ use switchboard_engine::store::hub::{HealthBy, HealthStep, HealthSum};
 
 use super::outcome::Outcome;
 use super::sum::Sum;
+use crate::routing::Track;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -124,6 +125,25 @@ impl Sums {
             }
         }
         found
+    }
+
+    /// The sums of one hour: agent, name and sum.
+    pub(crate) fn of_hour(&self, at: Timestamp, by: HealthBy) -> impl Iterator<Item = (&str, &str, &Sum)> {
+        let at = hour(at);
+        let of_hour = self.0.range(from(at)..from(at + 1));
+        let found = of_hour.filter(move |(key, _)| key.is_hour && key.by == by_number(by));
+        found.map(|(key, sum)| (key.agent.as_str(), key.name.as_str(), sum))
+    }
+
+    /// How well each agent has done in the last 24 hours.
+    pub(crate) fn tracks(&self, now: Timestamp) -> BTreeMap<String, Track> {
+        let track = |sum: &Sum| Track {
+            outcomes: sum.outcomes,
+            success_rate: sum.success_rate().unwrap_or_default(),
+            cost_per_success: sum.cost_per_success().unwrap_or_default(),
+        };
+        let by_agent = self.window(now, Window::Day, HealthBy::All);
+        by_agent.into_iter().map(|((agent, _), sum)| (agent, track(&sum))).collect()
     }
 }
 

@@ -102,13 +102,14 @@ fn hash_key(message: &Message) -> String {
     context.unwrap_or(message.message_id.as_str()).to_owned()
 }
 
-/// What the first keyword rule says that matches and picks an agent that the caller may call.
+/// What the first keyword rule says that matches and picks an agent that the caller may call. The operator's own rules go
+/// before the words of skills.
 fn by_keyword(view: &RosterView, rules: &RoutingRules, query: &RoutingQuery<'_>) -> Option<Decision> {
-    if rules.keywords.is_empty() {
-        return None;
-    }
+    let of_skills = view.callable(query.caller).flat_map(|agent| &agent.keywords);
+    let mut all = rules.keywords.iter().chain(of_skills).peekable();
+    all.peek()?;
     let text = query.message.joined_text().to_lowercase();
-    let mut matching = rules.keywords.iter().filter(|rule| rule.matches(&text));
+    let mut matching = all.filter(|rule| rule.matches(&text));
     matching.find_map(|rule| picked_by(view, query, rule))
 }
 

@@ -1,18 +1,20 @@
 //! The directory at the root: another directory, with the rules of routing in front of it.
 //!
 //! Addresses of agents and the default agent are the other one's. A message to the root without hints, in a
-//! configuration without keywords, is resolved by that one alone and costs nothing more.
+//! fleet without keywords, is resolved by that one alone and costs nothing more.
 
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 use switchboard_engine::{Address, AgentName, Caller, CallerId, Directory, Error, Hosted, Resolved, RoutingRequest};
+use switchboard_host::serve::ReloadListeners;
 
 use super::RoutingRules;
 use super::choice::{Choice, RoutingQuery, choose};
 use super::cooldown_key::cooldown;
 use super::decision::{DecidedBy, Decision};
 use super::drops::{DropReason, Drops};
+use super::keywords::KeywordRule;
 use super::roster_view::{AgentView, Availability, Experiment, RosterView, Track};
 use crate::metric_definitions as metric;
 use crate::tasks::fanout_plan::{FANOUT, FanoutPlan};
@@ -70,15 +72,38 @@ impl RoutingDirectory {
         *self.rules.write() = Arc::new(rules);
     }
 
+    /// Takes up changed rules when the configuration is read again.
+    pub fn follow(self: &Arc<Self>, reloads: &ReloadListeners) {
+        // The listeners belong to what the directory is made of.
+        let directory = Arc::downgrade(self);
+        reloads.listen(move |config| {
+            let Some(directory) = directory.upgrade() else { return };
+            // The fan-out itself has the limit that it was started with.
+            let max_targets = directory.rules.read().max_targets;
+            directory.set_rules(RoutingRules { max_targets, ..RoutingRules::configured(&config.hub) });
+        });
+    }
+
     fn view(&self) -> RosterView {
-        let see = |hosted: Arc<Hosted>| AgentView {
-            name: hosted.name.clone(),
-            skills: hosted.served().manifest.skills.iter().map(|skill| skill.id.clone()).collect(),
-            track: self.signals.track(&hosted.name),
-            availability: self.signals.availability(&hosted.name),
+        let see = |hosted: Arc<Hosted>| {
+            let served = hosted.served();
+            let skills = &served.manifest.skills;
+            AgentView {
+                name: hosted.name.clone(),
+                skills: skills.iter().map(|skill| skill.id.clone()).collect(),
+                keywords: skills.iter().flat_map(KeywordRule::of_skill).collect(),
+                track: self.signals.track(&hosted.name),
+                availability: self.signals.availability(&hosted.name),
+            }
         };
         let agents = self.agents.agents().into_iter().filter(|hosted| !hosted.name.as_str().starts_with('~'));
         RosterView { agents: agents.map(see).collect(), experiments: self.signals.experiments() }
+    }
+
+    fn has_keywords(&self, rules: &RoutingRules) -> bool {
+        let of_skills =
+            |hosted: &Arc<Hosted>| hosted.served().manifest.skills.iter().any(|skill| !skill.keywords.is_empty());
+        !rules.keywords.is_empty() || self.agents.agents().iter().any(of_skills)
     }
 
     fn route(&self, caller: &Caller, asked: &RoutingRequest<'_>) -> Result<Resolved, Error> {
@@ -89,7 +114,7 @@ impl RoutingDirectory {
             _ => None,
         };
         let says_nothing = hints.targets.is_empty() && hints.fanout.is_none() && hints.skill.is_none();
-        let choice = match says_nothing && asked.last_agent.is_none() && rules.keywords.is_empty() {
+        let choice = match says_nothing && asked.last_agent.is_none() && !self.has_keywords(&rules) {
             true => Choice::Default,
             false => {
                 let query = RoutingQuery {

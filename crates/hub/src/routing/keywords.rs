@@ -1,6 +1,6 @@
 //! Keyword rules: a text in a message picks an agent or a skill.
 
-use switchboard_engine::AgentName;
+use switchboard_engine::{AgentName, Skill};
 
 /// A text, and what it picks. Without an agent the skill picks one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,17 @@ pub enum KeywordMatch {
 }
 
 impl KeywordRule {
+    /// Those of a skill's own words. They pick the skill, and any agent that has it.
+    pub fn of_skill(skill: &Skill) -> impl Iterator<Item = Self> {
+        let picked = Some(skill.id.clone());
+        skill.keywords.iter().map(move |word| Self {
+            text: word.clone(),
+            by: KeywordMatch::Word,
+            agent: None,
+            skill: picked.clone(),
+        })
+    }
+
     /// Whether a text has it. The text is in lower case already.
     pub fn matches(&self, lowercase: &str) -> bool {
         let wanted = self.text.to_lowercase();

@@ -2,6 +2,8 @@
 
 use switchboard_engine::{AgentName, Caller};
 
+use super::keywords::KeywordRule;
+
 /// The agents, in the order of their configuration.
 #[derive(Clone, Debug, Default)]
 pub struct RosterView {
@@ -18,6 +20,8 @@ pub struct AgentView {
     pub name: AgentName,
     /// The ids of its skills.
     pub skills: Vec<String>,
+    /// What the words of its skills pick.
+    pub keywords: Vec<KeywordRule>,
     /// How well it has done.
     pub track: Track,
     /// Whether it can be reached.

@@ -7,6 +7,7 @@ mod card_server;
 mod fanout;
 mod feed;
 mod health;
+mod overview;
 mod planner;
 mod registry_files;
 mod registry_probes;
@@ -16,6 +17,7 @@ mod remote;
 mod rendezvous;
 mod routing;
 mod routing_directory;
+mod routing_signals;
 mod running;
 
 /// What has not happened after so long never will. It says nothing about speed.

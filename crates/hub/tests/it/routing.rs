@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Message, Role};
-use switchboard_engine::{Address, AgentName, AgentScope, Caller, CallerRole, Error, RoutingHints, Scopes};
+use switchboard_engine::{Address, AgentName, AgentScope, Caller, CallerRole, Error, RoutingHints, Scopes, Skill};
 use switchboard_hub::routing::{
     AgentView, Availability, Choice, Decision, Experiment, KeywordMatch, KeywordRule, RosterView, RoutingQuery,
     RoutingRules, Track, choose,
@@ -13,7 +13,8 @@ use switchboard_hub::tasks::fanout_plan::FanoutPlan;
 
 fn agent(name: &str, skills: &[&str]) -> AgentView {
     let skills = skills.iter().map(|skill| (*skill).to_owned()).collect();
-    AgentView { name: name.into(), skills, track: Track::default(), availability: Availability::Up }
+    let keywords = Vec::new();
+    AgentView { name: name.into(), skills, keywords, track: Track::default(), availability: Availability::Up }
 }
 
 /// In this order, so that the order of configuration and that of the names differ.
@@ -278,6 +279,24 @@ fn the_first_keyword_that_matches_picks_an_agent_or_a_skill() {
     assert!(["zoe by keyword single", "ann by keyword single"].contains(&found.as_str()), "{found}");
     let limited = Ask { caller: limited(&["ann"]), ..ask(&view, &rules, "ship it and sing", json!({})) };
     assert_eq!(limited.told(), "ann by keyword single", "a rule for an agent that the caller may not call is skipped");
+}
+
+#[test]
+fn words_of_skills_pick_them_after_the_rules_of_the_operator() {
+    let mut view = view();
+    let mut cook = Skill::new("cook", "Cook", "Cooks");
+    cook.keywords = vec!["dinner".to_owned(), "ship it".to_owned()];
+    view.agents[2].keywords = KeywordRule::of_skill(&cook).collect();
+    let rules = RoutingRules { keywords: vec![keyword("ship it", KeywordMatch::Word, Some("ann"), None)], ..rules() };
+    for (text, expected) in
+        [("What is for DINNER?", "bob by keyword single"), ("dinners", "default"), ("ship it", "ann by keyword single")]
+    {
+        assert_eq!(ask(&view, &rules, text, json!({})).told(), expected, "{text}");
+    }
+    let decision = ask(&view, &rules, "dinner", json!({})).decision();
+    assert_eq!(decision.skill.as_deref(), Some("cook"), "the agent hears which skill it was");
+    let limited = Ask { caller: limited(&["ann"]), ..ask(&view, &rules, "dinner", json!({})) };
+    assert_eq!(limited.told(), "default", "words of an agent that the caller may not call");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use switchboard_engine::{
     Manifest, Scopes, Settings, Skill, TaskHandle, Turn, Usage,
 };
 use switchboard_host::config::{Config, Overrides};
-use switchboard_host::serve::{Lifecycle, ServerParts};
+use switchboard_host::serve::{Lifecycle, ReloadListeners, ServerParts};
 use switchboard_hub::Hub;
 use switchboard_hub::registry::{AgentSources, Registry};
 use switchboard_hub::routing::{Drops, RoutingDirectory, RoutingRules};
@@ -158,6 +158,7 @@ pub(crate) struct Running {
     pub(crate) clock: SimulatedClock,
     pub(crate) registry: Arc<Registry>,
     pub(crate) reload_now: Arc<Notify>,
+    pub(crate) reloads: ReloadListeners,
     pub(crate) unreadable: UnreadablePages,
     hub: Hub,
     stop: CancellationToken,
@@ -199,8 +200,10 @@ impl Running {
         change(&mut config);
         let keys = keys();
         let callbacks = CallbackReceiver::new(store.clone(), store.secret(), shared.clone());
+        let reloads = ReloadListeners::default();
         let parts = ServerParts {
             callbacks,
+            reloads: reloads.clone(),
             data_dir: data.to_owned(),
             config: Arc::new(config),
             clock: shared.clone(),
@@ -222,6 +225,7 @@ impl Running {
         let rules = RoutingRules::configured(&parts.config.hub);
         let drops = Arc::new(Drops::new(shared.clone()));
         let directory = Arc::new(RoutingDirectory::new(agents, rules, registry.clone(), drops));
+        directory.follow(&reloads);
         let unreadable = UnreadablePages::default();
         let faulty = Arc::new(ForwardingStore { store, hooks: unreadable.clone() });
         let engine = Engine::start(faulty, directory, shared, settings).await.unwrap();
@@ -234,7 +238,7 @@ impl Running {
         let server = Server::new(engine.clone(), options, keys).fronts(fronts);
         let stop = CancellationToken::new();
         let serving = tokio::spawn(server.run(listener, stop.clone().cancelled_owned()));
-        Self { address, engine, clock, registry, reload_now, unreadable, hub, stop, serving }
+        Self { address, engine, clock, registry, reload_now, reloads, unreadable, hub, stop, serving }
     }
 
     /// Stops in order, as the program does.

@@ -3,17 +3,17 @@
 
 use bytes::Bytes;
 use rusqlite::{Row, params};
-use switchboard_a2a::Timestamp;
-use switchboard_engine::ids::{Epoch, Fence, Seq};
+use switchboard_a2a::{TaskState, Timestamp};
+use switchboard_engine::ids::{AgentName, CallerId, Epoch, Fence, Seq};
 use switchboard_engine::store::feed::{FeedCursor, JOURNAL_LINE_BYTES, JournalLine, Position};
 use switchboard_engine::store::hub::{
-    Advance, CONSUMER_STATE_BYTES, ClaimedJob, ConsumerRow, HealthStep, HealthSum, HubStore, JobEnd, NewJob,
-    PutRegistration, RegistrationRow,
+    Advance, CONSUMER_STATE_BYTES, ClaimedJob, ConsumerRow, HealthSeries, HealthStep, HealthSum, HubStore, JobEnd,
+    NewJob, PutRegistration, RegistrationRow,
 };
 use switchboard_engine::store::{StoreError, StoreFuture};
 
 use super::SqliteStore;
-use super::columns::{health_by_from, health_step_number};
+use super::columns::{health_by_from, health_by_number, health_step_number, state_from};
 use super::query::{limit, rows};
 use super::readers::Reader;
 
@@ -140,6 +140,50 @@ impl HubStore for SqliteStore {
                     name: row.get(3)?,
                     sum: Bytes::from(row.get::<_, Vec<u8>>(4)?),
                 })
+            })
+        })
+    }
+
+    fn health_series(
+        &self,
+        series: HealthSeries,
+        since: Timestamp,
+        max: usize,
+    ) -> StoreFuture<Vec<(Timestamp, Bytes)>> {
+        self.read(move |Reader { connection, names }| {
+            let HealthSeries { step, agent, by, name } = series;
+            let Some(agent) = names.number(connection, agent.as_str())? else { return Ok(Vec::new()) };
+            let sql = "SELECT at, sum FROM health WHERE step = ?1 AND at >= ?2 AND agent = ?3 AND by = ?4 AND name = ?5 \
+                       ORDER BY at LIMIT ?6";
+            let wanted = (health_step_number(step), since.0, agent, health_by_number(by), name, limit(max));
+            rows(connection, sql, wanted, |row| {
+                Ok((Timestamp(row.get(0)?), Bytes::from(row.get::<_, Vec<u8>>(1)?)))
+            })
+        })
+    }
+
+    fn owed_jobs(&self) -> StoreFuture<Vec<(String, u64)>> {
+        self.read(|Reader { connection, .. }| {
+            let sql = "SELECT kind, count(*) FROM job GROUP BY kind ORDER BY kind";
+            rows(connection, sql, [], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned())))
+        })
+    }
+
+    /// From the task counters (table `tally`).
+    fn count_tasks(
+        &self,
+        owner: Option<CallerId>,
+        agents: Option<Vec<AgentName>>,
+    ) -> StoreFuture<Vec<(TaskState, u64)>> {
+        self.read(move |reader| {
+            let Some((owner, agents)) = reader.numbers_of(owner.as_ref(), agents.as_deref())? else {
+                return Ok(Vec::new());
+            };
+            let sql = "SELECT state, sum(n) FROM tally WHERE hidden = 0 AND (?1 IS NULL OR owner = ?1) \
+                       AND (?2 IS NULL OR agent IN (SELECT value FROM json_each(?2))) \
+                       GROUP BY state HAVING sum(n) > 0 ORDER BY state";
+            rows(&reader.connection, sql, (owner, agents), |row| {
+                Ok((state_from(0, row.get(0)?)?, row.get::<_, i64>(1)?.cast_unsigned()))
             })
         })
     }

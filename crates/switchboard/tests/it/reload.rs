@@ -50,6 +50,18 @@ fn a_command_applies_who_may_be_called_and_names_the_rest() {
 }
 
 #[test]
+fn a_command_applies_rules_of_routing() {
+    let agents = "agents:\n  - { name: guide, builtin: guide }\n  - { name: echo, builtin: echo }\n";
+    let workspace = Workspace::new().file("agents.yaml", agents);
+    let server = Server::start(&workspace);
+    write(&workspace, "hub: { routing: { keywords: [{ match: ship it, agent: echo }] }, roles: { helm: echo } }\n");
+    let reloaded = workspace.run(&["config", "reload", "-o", "json"]).json();
+    let applied = json!(["hub.roles.helm", "hub.routing.keywords"]);
+    assert_eq!(reloaded, json!({ "applied": applied, "needsRestart": [], "warnings": [] }));
+    server.stop();
+}
+
+#[test]
 fn a_configuration_with_problems_changes_nothing() {
     let (workspace, receiver) = (Workspace::new().file("switchboard.yaml", ALLOWED), Receiver::start());
     let server = Server::start(&workspace);

@@ -112,7 +112,7 @@ impl Reader {
     }
 
     /// The number of an owner and those of agents as a JSON array; nothing if no task can match.
-    fn numbers_of(
+    pub(crate) fn numbers_of(
         &mut self,
         owner: Option<&CallerId>,
         agents: Option<&[AgentName]>,

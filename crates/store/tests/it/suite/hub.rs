@@ -1,17 +1,18 @@
 //! What consumers of the log keep: cursors with what follows from them, jobs, registrations, cooldowns.
 
 use bytes::Bytes;
-use switchboard_a2a::Timestamp;
+use switchboard_a2a::{TaskState, Timestamp};
 use switchboard_engine::ids::{Epoch, Fence, Seq};
 use switchboard_engine::store::feed::{FeedCursor, FeedStart, Position};
 use switchboard_engine::store::hub::{
-    Advance, CONSUMER_STATE_BYTES, HealthBy, HealthStep, HealthSum, HubStore, JobEnd, NewJob, PutRegistration,
+    Advance, CONSUMER_STATE_BYTES, HealthBy, HealthSeries, HealthStep, HealthSum, HubStore, JobEnd, NewJob,
+    PutRegistration,
 };
 use switchboard_engine::store::{Store, StoreError};
 
 use super::Fixture;
 use super::feed::line;
-use crate::build::{create, done, new_task, refused, row, scope, with_cooldown, with_send};
+use crate::build::{create, done, make, new_task, refused, row, scope, with_cooldown, with_send, working};
 
 fn job(name: &str, run_at: i64) -> NewJob {
     NewJob {
@@ -182,4 +183,42 @@ pub(crate) async fn a_cooldown_is_taken_with_an_append_and_refuses_the_next(fixt
     let fresh = create(&new_task("ann", "echo", "c"), &["made"], row(1));
     store.append(fresh).await.unwrap();
     assert!(!store.locate(FeedStart::Now).await.unwrap().is_gap);
+}
+
+pub(crate) async fn sums_jobs_and_tasks_are_counted_for_their_readers(fixture: impl Fixture) {
+    let store = fixture.open();
+    let fence = store.take_consumer("projector").await.unwrap().fence;
+    for row in [3, 5, 8] {
+        store.advance(page(fence, row)).await.unwrap();
+    }
+    let series =
+        HealthSeries { step: HealthStep::Minute, agent: "echo".into(), by: HealthBy::Skill, name: "greet".to_owned() };
+    let read = async |series: HealthSeries, since, max| {
+        let sums = store.health_series(series, Timestamp(since), max).await.unwrap();
+        sums.into_iter().map(|(at, sum)| (at.0, String::from_utf8(sum.to_vec()).unwrap())).collect::<Vec<_>>()
+    };
+    let sum = |row: i64| (row, format!("sum {row}"));
+    assert_eq!(read(series.clone(), 4, 10).await, [sum(5), sum(8)]);
+    assert_eq!(read(series.clone(), 0, 1).await, [sum(3)]);
+    assert_eq!(read(HealthSeries { by: HealthBy::All, ..series.clone() }, 0, 10).await, []);
+    assert_eq!(read(HealthSeries { agent: "nobody".into(), ..series }, 0, 10).await, []);
+
+    assert_eq!(store.owed_jobs().await.unwrap(), [("fire".to_owned(), 3)]);
+    let claimed = store.claim_jobs(Timestamp(3), 10).await.unwrap();
+    store.finish_job(&claimed[0].job.name, claimed[0].attempts, JobEnd::Done).await.unwrap();
+    assert_eq!(store.owed_jobs().await.unwrap(), [("fire".to_owned(), 2)]);
+
+    make(&store, "ann", "echo", "c", done(1, 1)).await;
+    make(&store, "ann", "guide", "c", working(1, 1)).await;
+    make(&store, "bob", "echo", "c", working(1, 1)).await;
+    let count = async |owner: Option<&str>, agents: Option<&[&str]>| {
+        let agents = agents.map(|agents| agents.iter().map(|name| (*name).into()).collect());
+        store.count_tasks(owner.map(Into::into), agents).await.unwrap()
+    };
+    let (working, completed) = (TaskState::Working, TaskState::Completed);
+    assert_eq!(count(None, None).await, [(working, 2), (completed, 1)]);
+    assert_eq!(count(Some("ann"), None).await, [(working, 1), (completed, 1)]);
+    assert_eq!(count(None, Some(&["echo", "nobody"])).await, [(working, 1), (completed, 1)]);
+    assert_eq!(count(Some("bob"), Some(&["guide"])).await, []);
+    assert_eq!(count(Some("cat"), None).await, []);
 }
