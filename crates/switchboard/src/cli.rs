@@ -5,6 +5,7 @@ mod call;
 #[macro_use]
 mod exit_codes;
 mod calling;
+mod hub;
 mod origins;
 mod printed_commands;
 pub(crate) mod settings;
@@ -14,6 +15,7 @@ mod webhooks;
 
 pub(crate) use call::{API_KEY_HEADER, CallFlags, Transport, boolean, scalar, secret, time};
 pub(crate) use calling::{AgentWord, MessageWords};
+pub(crate) use hub::HubFlags;
 pub(crate) use origins::{Origins, variables};
 pub(crate) use task::TaskWords;
 pub(crate) use webhooks::PageFlags;
@@ -32,6 +34,7 @@ use switchboard_host::sanitize::shell_path;
 
 use crate::commands;
 use calling::CallingCommand;
+use hub::HubCommand;
 use settings::Settings;
 use switchboard_fleet::config::FleetConfig;
 use webhooks::WebhooksCommand;
@@ -62,6 +65,8 @@ enum Command {
     Serve(ConfigFlags),
     #[command(flatten)]
     Calling(Box<CallingCommand>),
+    #[command(flatten)]
+    Hub(Box<HubCommand>),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -215,6 +220,7 @@ fn run_typed() -> Result<(), ExitCode> {
     }
     match command_line.command {
         Command::Calling(command) => command.run(printer),
+        Command::Hub(command) => command.run(printer),
         Command::Completion { shell } => commands::calling::completion::run(shell, CommandLine::command(), printer),
         Command::Config(ConfigCommand::Check(flags)) => commands::config::check::run(&flags, printer),
         Command::Config(ConfigCommand::Reload(flags)) => commands::config::reload::run(&flags, printer),

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use switchboard_host::printer::Printer;
 
-use crate::cli::DataFlags;
 use crate::cli::task::TaskCommand;
 use crate::commands::calling::{self, Call, NoOptions};
 
@@ -105,8 +104,6 @@ pub(super) enum CallingCommand {
     /// Look after what was sent: tasks, their files, their webhooks
     #[command(subcommand)]
     Task(TaskCommand),
-    /// List the agents that can be called by name
-    Agents(DataFlags),
     /// Get a token for an agent that asks for OAuth, or forget it
     #[command(subcommand)]
     Auth(AuthCommand),
@@ -173,7 +170,6 @@ impl CallingCommand {
                 call.open([], printer, calling::conformance::run)
             }
             Self::Task(command) => command.run(printer),
-            Self::Agents(flags) => calling::agents::run(&flags, printer),
             Self::Auth(AuthCommand::Login(call)) => call.open([], printer, calling::auth::login),
             Self::Auth(AuthCommand::Logout(call)) => calling::auth::logout(call, printer),
         }

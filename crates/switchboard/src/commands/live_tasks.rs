@@ -66,12 +66,12 @@ async fn send<T: DeserializeOwned>(
     let sent = control_client::request(workspace, Request::Tasks(request)).await;
     sent.map(|(reply, _)| reply).map_err(|error| match error {
         ControlClientError::Refused(refusal) => {
-            Failure::at_control_socket(&refusal.code, refusal.problem, flags.in_commands(&refusal.next))
+            Failure::by_server(&refusal.code, refusal.problem, flags.in_commands(&refusal.next))
         }
         ControlClientError::NoServer(refusal) => {
-            Failure::at_control_socket("", refusal.problem, format!("switchboard serve{} starts one", flags.again()))
+            Failure::by_server("", refusal.problem, format!("switchboard serve{} starts one", flags.again()))
         }
-        error => Failure::at_control_socket("", error.to_string(), flags.in_commands(&next_step(&error))),
+        error => Failure::by_server("", error.to_string(), flags.in_commands(&next_step(&error))),
     })
 }
 

@@ -336,7 +336,7 @@ fn they_are_listed_and_checked_like_other_agents() {
     ];
     assert_eq!(rows, expected);
     let listed = workspace.run(&["agents"]);
-    let table = "AGENT   KIND    ADDRESS\ncoder   hosted  no server runs\nlinter  hosted  no server runs\nmine    hosted  no server runs\n";
+    let table = "AGENT   KIND     ADDRESS\ncoder   cli      no server runs\nlinter  cli      no server runs\nmine    builtin  no server runs\n";
     assert_eq!((listed.code, listed.stdout.as_str()), (Some(0), table));
     let workspace = workspace.file("switchboard.yaml", "server: { defaultAgent: coder }\n");
     assert_eq!(workspace.good().setting("server.defaultAgent").0, "coder");

@@ -14,6 +14,7 @@ mod db;
 mod doc_links;
 mod doctor;
 mod http;
+mod hub_agents;
 mod kept_dead_letters;
 mod keys;
 mod limits;

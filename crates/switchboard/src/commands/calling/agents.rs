@@ -1,49 +1,83 @@
-//! `switchboard agents`: the agents that can be called by name, and where they are.
+//! `switchboard agents`: which agents there are, and the registrations of agents elsewhere.
 
-use std::process::ExitCode;
+pub(crate) mod accept;
+pub(crate) mod add;
+mod entry;
+mod file;
+pub(crate) mod list;
+pub(crate) mod probe;
+pub(crate) mod refresh;
+pub(crate) mod remove;
+pub(crate) mod rollcall;
+pub(crate) mod show;
+pub(crate) mod update;
 
-use serde_json::{Value, json};
-use switchboard_host::printer::Printer;
+use serde_json::Value;
+use switchboard_host::config::suggestion::nearest;
 
-use crate::cli::DataFlags;
-use crate::commands::calling::{run as run_async, target};
+use super::hub_client::{HubClient, HubError};
+use super::{Failure, sanitize};
 
-pub(crate) fn run(flags: &DataFlags, printer: Printer) -> Result<(), ExitCode> {
-    run_async(printer, async {
-        let fleet = target::load(flags)?;
-        let workspace = &fleet.workspace;
-        workspace.unread.iter().for_each(|unread| printer.warning(unread));
-        let server = target::running(workspace).await?;
-        let base = server.as_ref().map(target::base);
-        let configured = || fleet.agents.iter().map(|agent| agent.name.to_string()).collect();
-        let hosted: Vec<String> = server.map_or_else(configured, |status| status.agents);
-        // Name, kind, and the address unless no server runs.
-        let mut agents: Vec<(String, &str, Option<String>)> = Vec::new();
-        // One that is elsewhere and served here is listed once, by its own address: that is what commands call.
-        let is_remote = |name: &String| fleet.remotes.iter().any(|remote| remote.name.as_str() == name);
-        for name in hosted.into_iter().filter(|name| !is_remote(name)) {
-            let url = base.as_ref().map(|base| format!("{base}/a2a/{name}"));
-            agents.push((name, "hosted", url));
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct NamedAgent {
+    /// Name of the agent, as the list shows it
+    pub(crate) name: String,
+}
+
+/// Every agent that the key may call, and the problems of files that the server could not read.
+async fn all(hub: &HubClient) -> Result<(Vec<Value>, Vec<Value>), HubError> {
+    let (mut agents, mut after): (Vec<Value>, Option<String>) = (Vec::new(), None);
+    loop {
+        let mut url = hub.url(&["api", "agents"]);
+        url.query_pairs_mut().append_pair("pageSize", "100");
+        if let Some(after) = &after {
+            url.query_pairs_mut().append_pair("after", after);
         }
-        let remotes = fleet.remotes.iter();
-        agents.extend(remotes.map(|remote| (remote.name.to_string(), "remote", Some(remote.url.as_str().to_owned()))));
-        if printer.is_json() {
-            let agents = agents.iter().map(|(name, kind, url)| json!({ "name": name, "kind": kind, "url": url }));
-            let agents: Vec<Value> = agents.collect();
-            printer.json(&json!({ "serverRuns": base.is_some(), "agents": agents }));
-            return Ok(());
+        let mut page = hub.call(http::Method::GET, url, None).await?;
+        let Value::Array(items) = page["items"].take() else { return Ok((agents, Vec::new())) };
+        let is_empty = items.is_empty();
+        agents.extend(items);
+        let next = page["next"].as_str().map(str::to_owned);
+        // A page that leads nowhere is the last one.
+        if next.is_none() || is_empty || next == after {
+            let problems = page["problems"].as_array().cloned().unwrap_or_default();
+            return Ok((agents, problems));
         }
-        let is_idle = base.is_none() && agents.iter().any(|(_, _, url)| url.is_none());
-        let no_server = || "no server runs".to_owned();
-        let rows = agents.into_iter().map(|(name, kind, url)| [name, kind.to_owned(), url.unwrap_or_else(no_server)]);
-        printer.titled_table(["AGENT", "KIND", "ADDRESS"], rows);
-        if is_idle {
-            let url = target::default_url(workspace);
-            printer.note(&match target::is_answered(&url).await {
-                true => format!("something listens at {url}: send, chat and task try it for these names"),
-                false => format!("next: switchboard serve{} starts the server that hosts them", flags.again()),
-            });
+        after = next;
+    }
+}
+
+/// The failure of a command about one agent. A name that is not known gets the nearest one that is.
+async fn failed(hub: &HubClient, name: &str, error: HubError) -> Failure {
+    let next = match &error {
+        error if error.is_code("NOT_FOUND") => return unknown(hub, name).await,
+        error if error.is_code("IN_FILE") => "change its entry in agents.yaml; the server follows the file".to_owned(),
+        error if error.is_code("EXISTS") => {
+            format!("{}, or add it under another --name", hub.command("agents update", &format!("{name} FILE")))
         }
-        Ok(())
-    })
+        error if error.is_code("BUSY") => {
+            let force = hub.command("agents remove", &format!("{name} --force"));
+            format!("{force} takes no new tasks for it and lets those end")
+        }
+        error if error.is_code("VERSION") => hub.command("agents show", name),
+        error if error.is_code("UNREACHABLE") => {
+            "check the address, and whether the agent runs; --force adds it although it does not answer".to_owned()
+        }
+        _ => String::new(),
+    };
+    error.failure_with(hub, &next)
+}
+
+async fn unknown(hub: &HubClient, name: &str) -> Failure {
+    let known = all(hub).await.map(|(agents, _)| agents).unwrap_or_default();
+    let names = known.iter().filter_map(|agent| agent["name"].as_str());
+    let next = match nearest(name, names) {
+        Some(meant) if meant != name => {
+            format!("did you mean {meant}? {} shows all of them", hub.command("agents list", ""))
+        }
+        // It is there, and not registered.
+        Some(_) => "change its entry in agents.yaml; the server follows the file".to_owned(),
+        None => hub.command("agents list", ""),
+    };
+    Failure::by_server("SWITCHBOARD_ERR_NOT_FOUND", format!("there is no agent {}", sanitize::shell_word(name)), next)
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_a2a::{ErrorKind, TaskId};
 use switchboard_client::{CardAttempt, ClientError};
-use switchboard_egress::{SendError, TlsError};
+use switchboard_egress::{SendError, TimeoutPhase, TlsError};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::caller_identity::{API_KEY, BEARER, CallerIdentity};
@@ -41,8 +41,8 @@ impl Failure {
         Self::new(USAGE, "A2ACLI_ERR_USAGE", message, hint)
     }
 
-    /// A refusal at the control socket; `code` may be empty.
-    pub(crate) fn at_control_socket(code: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    /// A refusal of the server, at its control socket or its hub; `code` may be empty.
+    pub(crate) fn by_server(code: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(FAILED, if code.is_empty() { "SWITCHBOARD_ERR_REFUSED" } else { code }, message, hint)
     }
 
@@ -174,6 +174,18 @@ impl Failure {
                 Self::internal(message).with_hint(call.command("task cancel", &sanitize::shell_word(task.as_str())))
             }
             _ => Self::internal(message),
+        }
+    }
+
+    /// The failure of a request to the hub of a server that got no answer.
+    pub(super) fn of_server(error: &SendError, base: &str) -> Self {
+        let message = format!("{base} cannot be reached: {error}");
+        match error {
+            SendError::Tls(fault) => Self::unreachable(message, not_trusted(*fault)),
+            SendError::Timeout { phase: TimeoutPhase::Response } => {
+                Self::new(TIMEOUT, "A2ACLI_ERR_TIMEOUT", message, "give it more time with --timeout")
+            }
+            _ => Self::unreachable(message, "check the address, and whether the server runs"),
         }
     }
 

@@ -120,7 +120,7 @@ pub(super) async fn needs_server(workspace: &Workspace, flags: &DataFlags) -> Re
     }
 }
 
-fn nothing_runs(workspace: &Workspace, url: &str) -> String {
+pub(super) fn nothing_runs(workspace: &Workspace, url: &str) -> String {
     format!("no server runs on the data in {}, and nothing listens at {url}", workspace.data_dir().display())
 }
 
@@ -203,7 +203,7 @@ pub(super) fn base(status: &Status) -> String {
 }
 
 /// The certificate of the local server, trusted because it may be self-signed. An unreadable one is not.
-fn roots(certificate: Option<&Path>) -> Vec<CertificateDer<'static>> {
+pub(super) fn roots(certificate: Option<&Path>) -> Vec<CertificateDer<'static>> {
     let found = certificate.and_then(|certificate| CertificateDer::pem_file_iter(certificate).ok());
     found.map(|found| found.filter_map(Result::ok).collect()).unwrap_or_default()
 }
