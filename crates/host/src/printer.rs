@@ -161,10 +161,21 @@ pub fn has_lost_output() -> bool {
     IS_LOST.load(Ordering::Relaxed)
 }
 
+/// Whether nobody reads the answer any more.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether nobody reads the answer any more (`| head`); a command without an end of its own ends then.
+pub fn is_output_closed() -> bool {
+    IS_CLOSED.load(Ordering::Relaxed)
+}
+
 /// Records a failed write to standard output and reports the first one. A closed pipe (`| head`) is no failure.
 pub fn record_result(result: std::io::Result<()>) {
     let Err(error) = result else { return };
-    if error.kind() != ErrorKind::BrokenPipe && !IS_LOST.swap(true, Ordering::Relaxed) {
+    if error.kind() == ErrorKind::BrokenPipe {
+        return IS_CLOSED.store(true, Ordering::Relaxed);
+    }
+    if !IS_LOST.swap(true, Ordering::Relaxed) {
         write_line(std::io::stderr().lock(), &format!("the output could not be written: {error}"));
     }
 }

@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::agents::{self, NamedAgent};
+use crate::commands::calling::{feed, health};
 
 /// Puts lines above what is the same for all commands that ask a hub.
 macro_rules! with_hub_exit_codes {
@@ -50,6 +51,28 @@ One line for each agent: pass; warn, if it works and something is to be looked a
 arrive. With the role operator the cards of agents elsewhere are fetched anew; without it the last look counts.\n\
 Exit codes: 0 no agent fails; 1 one does; 2 typed wrongly; 3 the server is not reachable; 4 credentials; 130 Ctrl-C.";
 
+const HEALTH: &str = with_hub_exit_codes!(
+    "Counted are tasks that have ended. A key without a role sees how its own went, and no alerts.",
+    "",
+    "Examples:",
+    "  switchboard health                                    every agent, the last 24 hours",
+    "  switchboard health --agent reviewer --window 1h       one, with its last failures",
+    "  switchboard health --skill draw                       who does best at it",
+    ""
+);
+
+const FEED: &str = with_hub_exit_codes!(
+    "With -o json every item is a line of JSON. Its id is the place that --from goes on after. A key without a role sees what belongs to its own tasks.",
+    "",
+    "Examples:",
+    "  switchboard feed                                      all that is kept",
+    "  switchboard feed --follow                             what happens from now on",
+    "  switchboard feed -f --topic 'task.failed.*' --topic 'alert.#'",
+    "  switchboard feed --task ID                            the story of a task",
+    "  switchboard feed -f --from 1.0.42.0 -o json           what comes after an item, as lines of JSON",
+    ""
+);
+
 /// What was typed for a command that asks a hub.
 #[derive(Debug, Args)]
 pub(crate) struct OnHub<O: Args> {
@@ -73,6 +96,12 @@ pub(super) enum HubCommand {
         #[command(flatten)]
         flags: HubFlags,
     },
+    /// Say how agents do: successes, durations and cost, and which alerts fire
+    #[command(after_help = HEALTH)]
+    Health(OnHub<health::HealthOptions>),
+    /// Show what happens: messages, states, results, agents that come and go, alerts
+    #[command(after_help = FEED)]
+    Feed(OnHub<feed::FeedOptions>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -111,6 +140,8 @@ impl HubCommand {
         match self {
             Self::Agents { command: None, flags } => agents::list::run(&flags, printer),
             Self::Agents { command: Some(command), .. } => command.run(printer),
+            Self::Health(OnHub { options, flags }) => health::run(&flags, &options, printer),
+            Self::Feed(OnHub { options, flags }) => feed::run(&flags, &options, printer),
         }
     }
 }

@@ -15,6 +15,8 @@ mod doc_links;
 mod doctor;
 mod http;
 mod hub_agents;
+mod hub_feed;
+mod hub_health;
 mod kept_dead_letters;
 mod keys;
 mod limits;

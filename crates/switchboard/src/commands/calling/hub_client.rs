@@ -160,7 +160,14 @@ impl HubClient {
         sent.map_err(|error| Failure::of_server(&error, self.base()).into())
     }
 
-    pub(super) fn timeout(&self) -> Duration {
+    /// The refusal that a response is.
+    pub(super) async fn refused(&self, response: Response<ResponseBody>) -> HubError {
+        let status = response.status();
+        let (bytes, _) = response.into_body().collect(LARGEST_ANSWER, self.timeout()).await;
+        Refusal::of(status, serde_json::from_slice(&bytes).unwrap_or_default()).into()
+    }
+
+    fn timeout(&self) -> Duration {
         self.flags.timeout.map_or(REQUEST, TimeSpan::duration)
     }
 

@@ -37,6 +37,11 @@ impl HubError {
         matches!(self, Self::Refused(refusal) if matches!(refusal.status.as_u16(), 401 | 403))
     }
 
+    /// Whether the same request may be answered later.
+    pub(in crate::commands::calling) fn is_temporary(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status.as_u16() == 429 || refusal.status.is_server_error())
+    }
+
     pub(in crate::commands::calling) fn failure(self, hub: &HubClient) -> Failure {
         match self {
             Self::Refused(refusal) => refusal.failure(hub, ""),
