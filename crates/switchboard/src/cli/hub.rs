@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::agents::{self, NamedAgent};
-use crate::commands::calling::{feed, health};
+use crate::commands::calling::{feed, health, plan};
 
 /// Puts lines above what is the same for all commands that ask a hub.
 macro_rules! with_hub_exit_codes {
@@ -73,6 +73,15 @@ const FEED: &str = with_hub_exit_codes!(
     ""
 );
 
+const PLAN: &str = with_hub_exit_codes!(
+    "The score is how much a skill is declared to change the value, times how far it is trusted: what it declares itself until five of its tasks have ended within a day, then how they went.",
+    "",
+    "Examples:",
+    "  switchboard plan board data.open down                 who closes what is open on the board",
+    "  switchboard plan board data.open down --dispatch \"close what is stale\"",
+    ""
+);
+
 /// What was typed for a command that asks a hub.
 #[derive(Debug, Args)]
 pub(crate) struct OnHub<O: Args> {
@@ -102,6 +111,9 @@ pub(super) enum HubCommand {
     /// Show what happens: messages, states, results, agents that come and go, alerts
     #[command(after_help = FEED)]
     Feed(OnHub<feed::FeedOptions>),
+    /// Find skills by what they change, the best first
+    #[command(after_help = PLAN)]
+    Plan(OnHub<plan::PlanOptions>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -142,6 +154,7 @@ impl HubCommand {
             Self::Agents { command: Some(command), .. } => command.run(printer),
             Self::Health(OnHub { options, flags }) => health::run(&flags, &options, printer),
             Self::Feed(OnHub { options, flags }) => feed::run(&flags, &options, printer),
+            Self::Plan(OnHub { options, flags }) => plan::run(&flags, &options, printer),
         }
     }
 }

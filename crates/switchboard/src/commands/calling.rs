@@ -25,6 +25,7 @@ mod line_breaks;
 mod media_type;
 mod message;
 mod parts;
+pub(crate) mod plan;
 mod printed_artifacts;
 mod progress;
 pub(crate) mod send;

@@ -17,6 +17,7 @@ mod http;
 mod hub_agents;
 mod hub_feed;
 mod hub_health;
+mod hub_plan;
 mod kept_dead_letters;
 mod keys;
 mod limits;
