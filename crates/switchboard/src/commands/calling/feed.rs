@@ -10,6 +10,7 @@ use serde_json::Value;
 use switchboard_host::printer::{self, Printer};
 use url::Url;
 
+use self::item::ItemPrinter;
 use super::hub_client::HubClient;
 use super::{Failure, run as run_async};
 use crate::cli::HubFlags;
@@ -83,11 +84,12 @@ pub(crate) fn run(flags: &HubFlags, options: &FeedOptions, printer: Printer) -> 
 /// Prints what there is, page by page.
 async fn read(hub: &HubClient, options: &FeedOptions, from: &str, printer: Printer) -> Result<(), Failure> {
     let mut from = from.to_owned();
+    let mut lines = ItemPrinter::new(printer);
     loop {
         let (items, next) = page(hub, options, &from, "100").await?;
         let is_end = items.is_empty() && next == from;
         for item in &items {
-            item::print(item, printer);
+            lines.print(item);
         }
         if is_end || next.is_empty() || printer::is_output_closed() {
             return Ok(());

@@ -10,7 +10,8 @@ use switchboard_a2a::sse::EventReader;
 use switchboard_egress::ResponseBody;
 use switchboard_host::printer::{self, Printer};
 
-use super::{FeedOptions, item, page};
+use super::item::ItemPrinter;
+use super::{FeedOptions, page};
 use crate::commands::calling::Failure;
 use crate::commands::calling::hub_client::{HubClient, HubError};
 
@@ -27,7 +28,8 @@ pub(super) async fn follow(hub: HubClient, options: &FeedOptions, from: &str, pr
         "now" => page(&hub, options, from, "1").await?.1,
         from => from.to_owned(),
     };
-    let mut follower = Follower { hub, options, from, since: Vec::new(), wait: FIRST_WAIT, printer };
+    let mut follower =
+        Follower { hub, options, from, since: Vec::new(), wait: FIRST_WAIT, lines: ItemPrinter::new(printer), printer };
     let mut is_first = true;
     loop {
         match follower.connection().await {
@@ -51,6 +53,7 @@ struct Follower<'a> {
     /// Id and topic of what was printed since: an event may mean several things, and only the last of them moves the place.
     since: Vec<(Value, Value)>,
     wait: Duration,
+    lines: ItemPrinter,
     printer: Printer,
 }
 
@@ -85,7 +88,7 @@ impl Follower<'_> {
         self.wait = FIRST_WAIT;
         let named = (item["id"].clone(), item["topic"].clone());
         if !self.since.contains(&named) {
-            item::print(item, self.printer);
+            self.lines.print(item);
             self.since.push(named);
         }
         if let Some(id) = id {

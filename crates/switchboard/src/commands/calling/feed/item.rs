@@ -11,19 +11,35 @@ const WORDS: usize = 100;
 /// The columns that most topics fit into.
 const TOPIC: usize = 28;
 
-/// Prints it: as a line of JSON as it came, or when, what, which task, and what is said.
-pub(super) fn print(item: &Value, printer: Printer) {
-    if printer.is_json() {
-        return printer.json_line(item);
+/// Prints items one after the other.
+pub(super) struct ItemPrinter {
+    printer: Printer,
+    /// The time of the last item that has one: an artifact has none, and comes right after what has.
+    time: String,
+}
+
+impl ItemPrinter {
+    pub(super) fn new(printer: Printer) -> Self {
+        Self { printer, time: String::new() }
     }
-    if item["topic"] == "gap" {
-        return printer.note("items are missing here: they are older than what is kept, or not for this key");
+
+    /// Prints one: as a line of JSON as it came, or when, what, which task, and what is said.
+    pub(super) fn print(&mut self, item: &Value) {
+        if self.printer.is_json() {
+            return self.printer.json_line(item);
+        }
+        if item["topic"] == "gap" {
+            let gap = "items are missing here: they are older than what is kept, or not for this key";
+            return self.printer.note(gap);
+        }
+        if let Some(time) = item["timestamp"].as_i64() {
+            self.time = Timestamp(time).to_string();
+        }
+        let (time, topic) = (&self.time, figures::text(&item["topic"]));
+        let task = item["source"]["taskId"].as_str().map(|task| sanitize::line(task) + "  ").unwrap_or_default();
+        let line = format!("{time:24}  {topic:TOPIC$}  {task}{}", words(item));
+        self.printer.line(line.trim_end());
     }
-    let time = item["timestamp"].as_i64().map(|time| Timestamp(time).to_string()).unwrap_or_default();
-    let topic = figures::text(&item["topic"]);
-    let task = item["source"]["taskId"].as_str().map(|task| sanitize::line(task) + "  ").unwrap_or_default();
-    let line = format!("{time:24}  {topic:TOPIC$}  {task}{}", words(item));
-    printer.line(line.trim_end());
 }
 
 /// What it says, as far as it fits on a line.
@@ -67,8 +83,9 @@ fn members(payload: &Value, topic: &str) -> String {
     let Some(members) = payload.as_object() else { return String::new() };
     let is_in_topic = |value: &Value| value.as_str().is_some_and(|text| topic.split('.').any(|word| word == text));
     let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
-    let is_said = |value: &Value| !is_empty(value) && !is_in_topic(value);
-    let said = members.iter().filter(|(_, value)| is_said(value)).map(|(name, value)| match value.as_str() {
+    let is_repeated = |name: &str, value: &Value| name == "agent" && members.get("subject") == Some(value);
+    let is_said = |name: &str, value: &Value| !is_empty(value) && !is_in_topic(value) && !is_repeated(name, value);
+    let said = members.iter().filter(|(name, value)| is_said(name, value)).map(|(name, value)| match value.as_str() {
         Some(text) => format!("{name}={text}"),
         None => format!("{name}={value}"),
     });
