@@ -34,10 +34,7 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let store = &hub.parts.store;
     // Whose tasks, and of which agents.
     let owner = (!view.has_role()).then(|| view.caller().id.clone());
-    let agents: Option<Vec<AgentName>> = match &view.caller().scopes.agents {
-        AgentScope::All => None,
-        AgentScope::Only(names) => Some(names.clone()),
-    };
+    let agents = view.caller().scopes.agents.names().map(<[AgentName]>::to_vec);
     let counts = store.count_tasks(owner.clone(), agents.clone()).await.map_err(ApiError::Store)?;
     let live = |state: TaskState| counts.iter().find(|(counted, _)| *counted == state).map_or(0, |(_, count)| *count);
     let waiting = WaitingQuery { owner: owner.clone(), agents: agents.clone(), after: None, max: SHOWN };
