@@ -142,17 +142,20 @@ fn splitter() -> Script {
     Script::new(|turn: Turn, task: TaskHandle| async move {
         let count: usize = turn.text().parse().unwrap_or(0);
         let calls = (0..count).map(|number| task.call(Call::new(AGENT, message("leaf")).keyed(number.to_string())));
-        let (mut begun, mut refused) = (0, std::collections::BTreeSet::new());
-        for outcome in futures_util::future::join_all(calls).await {
+        let (mut begun, mut refused) = (Vec::new(), std::collections::BTreeSet::new());
+        for (number, outcome) in futures_util::future::join_all(calls).await.into_iter().enumerate() {
             match outcome {
-                Ok(_) => begun += 1,
+                Ok(_) => begun.push(number),
                 Err(error) => drop(refused.insert(error.to_string())),
             }
         }
-        let again = match count {
-            0 => 0,
-            _ => usize::from(task.call(Call::new(AGENT, message("leaf")).keyed("0")).await.is_ok()),
+        let again = match begun.first() {
+            None => 0,
+            Some(number) => {
+                usize::from(task.call(Call::new(AGENT, message("leaf")).keyed(number.to_string())).await.is_ok())
+            }
         };
+        let begun = begun.len();
         let refused: Vec<_> = refused.into_iter().collect();
         Ok(task.complete_with(format!("{begun} {again} {}", refused.join("; "))).await?)
     })
