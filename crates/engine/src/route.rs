@@ -19,7 +19,7 @@ use crate::idempotency::KeyReservation;
 use crate::ids::{AgentName, CallerId};
 use crate::live_task::LiveTask;
 use crate::routing_hints::RoutingHints;
-use crate::store::lineage::{Lineage, TreeLimits};
+use crate::store::lineage::{Lineage, TreeLimits, Via};
 use crate::store::{Conversation, IdempotencyRecord, IdempotencyScope};
 use crate::submit::IncomingMessage;
 
@@ -95,6 +95,13 @@ impl Routed {
     /// About how many bytes that task has as JSON.
     pub fn task_bytes(&self) -> Option<u64> {
         self.destination.task().map(|live| live.core.lock().bytes)
+    }
+
+    /// Says which way the message came, if it begins a new task.
+    #[must_use]
+    pub fn via(mut self, via: Via) -> Self {
+        self.lineage.via = via;
+        self
     }
 
     /// Whether a message was accepted under its idempotency key before.

@@ -97,6 +97,11 @@ impl Submitted {
     pub fn id(&self) -> &TaskId {
         &self.live.task.id
     }
+
+    /// The conversation that the task belongs to.
+    pub fn context(&self) -> &ContextId {
+        &self.live.task.context
+    }
 }
 
 impl Engine {

@@ -5,20 +5,29 @@ mod agent_cards;
 mod agent_registrations;
 mod agents;
 mod alerts;
+mod bus;
+mod chat;
 mod control_plane;
+mod dispatch;
 mod error;
 mod feed;
 mod fields;
+mod flows;
 mod health;
+mod invocations;
 mod openapi;
 mod operator_message;
 mod overview;
 mod plan;
+mod poll;
 mod publish;
 mod request;
 mod route;
 mod series;
 mod summaries;
+mod task_tree;
+mod tasks;
+mod tools;
 mod topology;
 
 use std::sync::Arc;
@@ -49,7 +58,22 @@ const ROUTES: &[Route] = &[
     agent_cards::REFRESH,
     agent_cards::ACCEPT,
     agent_cards::PROBE,
+    dispatch::ROUTE,
+    tasks::LIST,
+    invocations::ROUTE,
+    tasks::SHOW,
+    tasks::CANCEL,
+    task_tree::ROUTE,
+    chat::CHAT,
+    chat::DELEGATE,
+    poll::ROUTE,
+    tools::LIST,
+    tools::CALL,
+    flows::LIST,
+    flows::SHOW,
     feed::ROUTE,
+    bus::HISTORY,
+    bus::TOPOLOGY,
     operator_message::ROUTE,
     publish::ROUTE,
     alerts::ROUTE,

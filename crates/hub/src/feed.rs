@@ -3,15 +3,20 @@
 //! The kernel's feed has rows in one order. Here each row becomes items, one per event that callers may see and one per
 //! thing that such an event means (an outcome, a question); a caller's view and its filter leave out the others.
 
+mod backward;
 mod filter;
 mod item;
+mod log_rows;
 mod page;
 mod stream;
 mod topic;
 mod trace;
 mod view;
 
+pub(crate) use self::backward::{BackwardPage, BackwardQuery, read_backward};
 pub(crate) use self::filter::FeedFilter;
+pub(crate) use self::item::{Item, items};
+pub(crate) use self::log_rows::log_rows;
 pub(crate) use self::page::{FeedPageQuery, read_page};
 pub(crate) use self::stream::{FeedStream, StreamStart};
 pub(crate) use self::topic::Pattern;

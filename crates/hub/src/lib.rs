@@ -5,6 +5,7 @@
 mod alerts;
 mod api;
 mod consumers;
+mod dispatch;
 mod feed;
 mod health;
 mod hub;
@@ -15,7 +16,9 @@ mod projector;
 pub mod registry;
 pub mod remote;
 pub mod remote_poll;
+mod reply;
 pub mod routing;
+mod task_rows;
 pub mod tasks;
 
 pub use api::route_table;

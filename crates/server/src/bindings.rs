@@ -12,6 +12,7 @@ mod error;
 mod extended_card;
 mod extensions;
 mod get;
+pub mod idempotency_key;
 mod jsonrpc;
 mod limits;
 mod list;
@@ -34,7 +35,7 @@ mod subscribe;
 mod task;
 mod task_page;
 mod tenant;
-mod trace_headers;
+pub mod trace_headers;
 mod truncate;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ use crate::{Body, CallerIdentity, State};
 
 pub use self::error::from_engine as protocol_error;
 pub(crate) use self::rejection::{no_agent_at, reject};
+pub use self::send::drop_own_metadata;
 
 /// A request that has passed every guard: its caller is known and its body is read.
 pub(crate) struct RequestContext {

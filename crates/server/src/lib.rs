@@ -17,10 +17,7 @@ mod response_budget;
 mod state;
 
 pub use authenticator::{Authenticator, CallerIdentity};
-// Only for the fuzz targets: they try whatever reads a caller's bytes.
-#[doc(hidden)]
-pub use bindings::page_token;
-pub use bindings::{percent, protocol_error};
+pub use bindings::{drop_own_metadata, idempotency_key, page_token, percent, protocol_error, trace_headers};
 pub use body::Body;
 pub use edge::{Server, Tls, TlsError, TlsPart, json_response};
 pub use event_stream::{FrameFormat, StreamFlow};

@@ -47,3 +47,19 @@ pub enum Via {
     /// A message of a channel, such as a chat.
     Channel,
 }
+
+impl Via {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::A2a, Self::Api, Self::Cron, Self::Route, Self::Channel];
+
+    /// Its name in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::A2a => "a2a",
+            Self::Api => "api",
+            Self::Cron => "cron",
+            Self::Route => "route",
+            Self::Channel => "channel",
+        }
+    }
+}

@@ -45,6 +45,9 @@ pub(crate) enum ApiError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Engine(#[from] switchboard_engine::Error),
+    /// What the bindings refuse too, such as a header.
+    #[error("{}", .0.message)]
+    Protocol(Error),
     /// The server has refused the body, and this is its response.
     #[error("the body was refused")]
     Refused(RefusedBody),
@@ -77,13 +80,8 @@ impl ApiError {
                 return retry_after(refusal, seconds);
             }
             Self::Store(error) => return unavailable(style, &error),
-            Self::Engine(error) => {
-                let error = protocol_error(error);
-                return match style {
-                    Style::Own => json_response::refusal(&error),
-                    Style::Envelope => enveloped_refusal(&error),
-                };
-            }
+            Self::Engine(error) => return protocol_refusal(style, &protocol_error(error)),
+            Self::Protocol(error) => return protocol_refusal(style, &error),
             Self::Refused(RefusedBody(response)) => return *response,
         };
         refused(style, status, code, &message, more)
@@ -122,19 +120,50 @@ fn retry_after(mut response: Response<Body>, seconds: u64) -> Response<Body> {
 
 /// A refusal by the server itself, in the form of earlier hubs.
 pub(crate) fn enveloped_refusal(error: &Error) -> Response<Body> {
+    protocol_refusal(Style::Envelope, error)
+}
+
+/// The status and the code of an error of the protocol.
+pub(crate) fn code(error: &Error) -> (StatusCode, &'static str) {
+    let entry = error.kind.entry();
+    let status = StatusCode::from_u16(entry.http).unwrap_or(StatusCode::FORBIDDEN);
+    match error.kind {
+        ErrorKind::TaskNotCancelable => (StatusCode::CONFLICT, "NOT_RUNNING"),
+        ErrorKind::TaskNotFound | ErrorKind::AgentNotFound => (status, "NOT_FOUND"),
+        ErrorKind::PermissionDenied => (status, "FORBIDDEN"),
+        ErrorKind::InvalidParams | ErrorKind::InvalidRequest => (status, "INVALID"),
+        ErrorKind::Overloaded => (status, "UNAVAILABLE"),
+        _ => (status, entry.reason),
+    }
+}
+
+/// A refusal by the kernel or by the server itself.
+fn protocol_refusal(style: Style, error: &Error) -> Response<Body> {
     let plain = json_response::refusal(error);
-    let code = match error.kind {
-        ErrorKind::Unauthenticated => "UNAUTHENTICATED",
-        ErrorKind::PermissionDenied => "FORBIDDEN",
-        _ if plain.status() == StatusCode::NOT_FOUND => "NOT_FOUND",
-        _ if plain.status().is_client_error() => "INVALID",
-        _ => "UNAVAILABLE",
-    };
-    let mut response = refused(Style::Envelope, plain.status(), code, &error.message, json!({}));
+    let (status, code) = code(error);
+    let problems: Vec<Problem> = error.violations.iter().map(violation).collect();
+    let more = if problems.is_empty() { json!({}) } else { json!({ "problems": problems }) };
+    let mut response = refused(style, status, code, &error.message, more);
     if let Some(seconds) = plain.headers().get(RETRY_AFTER) {
         response.headers_mut().insert(RETRY_AFTER, seconds.clone());
     }
     response
+}
+
+/// What is wrong with a field, under the name that it has in a body: hints of routing are members of it, and `metadata` is
+/// that of the message.
+fn violation(violation: &switchboard_a2a::Violation) -> Problem {
+    let field = violation.field.as_str();
+    let key = match (field.strip_prefix("message."), field.strip_prefix("metadata.")) {
+        (Some(of_message), _) => of_message,
+        (None, Some(hint)) => hint,
+        (None, None) => field,
+    };
+    let (wrong, right) = match violation.description.split_once(": ") {
+        Some((wrong, right)) => (wrong, right),
+        None => (violation.description.as_str(), violation.description.as_str()),
+    };
+    Problem::new(key, wrong, right)
 }
 
 fn sentence(problems: &[Problem]) -> String {

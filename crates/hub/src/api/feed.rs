@@ -9,7 +9,9 @@ use switchboard_server::Body;
 use super::error::ApiError;
 use super::request::{ApiRequest, wrong};
 use super::route::{Parameter, Route};
-use crate::feed::{FeedFilter, FeedPageQuery, FeedStream, Pattern, StreamStart, View, read_page};
+use crate::feed::{
+    BackwardQuery, FeedFilter, FeedPageQuery, FeedStream, Pattern, StreamStart, View, read_backward, read_page,
+};
 
 pub(super) const ROUTE: Route =
     Route::get("/api/feed", "Everything that happens, as a stream or page by page", |request| {
@@ -24,6 +26,7 @@ pub(super) const ROUTE: Route =
         Parameter::new("view", "`full`, or `brief`: no payloads, of each task the newest item, four times a second.")
             .words(&["full", "brief"]),
         Parameter::new("from", "`now`, `oldest`, or the cursor to go on after. `Last-Event-ID` comes before it."),
+        Parameter::new("before", "Of a page: newest first, `now` or the cursor to go back from, in place of `from`."),
         Parameter::new("pageSize", "Of a page: at most so many items, 50 unless it says so, up to 100.").integer(),
     ]);
 
@@ -39,13 +42,37 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
         if request.value("pageSize").is_some() {
             return Err(ApiError::invalid("pageSize", "is for pages", "send Accept: application/json for a page"));
         }
+        if request.value("before").is_some() {
+            return Err(ApiError::invalid("before", "is for pages", "send Accept: application/json for a page"));
+        }
         let stream = FeedStream::open(request.hub, view, filter, start, brief).await?;
         return Ok(request.exchange.event_stream(stream));
     }
     let floor = if view.has_role() { 0 } else { request.hub.engine.feed_floor() };
+    if let Some(before) = request.value("before") {
+        let before = bound(&request, before)?;
+        let query = BackwardQuery { view: &view, filter: &filter, before, floor, size };
+        let page = read_backward(request.hub, &query).await?;
+        let mut answer = json!({ "items": page.items });
+        if let Some(next) = page.next {
+            answer["next"] = next.to_string().into();
+        }
+        return Ok(request.answer(StatusCode::OK, &answer));
+    }
     let query = FeedPageQuery { view: &view, filter: &filter, start: start.into(), floor, size };
     let (items, next) = read_page(request.hub, &query).await?;
     Ok(request.answer(StatusCode::OK, &json!({ "items": items, "next": next.to_string() })))
+}
+
+/// The place to go back from; nothing is the newest item.
+fn bound(request: &ApiRequest<'_>, given: &str) -> Result<Option<FeedCursor>, ApiError> {
+    if request.value("from").is_some() {
+        return Err(ApiError::invalid("before", "is there beside from", "one of the two"));
+    }
+    if given == "now" {
+        return Ok(None);
+    }
+    FeedCursor::parse(given).map(Some).ok_or_else(|| wrong("before", given, "now, or the id of an item"))
 }
 
 fn wants_page(request: &ApiRequest<'_>) -> bool {

@@ -1,8 +1,11 @@
 //! The members of a JSON body. Every problem is found before any is told: an unknown member, a missing one, a wrong type.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_host::config::value::Scalar as _;
 
 use super::error::{ApiError, Problem};
 use super::request::offered;
@@ -80,6 +83,53 @@ impl Fields {
                 default
             }
         }
+    }
+
+    /// True or false; false if it is absent.
+    pub(crate) fn flag(&mut self, name: &str) -> bool {
+        match self.value(name) {
+            None => false,
+            Some(Value::Bool(flag)) => flag,
+            Some(other) => {
+                self.problem(name, format!("is {}", kind(&other)), "true or false");
+                false
+            }
+        }
+    }
+
+    /// A name or a list of names; empty ones count as absent.
+    pub(crate) fn names(&mut self, name: &str) -> Vec<String> {
+        let right = "a name or a list of names";
+        let names = match self.value(name) {
+            None => Vec::new(),
+            Some(Value::String(one)) => vec![Value::String(one)],
+            Some(Value::Array(names)) => names,
+            Some(other) => {
+                self.problem(name, format!("is {}", kind(&other)), right);
+                Vec::new()
+            }
+        };
+        let mut read = Vec::new();
+        for given in names {
+            match given {
+                Value::String(given) if given.is_empty() => {}
+                Value::String(given) => read.push(given),
+                other => self.problem(name, format!("has {} in it", kind(&other)), right),
+            }
+        }
+        read
+    }
+
+    /// A length of time up to the longest one, such as `30s`.
+    pub(crate) fn span(&mut self, name: &str, longest: TimeSpan) -> Option<Duration> {
+        let right = format!("{}, up to {longest}", TimeSpan::WRITE);
+        let given = self.optional_text(name, &right)?;
+        let span = TimeSpan::from_text(&given).ok().filter(|span| *span <= longest);
+        if span.is_none() {
+            let shown: String = given.chars().take(80).collect();
+            self.problem(name, format!("is {shown:?}"), &right);
+        }
+        span.map(TimeSpan::duration)
     }
 
     /// Whether a member was found to be wrong.

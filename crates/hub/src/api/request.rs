@@ -58,6 +58,11 @@ impl<'a> ApiRequest<'a> {
         self.exchange.caller()
     }
 
+    /// The path of the endpoint, with the names of its variables.
+    pub(crate) fn path(&self) -> &'static str {
+        self.route.path
+    }
+
     /// The value of a variable of the path.
     pub(crate) fn variable(&self, name: &str) -> &str {
         self.variables.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)

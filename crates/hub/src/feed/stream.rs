@@ -8,7 +8,7 @@ use std::time::Duration;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::later;
 use switchboard_engine::store::StoreError;
-use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart};
+use switchboard_engine::store::feed::{FeedCursor, FeedRow, FeedStart};
 use switchboard_engine::store::{ListFilter, ListQuery};
 use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
 use switchboard_server::{FrameFormat, StreamFlow};
@@ -16,13 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::filter::FeedFilter;
 use super::item::{Item, items};
+use super::log_rows::log_rows;
 use super::view::View;
 use crate::hub::HubState;
 
 /// How long a brief stream gathers: a screen that shows what is newest needs no more.
 const BRIEF_WAIT: Duration = Duration::from_millis(250);
-/// What is read of one task's log at a time.
-const LOG_BYTES: usize = 1 << 20;
 /// Tasks of a conversation whose logs are read back.
 const CONTEXT_TASKS: usize = 1_000;
 
@@ -206,23 +205,7 @@ async fn logs(hub: &HubState, view: &View, filter: &FeedFilter) -> Result<Vec<Fe
     };
     let mut rows = Vec::new();
     for task in tasks.into_iter().filter(|task| view.sees_task(&task.task)) {
-        let mut after = Seq(0);
-        loop {
-            let read = store.read(task.key, after, LOG_BYTES).await?;
-            let Some(last) = read.last() else { break };
-            after = last.first_seq.plus(u64::from(last.count).saturating_sub(1));
-            rows.extend(read.into_iter().map(|events| FeedRow {
-                major: 0,
-                row: events.row,
-                epoch: events.epoch,
-                content: FeedContent::Events {
-                    key: task.key,
-                    task: task.task.clone(),
-                    hidden: task.state.hidden,
-                    events,
-                },
-            }));
-        }
+        rows.extend(log_rows(hub, &task, usize::MAX).await?.0);
     }
     Ok(rows)
 }

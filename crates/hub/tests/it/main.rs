@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod api;
+mod bus;
 mod card_server;
+mod chat;
+mod dispatch;
 mod fanout;
 mod feed;
 mod health;
@@ -19,6 +22,7 @@ mod routing;
 mod routing_directory;
 mod routing_signals;
 mod running;
+mod tasks;
 
 /// What has not happened after so long never will. It says nothing about speed.
 const HANG_GUARD: std::time::Duration = std::time::Duration::from_secs(300);

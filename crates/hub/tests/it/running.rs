@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use switchboard_a2a::extension::effect_domain::Effect;
 use switchboard_a2a::extension::worldstate_delta::WorldstateDelta;
 use switchboard_a2a::extension::{Emit, Payload};
-use switchboard_a2a::{Artifact, Json, Timestamp};
+use switchboard_a2a::{Artifact, Json, TaskState, Timestamp};
 use switchboard_egress::Egress;
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::feed::{FeedPage, Position};
@@ -26,6 +26,8 @@ use switchboard_host::serve::{Lifecycle, ReloadListeners, ServerParts};
 use switchboard_hub::Hub;
 use switchboard_hub::registry::{AgentSources, Registry};
 use switchboard_hub::routing::{Drops, RoutingDirectory, RoutingRules};
+use switchboard_hub::tasks::fanout::{Fanout, FanoutOptions};
+use switchboard_hub::tasks::fanout_plan::FANOUT;
 use switchboard_server::{Authenticator, CallerIdentity, Options, Server};
 use switchboard_store::SqliteStore;
 use switchboard_webhooks::CallbackReceiver;
@@ -60,6 +62,11 @@ impl Agent for Actor {
             "ask" => {
                 let answer = task.ask("what now?").await?;
                 task.complete_with(answer.joined_text()).await?;
+            }
+            "wait" => {
+                task.say(TaskState::Working, None, None).await?;
+                let more = task.next_message().await?;
+                task.complete_with(more.joined_text()).await?;
             }
             "spend" => {
                 let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: 0.0 };
@@ -220,7 +227,9 @@ impl Running {
             own: Vec::new(),
         };
         let registry = Registry::open(parts.clone(), sources).await.unwrap();
-        let fixed = FixedDirectory::new(vec![Hosted::new("echo", Actor), Hosted::new("other", Actor)], None);
+        let fanout = Fanout::new(FanoutOptions { max: 64, inline: 64 << 10 });
+        let served = vec![Hosted::new("echo", Actor), Hosted::new("other", Actor), Hosted::new(FANOUT, fanout)];
+        let fixed = FixedDirectory::new(served, None);
         let agents: Arc<dyn Directory> = if follows_files { registry.clone() } else { Arc::new(fixed) };
         let rules = RoutingRules::configured(&parts.config.hub);
         let drops = Arc::new(Drops::new(shared.clone()));

@@ -85,7 +85,7 @@ impl<'a> OperationCall<'a> {
             self.address = tenant::resolve(self.address.clone(), Some(named))?;
         }
         if let Request::Send(request) = &mut request {
-            send::drop_own_metadata(request);
+            send::drop_own_metadata(&mut request.message, &mut request.metadata);
         }
         match request {
             Request::Send(request) if self.operation == Operation::SendStreamingMessage => {

@@ -40,7 +40,8 @@ impl PageTokens {
         Self::of(secret, &[Some(caller.as_str()), Some(address.as_str()), Some(task.as_str())])
     }
 
-    fn of(secret: [u8; 32], texts: &[Option<&str>]) -> Self {
+    /// The tokens of any other query, from the texts that tell it from others.
+    pub fn of(secret: [u8; 32], texts: &[Option<&str>]) -> Self {
         // The length in front keeps neighbours apart; an absent text differs from an empty one.
         let length = |text: &Option<&str>| text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes();
         let lengths: Vec<_> = texts.iter().map(length).collect();

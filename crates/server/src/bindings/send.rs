@@ -3,18 +3,14 @@
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use switchboard_a2a::{Error, SendRequest, Version};
+use switchboard_a2a::{Error, Message, Metadata, SendRequest, Version};
 use switchboard_engine::{IncomingMessage, Routed, SendResult, Submitted};
 
 use super::error::from_engine;
 use super::operation::OperationCall;
 use super::operation_result::{OperationResult, TaskContent, TaskResult};
-use super::{limits, push, trace_headers};
+use super::{idempotency_key, limits, push, trace_headers};
 
-/// The longest idempotency key that is kept.
-const KEY_BYTES: usize = 255;
-/// How keys begin that the server makes for its own sends.
-const OWN_KEYS: &str = "switchboard:";
 /// How the metadata keys begin that only the kernel and agents write.
 const OWN_METADATA: &str = "switchboard/";
 
@@ -38,9 +34,9 @@ pub(super) async fn perform(call: &mut OperationCall<'_>, request: SendRequest) 
 
 /// Drops what only the server may say, such as why a task ended: readers trust those keys. They are not refused, because
 /// a caller may send back a message that it has got.
-pub(super) fn drop_own_metadata(request: &mut SendRequest) {
-    let parts = request.message.parts.iter_mut().map(|part| &mut part.metadata);
-    for metadata in [&mut request.message.metadata, &mut request.metadata].into_iter().chain(parts) {
+pub fn drop_own_metadata(message: &mut Message, request: &mut Option<Metadata>) {
+    let parts = message.parts.iter_mut().map(|part| &mut part.metadata);
+    for metadata in [&mut message.metadata, request].into_iter().chain(parts) {
         let Some(keys) = metadata.as_mut().filter(|keys| keys.iter().any(|(key, _)| key.starts_with(OWN_METADATA)))
         else {
             continue;
@@ -60,7 +56,7 @@ pub(super) async fn route(call: &mut OperationCall<'_>, request: SendRequest) ->
         message: request.message,
         accepted_output_modes: configuration.accepted_output_modes,
         metadata: request.metadata,
-        idempotency_key: key(call)?,
+        idempotency_key: idempotency_key::read(call.headers)?,
         trace: trace_headers::read(call.headers)?,
         push_config: configuration.task_push_notification_config,
         webhook: None,
@@ -83,29 +79,6 @@ pub(super) async fn submit(call: &OperationCall<'_>, mut routed: Routed) -> Resu
     }
     let submitted = call.state.engine.send(routed).await;
     submitted.map_err(|refusal| push::refused_message(call.dialect, refusal))
-}
-
-fn key(call: &OperationCall<'_>) -> Result<Option<String>, Error> {
-    let mut values = call.headers.get_all("idempotency-key").iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    // A proxy may have used another one of them, so none is picked, not even if they are equal.
-    if values.next().is_some() {
-        return Err(Error::invalid_field("Idempotency-Key", "is there more than once: send it once"));
-    }
-    if value.is_empty() {
-        return Ok(None);
-    }
-    match value.to_str() {
-        Ok(key) if key.starts_with(OWN_KEYS) => {
-            let problem = format!("begins with {OWN_KEYS}, which is for the server's own keys: choose another one");
-            Err(Error::invalid_field("Idempotency-Key", problem))
-        }
-        Ok(key) if key.len() <= KEY_BYTES => Ok(Some(key.to_owned())),
-        _ => {
-            let problem = format!("must be visible ASCII of at most {KEY_BYTES} characters");
-            Err(Error::invalid_field("Idempotency-Key", problem))
-        }
-    }
 }
 
 /// A v0.3 caller that does not say whether to wait gets what the agent's switch says.

@@ -18,7 +18,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const ID_BYTES: usize = 128;
 
 /// The trace context of a request; nothing is allocated where there is none.
-pub(super) fn read(headers: &HeaderMap) -> Result<Option<Arc<TraceContext>>, Error> {
+pub fn read(headers: &HeaderMap) -> Result<Option<Arc<TraceContext>>, Error> {
     let trace = TraceContext {
         correlation_id: id(headers, CORRELATION_ID, "X-Correlation-Id")?,
         parent_id: id(headers, PARENT_ID, "X-Parent-Id")?,

@@ -1,0 +1,130 @@
+//! `POST /api/dispatch`: a message to the agent that routing picks, or to several.
+
+use http::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use switchboard_a2a::{Json, Metadata, Part};
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_server::{Body, idempotency_key, trace_headers};
+
+use super::error::ApiError;
+use super::fields::Fields;
+use super::request::ApiRequest;
+use super::route::{Parameter, Route};
+use crate::dispatch::{Dispatch, DispatchHints, DispatchResult, dispatch};
+use crate::tasks::fanout_plan::FanoutPolicy;
+
+pub(super) const ROUTE: Route =
+    Route::new(Method::POST, "/api/dispatch", "Send a message to the agent that routing picks", |request| {
+        Box::pin(answer(request))
+    })
+    .body(&[
+        Parameter::new("message", "The text; it or `parts` is required."),
+        Parameter::new("parts", "The parts of an A2A 1.0 message, in place of a text."),
+        Parameter::new("skill", "The id of the skill that is wanted."),
+        Parameter::new("targets", "The agents that are to serve it, or `all`."),
+        Parameter::new("fanout", "`all`, `first`, `quorum`, `quorum:N` or `failover`: several agents serve it."),
+        Parameter::new("force", "Whether a target serves it even without the skill."),
+        Parameter::new("contextId", "The conversation that it belongs to."),
+        Parameter::new("taskId", "The task that it goes on with."),
+        Parameter::new("metadata", "The metadata of the message."),
+        Parameter::new("wait", "How long to wait for the task to stop, such as `30s`; not at all if absent."),
+    ]);
+
+/// Connections are not held for longer; whoever has more time polls.
+const LONGEST_WAIT: TimeSpan = TimeSpan::from_minutes(10);
+
+async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let headers = &request.exchange.parts.headers;
+    let key = idempotency_key::read(headers).map_err(ApiError::Protocol)?;
+    let trace = trace_headers::read(headers).map_err(ApiError::Protocol)?;
+    let max_parts = request.hub.parts.config.limits.parts.get();
+    let mut fields = request.fields().await?;
+    let parts = parts(&mut fields, max_parts);
+    let hints = DispatchHints {
+        skill: fields.optional_text("skill", "the id of a skill"),
+        targets: fields.names("targets"),
+        fanout: fanout(&mut fields),
+        force: fields.flag("force"),
+        ..DispatchHints::default()
+    };
+    let ordered = Dispatch {
+        parts,
+        hints,
+        context: fields.optional_text("contextId", "the id of a conversation").map(Into::into),
+        task: fields.optional_text("taskId", "the id of a task").map(Into::into),
+        agent: None,
+        metadata: metadata(&mut fields),
+        key,
+        trace,
+        wait: fields.span("wait", LONGEST_WAIT),
+    };
+    fields.finish()?;
+    let done = dispatch(request.hub, request.caller(), ordered).await?;
+    Ok(match done.result {
+        DispatchResult::Stopped(task) => request.answer(StatusCode::OK, &task),
+        DispatchResult::Replied(message) => request.answer(StatusCode::OK, &json!({ "message": message })),
+        DispatchResult::Pending(_) => {
+            let poll_url = format!("/api/tasks/{}", done.task);
+            let answer = json!({ "taskId": done.task, "contextId": done.context, "pollUrl": poll_url });
+            request.answer(StatusCode::ACCEPTED, &answer)
+        }
+    })
+}
+
+/// The content: a text, or parts.
+fn parts(fields: &mut Fields, max: usize) -> Vec<Part> {
+    let text = fields.optional_text("message", "a text");
+    let parts = match (text, fields.value("parts")) {
+        (Some(text), None) => return vec![Part::text(text)],
+        (Some(_), Some(_)) => {
+            fields.problem("parts", "are there beside message", "one of the two");
+            return Vec::new();
+        }
+        (None, None) => {
+            if !fields.has_problem("message") {
+                fields.problem("message", "is missing", "a text, or parts in its place");
+            }
+            return Vec::new();
+        }
+        (None, Some(Value::Array(parts))) if !parts.is_empty() => parts,
+        (None, Some(_)) => {
+            fields.problem("parts", "are no list of parts", "a list with at least one part");
+            return Vec::new();
+        }
+    };
+    if parts.len() > max {
+        fields.problem("parts", format!("are {}", parts.len()), &format!("at most {max} (limits.parts)"));
+        return Vec::new();
+    }
+    let mut read = Vec::with_capacity(parts.len());
+    for (index, part) in parts.into_iter().enumerate() {
+        match serde_json::from_value(part) {
+            Ok(part) => read.push(part),
+            Err(error) => {
+                let right = "a part of A2A 1.0: text, raw, url or data";
+                fields.problem(&format!("parts[{index}]"), error.to_string(), right);
+            }
+        }
+    }
+    read
+}
+
+fn fanout(fields: &mut Fields) -> Option<String> {
+    let right = "all, first, quorum, quorum:N or failover";
+    let given = fields.optional_text("fanout", right)?;
+    if given.parse::<FanoutPolicy>().is_err() {
+        let shown: String = given.chars().take(80).collect();
+        fields.problem("fanout", format!("is {shown:?}"), right);
+    }
+    Some(given)
+}
+
+fn metadata(fields: &mut Fields) -> Option<Metadata> {
+    let given = fields.value("metadata")?;
+    let read = Json::from_serialize(&given).ok().and_then(|json| json.read::<Metadata>().ok());
+    if !given.is_object() || read.is_none() {
+        fields.problem("metadata", "is no object", "an object");
+        return None;
+    }
+    read
+}

@@ -1,0 +1,195 @@
+//! `GET /api/tasks/{id}/tree`: a task with those that it has started, and what all of them have cost.
+
+use std::collections::HashMap;
+
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
+use switchboard_a2a::TaskId;
+use switchboard_engine::event::Usage;
+use switchboard_engine::fold::USAGE_KEY;
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::reason::REASON_KEY;
+use switchboard_engine::store::TaskRow;
+use switchboard_engine::{Address, state_label};
+use switchboard_server::Body;
+
+use super::error::ApiError;
+use super::request::{ApiRequest, wrong};
+use super::route::{Parameter, Route};
+use crate::feed::View;
+use crate::hub::HubState;
+use crate::task_rows::{CallerNames, outcome, owner_of};
+
+pub(super) const ROUTE: Route =
+    Route::get("/api/tasks/{id}/tree", "Show the tree of a task with its cost", |request| Box::pin(answer(request)))
+        .parameters(&[Parameter::new("after", "The task under next of the page before.")]);
+
+/// Tasks on a page.
+const PAGE: usize = 1_000;
+/// Tasks between a task and its root: more than any limit of depth allows.
+const DEEPEST: usize = 1_000;
+
+/// What a task has cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    input_tokens: u64,
+    output_tokens: u64,
+    cost_usd: f64,
+    /// Whether any of it is tokens times their price.
+    is_estimated: bool,
+}
+
+/// A task of the tree.
+struct Node {
+    row: TaskRow,
+    /// Why it ended as it did.
+    reason: Option<String>,
+    own: Spent,
+    total: Spent,
+}
+
+async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let root = root(&request).await?;
+    let mut nodes = Vec::new();
+    let mut after = TaskKey(0);
+    nodes.push(node(request.hub, root.clone()).await?);
+    loop {
+        let rows = request.hub.parts.store.tree(root.key, after, PAGE).await?;
+        let Some(last) = rows.last().map(|row| row.key) else { break };
+        after = last;
+        for row in rows {
+            nodes.push(node(request.hub, row).await?);
+        }
+    }
+    sum(&mut nodes);
+    let begin = match request.value("after") {
+        None => 0,
+        Some(id) => {
+            let found = nodes.iter().position(|node| node.row.task.id.as_str() == id);
+            found.ok_or_else(|| wrong("after", id, "the task under next of the page before"))? + 1
+        }
+    };
+    let end = nodes.len().min(begin.max(1) + PAGE - usize::from(begin == 0));
+    let names = CallerNames::read(request.hub).await?;
+    let mut tree = nest(&request, &names, &nodes, begin.max(1)..end);
+    if end < nodes.len() {
+        tree["next"] = json!(nodes.get(end - 1).map(|last| &last.row.task.id));
+    }
+    Ok(request.answer(StatusCode::OK, &tree))
+}
+
+/// The root of the tree that the task is in. It is for the root's owner, and for those who see the root's agent.
+async fn root(request: &ApiRequest<'_>) -> Result<TaskRow, ApiError> {
+    let id = TaskId::from(request.variable("id"));
+    let missing = || ApiError::Engine(switchboard_engine::Error::TaskNotFound(id.clone()));
+    let row = request.hub.parts.store.row(&id).await?.ok_or_else(missing)?;
+    let root = match row.task.is_child() {
+        true => request.hub.parts.store.ancestors(row.key, DEEPEST).await?.pop().unwrap_or(row),
+        false => row,
+    };
+    let is_seen = !root.state.hidden && View::of(request.caller()).sees_task(&root.task);
+    if is_seen { Ok(root) } else { Err(missing()) }
+}
+
+async fn node(hub: &HubState, row: TaskRow) -> Result<Node, ApiError> {
+    let mut own = Spent::default();
+    let mut reason = None;
+    if let Some((outcome, end)) = outcome(hub, &row).await? {
+        own = Spent {
+            input_tokens: outcome.input_tokens.unwrap_or(0),
+            output_tokens: outcome.output_tokens.unwrap_or(0),
+            cost_usd: outcome.cost_usd.unwrap_or(0.0),
+            is_estimated: outcome.estimated,
+        };
+        reason = end.metadata.as_ref().and_then(|all| all.get(REASON_KEY)?.read().ok());
+    } else if let Ok(reading) = hub.engine.get(&Address::Root, &owner_of(&row), &row.task.id).await {
+        let metadata = reading.into_task()?.metadata;
+        if let Some(usage) = metadata.and_then(|all| all.get(USAGE_KEY)?.read::<Usage>().ok()) {
+            let Usage { input_tokens, output_tokens, cost_usd } = usage;
+            own = Spent { input_tokens, output_tokens, cost_usd, is_estimated: false };
+        }
+    }
+    Ok(Node { row, reason, own, total: own })
+}
+
+/// Adds each task's total to that of the task that has started it. A child comes after its parent, so the sums are whole
+/// from the end on.
+fn sum(nodes: &mut [Node]) {
+    let places = places(nodes);
+    for index in (1..nodes.len()).rev() {
+        let (before, [child, ..]) = nodes.split_at_mut(index) else { continue };
+        let parent = parent_of(&places, child);
+        if let Some(parent) = before.get_mut(parent) {
+            parent.total.input_tokens += child.total.input_tokens;
+            parent.total.output_tokens += child.total.output_tokens;
+            parent.total.cost_usd += child.total.cost_usd;
+            parent.total.is_estimated |= child.total.is_estimated;
+        }
+    }
+}
+
+fn places(nodes: &[Node]) -> HashMap<TaskKey, usize> {
+    nodes.iter().enumerate().map(|(index, node)| (node.row.key, index)).collect()
+}
+
+/// The place of the task that has started it; the root's if that one is gone.
+fn parent_of(places: &HashMap<TaskKey, usize>, node: &Node) -> usize {
+    let parent = node.row.task.lineage.ancestors.and_then(|ancestors| places.get(&ancestors.parent));
+    parent.copied().unwrap_or(0)
+}
+
+/// The root with the tasks of a page below it. A task whose parent is on another page stands below the root, and names it.
+fn nest(request: &ApiRequest<'_>, names: &CallerNames, nodes: &[Node], page: std::ops::Range<usize>) -> Value {
+    let places = places(nodes);
+    let mut children: HashMap<usize, Vec<Value>> = HashMap::new();
+    for index in page.clone().rev() {
+        let Some(node) = nodes.get(index) else { continue };
+        let mut value = shown(request, names, node);
+        value["children"] = below(children.remove(&index));
+        let parent = parent_of(&places, node);
+        if parent != 0 && !page.contains(&parent) {
+            value["parent"] = json!(nodes.get(parent).map(|parent| &parent.row.task.id));
+        }
+        children.entry(if page.contains(&parent) { parent } else { 0 }).or_default().push(value);
+    }
+    let mut tree = nodes.first().map_or(Value::Null, |root| shown(request, names, root));
+    tree["children"] = below(children.remove(&0));
+    tree
+}
+
+/// Children as they were begun; they were gathered from the last to the first.
+fn below(children: Option<Vec<Value>>) -> Value {
+    let mut children = children.unwrap_or_default();
+    children.reverse();
+    children.into()
+}
+
+/// A task of the tree. Of one that the caller may not see: its agent, its state and its cost.
+fn shown(request: &ApiRequest<'_>, names: &CallerNames, node: &Node) -> Value {
+    let row = &node.row;
+    let mut value = json!({
+        "agent": row.task.agent.as_str(),
+        "state": state_label(row.state.state),
+        "own": spent(&node.own),
+        "total": spent(&node.total),
+    });
+    if !View::of(request.caller()).sees_task(&row.task) {
+        return value;
+    }
+    value["task"] = json!(row.task.id);
+    value["node"] = request.hub.engine.node_id().into();
+    value["reason"] = node.reason.clone().into();
+    value["at"] = row.state.status_at.to_string().into();
+    value["ended"] = row.state.state.is_terminal().into();
+    names.put(&mut value, "owner", &row.task.owner);
+    value
+}
+
+fn spent(spent: &Spent) -> Value {
+    json!({
+        "inputTokens": spent.input_tokens,
+        "outputTokens": spent.output_tokens,
+        "costUsd": spent.cost_usd,
+        "estimated": spent.is_estimated,
+    })
+}

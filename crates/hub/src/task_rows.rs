@@ -1,0 +1,146 @@
+//! Rows of tasks as operators and owners see them: which of them a key may see, and what is shown of each.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use switchboard_a2a::TaskStatusUpdate;
+use switchboard_engine::event::Event;
+use switchboard_engine::store::survey::SurveyQuery;
+use switchboard_engine::store::{ListPosition, StoreError, TaskRow};
+use switchboard_engine::{AgentName, AgentScope, Caller, CallerId, CallerRole, Scopes, Seq, state_label};
+
+use crate::feed::View;
+use crate::health::Outcome;
+use crate::hub::HubState;
+use crate::tasks::fanout_plan::FANOUT;
+
+/// How many rows are looked at for one page; a page of which nearly all are left out ends early.
+const READ_ROWS: usize = 100;
+const READS: usize = 16;
+/// What is shown of a first message, in characters.
+const TITLE: usize = 120;
+
+/// The names of callers' keys by their ids.
+pub(crate) struct CallerNames(HashMap<String, String>);
+
+impl CallerNames {
+    pub(crate) async fn read(hub: &HubState) -> Result<Self, StoreError> {
+        let keys = hub.parts.store.list_keys().await?;
+        Ok(Self(keys.into_iter().map(|key| (key.id, key.name)).collect()))
+    }
+
+    /// Names a caller in a member, with its key's name beside it.
+    pub(crate) fn put(&self, shown: &mut Value, member: &str, caller: &CallerId) {
+        shown[member] = caller.as_str().into();
+        if let Some(name) = self.0.get(caller.as_str()) {
+            shown[format!("{member}Name")] = name.as_str().into();
+        }
+    }
+}
+
+/// Which tasks a caller may ask for: its own, with a role those of its agents. One agent of them if it names one.
+pub(crate) fn visible(view: &View, owner: Option<CallerId>, agent: Option<AgentName>) -> SurveyQuery {
+    let caller = view.caller();
+    let owner = if view.has_role() { owner } else { Some(caller.id.clone()) };
+    let is_own = owner.as_ref() == Some(&caller.id);
+    let agents = match (agent, &caller.scopes.agents) {
+        (Some(agent), scope) => {
+            let is_seen = if is_own { scope.allows(&agent) } else { view.sees_agent(&agent) };
+            Some(is_seen.then_some(agent).into_iter().collect())
+        }
+        (None, AgentScope::All) => None,
+        (None, AgentScope::Only(names)) => {
+            // Its own fan-outs are its own, whichever agents it may call.
+            let own = is_own.then(|| AgentName::from(FANOUT));
+            Some(names.iter().cloned().chain(own).collect())
+        }
+    };
+    SurveyQuery { owner, agents, ..SurveyQuery::default() }
+}
+
+/// So many rows that are wanted, and where the next page begins.
+pub(crate) async fn scan(
+    hub: &HubState,
+    mut query: SurveyQuery,
+    size: usize,
+    is_wanted: impl Fn(&TaskRow) -> bool,
+) -> Result<(Vec<TaskRow>, Option<ListPosition>), StoreError> {
+    query.page_size = READ_ROWS;
+    let mut found: Vec<TaskRow> = Vec::new();
+    for _ in 0..READS {
+        let page = hub.parts.store.survey(query.clone()).await?;
+        for row in page.tasks.into_iter().filter(&is_wanted) {
+            // Only one more that is wanted makes another page.
+            if found.len() >= size {
+                let next = found.last().map(|last| (last.state.status_at, last.key));
+                return Ok((found, next));
+            }
+            found.push(row);
+        }
+        query.after = page.next;
+        if query.after.is_none() {
+            break;
+        }
+    }
+    Ok((found, query.after))
+}
+
+/// A task as a list shows it.
+pub(crate) async fn shown(hub: &HubState, names: &CallerNames, row: &TaskRow) -> Result<Value, StoreError> {
+    let task = &row.task;
+    let mut shown = json!({
+        "taskId": task.id,
+        "contextId": task.context,
+        "agent": task.agent.as_str(),
+        "state": state_label(row.state.state),
+        "at": row.state.status_at.to_string(),
+        "via": task.lineage.via.name(),
+        "bytes": row.bytes,
+    });
+    names.put(&mut shown, "owner", &task.owner);
+    let log = hub.parts.store.read(row.key, Seq(0), 1).await?;
+    let Some(first) = log.first() else { return Ok(shown) };
+    if let Some(origin) = hub.traces.origin(row.key, task, first).await? {
+        shown["receivedAt"] = origin.received_at.to_string().into();
+        shown["correlationId"] = origin.correlation.as_str().into();
+        for (member, value) in [("parent", &origin.parent), ("skill", &origin.skill)] {
+            if let Some(value) = value {
+                shown[member] = value.as_str().into();
+            }
+        }
+    }
+    if let Some(Ok(Event::Received(received))) = first.line(Seq(1)).map(Event::decode) {
+        let text = received.message.joined_text();
+        let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        shown["title"] = line.chars().take(TITLE).collect::<String>().into();
+        if let Some(routing) = received.routing.as_ref().and_then(|routing| routing.read::<Value>().ok()) {
+            shown["routing"] = routing;
+        }
+    }
+    Ok(shown)
+}
+
+/// How a task ended and what became of it; nothing if it has not ended.
+pub(crate) async fn outcome(hub: &HubState, row: &TaskRow) -> Result<Option<(Outcome, TaskStatusUpdate)>, StoreError> {
+    if !row.state.state.is_terminal() {
+        return Ok(None);
+    }
+    // The terminal event is the last one.
+    let log = hub.parts.store.read(row.key, Seq(row.last_seq.0.saturating_sub(1)), 1).await?;
+    for events in log.iter().rev() {
+        let end = events.lines().find_map(|(_, line)| match Event::decode(line) {
+            Ok(Event::StatusUpdate(update)) if update.status.state.is_terminal() => Some(update),
+            _ => None,
+        });
+        let Some(end) = end else { continue };
+        let Some(origin) = hub.traces.origin(row.key, &row.task, events).await? else { return Ok(None) };
+        return Ok(Some((Outcome::of(&row.task, &origin, events, &end, hub.pricing), end)));
+    }
+    Ok(None)
+}
+
+/// A caller who reads a task in the name of its owner, once it is known that it may be shown.
+pub(crate) fn owner_of(row: &TaskRow) -> Caller {
+    let scopes = Scopes { agents: AgentScope::All, role: CallerRole::None };
+    Caller { id: row.task.owner.clone(), scopes }
+}
