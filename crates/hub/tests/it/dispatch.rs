@@ -62,6 +62,8 @@ async fn a_message_goes_where_routing_says_and_its_task_is_the_answer() {
     assert_eq!(status, 202, "{accepted}");
     let (_, shown) = running.get(accepted["pollUrl"].as_str().unwrap(), "bob").await;
     assert_eq!(shown["state"], "working", "{shown}");
+    let enough = json!({ "message": "enough", "taskId": accepted["taskId"], "wait": "30s" });
+    assert_eq!(running.post("/api/dispatch", "bob", &enough).await.1["status"]["state"], "TASK_STATE_COMPLETED");
     running.stop().await;
 }
 
