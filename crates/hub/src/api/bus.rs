@@ -20,7 +20,7 @@ pub(super) const HISTORY: Route =
         .enveloped()
         .parameters(&[
             Parameter::new("correlationId", "Only what belongs to it: the task that it names and all below it."),
-            Parameter::new("limit", "At most so many items, 1 to 1000; 200 by default."),
+            Parameter::new("limit", "At most so many items, 1 to 1000; 200 by default.").integer(),
         ]);
 pub(super) const TOPOLOGY: Route =
     Route::get("/api/bus/topology", "Topics, who writes them and who reads them", |request| {

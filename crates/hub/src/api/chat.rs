@@ -23,13 +23,13 @@ pub(super) const CHAT: Route =
     })
     .enveloped()
     .body(&[
-        Parameter::new("agent", "Its name; required."),
-        Parameter::new("message", "The text; required."),
-        Parameter::new("contextId", "The conversation to go on with."),
-        Parameter::new("taskId", "The task to go on with."),
-        Parameter::new("skill", "The id of one of its skills; `chat`, which every agent takes, if absent."),
+        Parameter::new("agent", "Its name; required.").text(),
+        Parameter::new("message", "The text; required.").text(),
+        Parameter::new("contextId", "The conversation to go on with.").text(),
+        Parameter::new("taskId", "The task to go on with.").text(),
+        Parameter::new("skill", "The id of one of its skills; `chat`, which every agent takes, if absent.").text(),
         Parameter::new("done", "The conversation is over: the answer names neither it nor the task."),
-        Parameter::new("dispatcherAgent", "The agent that asks."),
+        Parameter::new("dispatcherAgent", "The agent that asks.").text(),
         Parameter::new("returnImmediately", "Not to wait for the answer."),
     ]);
 pub(super) const DELEGATE: Route =
@@ -38,11 +38,11 @@ pub(super) const DELEGATE: Route =
     })
     .enveloped()
     .body(&[
-        Parameter::new("agent", "Its name; required."),
-        Parameter::new("skill", "The id of one of its skills; required."),
-        Parameter::new("message", "The text; required."),
-        Parameter::new("projectSlug", "The project that it is about."),
-        Parameter::new("dispatcherAgent", "The agent that asks."),
+        Parameter::new("agent", "Its name; required.").text(),
+        Parameter::new("skill", "The id of one of its skills; required.").text(),
+        Parameter::new("message", "The text; required.").text(),
+        Parameter::new("projectSlug", "The project that it is about.").text(),
+        Parameter::new("dispatcherAgent", "The agent that asks.").text(),
     ]);
 
 /// How long an answer is waited for; then the caller polls.

@@ -18,16 +18,16 @@ pub(super) const ROUTE: Route =
         Box::pin(answer(request))
     })
     .body(&[
-        Parameter::new("message", "The text; it or `parts` is required."),
+        Parameter::new("message", "The text; it or `parts` is required.").text(),
         Parameter::new("parts", "The parts of an A2A 1.0 message, in place of a text."),
-        Parameter::new("skill", "The id of the skill that is wanted."),
+        Parameter::new("skill", "The id of the skill that is wanted.").text(),
         Parameter::new("targets", "The agents that are to serve it, or `all`."),
-        Parameter::new("fanout", "`all`, `first`, `quorum`, `quorum:N` or `failover`: several agents serve it."),
+        Parameter::new("fanout", "`all`, `first`, `quorum`, `quorum:N` or `failover`: several agents serve it.").text(),
         Parameter::new("force", "Whether a target serves it even without the skill."),
-        Parameter::new("contextId", "The conversation that it belongs to."),
-        Parameter::new("taskId", "The task that it goes on with."),
-        Parameter::new("metadata", "The metadata of the message."),
-        Parameter::new("wait", "How long to wait for the task to stop, such as `30s`; not at all if absent."),
+        Parameter::new("contextId", "The conversation that it belongs to.").text(),
+        Parameter::new("taskId", "The task that it goes on with.").text(),
+        Parameter::new("metadata", "The metadata of the message.").object(),
+        Parameter::new("wait", "How long to wait for the task to stop, such as `30s`; not at all if absent.").text(),
     ]);
 
 /// Connections are not held for longer; whoever has more time polls.

@@ -18,9 +18,10 @@ pub(super) const LIST: Route = Route::get("/api/flows", "List tasks as flow item
     .role(CallerRole::Viewer)
     .enveloped()
     .parameters(&[
-        Parameter::new("status", "Only items that are `active`, `blocked` or `complete`."),
+        Parameter::new("status", "Only items that are `active`, `blocked` or `complete`.")
+            .words(&["active", "blocked", "complete"]),
         Parameter::new("since", "Only items with a status at or after this time, in RFC 3339."),
-        Parameter::new("limit", "Items on a page, 1 to 100; 50 by default."),
+        Parameter::new("limit", "Items on a page, 1 to 100; 50 by default.").integer(),
         Parameter::new("after", "The token under next of the page before."),
     ]);
 pub(super) const SHOW: Route =

@@ -14,10 +14,15 @@ pub(super) const ROUTE: Route =
     Route::get("/api/invocations", "List what has ended, and how", |request| Box::pin(answer(request))).parameters(&[
         Parameter::new("agent", "Only tasks of this agent."),
         Parameter::new("owner", "Only tasks of this caller; for keys with a role."),
-        Parameter::new("state", "Only tasks that ended so: `completed`, `failed`, `canceled` or `rejected`."),
+        Parameter::new("state", "Only tasks that ended so: `completed`, `failed`, `canceled` or `rejected`.").words(&[
+            "completed",
+            "failed",
+            "canceled",
+            "rejected",
+        ]),
         Parameter::new("since", "Only tasks that ended at or after this time, in RFC 3339."),
         Parameter::new("before", "Only tasks that ended before this time, in RFC 3339."),
-        Parameter::new("pageSize", "Outcomes on a page, 1 to 100; 50 by default."),
+        Parameter::new("pageSize", "Outcomes on a page, 1 to 100; 50 by default.").integer(),
         Parameter::new("after", "The token under next of the page before."),
     ]);
 

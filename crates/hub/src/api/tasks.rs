@@ -22,12 +22,22 @@ pub(super) const LIST: Route = Route::get("/api/tasks", "List tasks, newest firs
     .parameters(&[
         Parameter::new("agent", "Only tasks of this agent."),
         Parameter::new("owner", "Only tasks of this caller; for keys with a role."),
-        Parameter::new("state", "Only tasks in this state, such as `working` or `input_required`."),
-        Parameter::new("via", "Only tasks that came this way: `a2a`, `api`, `cron`, `route` or `channel`."),
+        Parameter::new("state", "Only tasks in this state, such as `working` or `input_required`.").words(&[
+            "submitted",
+            "working",
+            "input_required",
+            "auth_required",
+            "completed",
+            "failed",
+            "canceled",
+            "rejected",
+        ]),
+        Parameter::new("via", "Only tasks that came this way: `a2a`, `api`, `cron`, `route` or `channel`.")
+            .words(&["a2a", "api", "cron", "route", "channel"]),
         Parameter::new("since", "Only tasks with a status at or after this time, in RFC 3339."),
         Parameter::new("before", "Only tasks with a status before this time, in RFC 3339."),
         Parameter::new("q", "Only tasks whose id or conversation begins so."),
-        Parameter::new("pageSize", "Tasks on a page, 1 to 100; 50 by default."),
+        Parameter::new("pageSize", "Tasks on a page, 1 to 100; 50 by default.").integer(),
         Parameter::new("after", "The token under next of the page before."),
     ]);
 pub(super) const SHOW: Route = Route::get("/api/tasks/{id}", "Show a task", |request| Box::pin(show(request)));

@@ -17,16 +17,16 @@ use crate::reply::{failure, has_failed};
 
 pub(super) const LIST: Route = Route::get("/api/tools", "List the agents as tools", |request| Box::pin(list(request)))
     .parameters(&[
-        Parameter::new("pageSize", "Tools on a page, 1 to 100; 50 by default."),
+        Parameter::new("pageSize", "Tools on a page, 1 to 100; 50 by default.").integer(),
         Parameter::new("after", "The name under next of the page before."),
     ]);
 pub(super) const CALL: Route =
     Route::new(Method::POST, "/api/tools/{tool}", "Call an agent as a tool", |request| Box::pin(call(request))).body(
         &[
-            Parameter::new("message", "The text; required."),
-            Parameter::new("skill", "The id of one of its skills."),
-            Parameter::new("contextId", "The conversation to go on with."),
-            Parameter::new("taskId", "The task to go on with."),
+            Parameter::new("message", "The text; required.").text(),
+            Parameter::new("skill", "The id of one of its skills.").text(),
+            Parameter::new("contextId", "The conversation to go on with.").text(),
+            Parameter::new("taskId", "The task to go on with.").text(),
         ],
     );
 
