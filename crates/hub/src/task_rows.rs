@@ -43,13 +43,14 @@ pub(crate) fn visible(view: &View, owner: Option<CallerId>, agent: Option<AgentN
     let caller = view.caller();
     let owner = if view.has_role() { owner } else { Some(caller.id.clone()) };
     let is_own = owner.as_ref() == Some(&caller.id);
-    let agents = match (agent, &caller.scopes.agents) {
-        (Some(agent), scope) => {
+    let scope = &caller.scopes.agents;
+    let agents = match (agent, scope.names()) {
+        (Some(agent), _) => {
             let is_seen = if is_own { scope.allows(&agent) } else { view.sees_agent(&agent) };
             Some(is_seen.then_some(agent).into_iter().collect())
         }
-        (None, AgentScope::All) => None,
-        (None, AgentScope::Only(names)) => {
+        (None, None) => None,
+        (None, Some(names)) => {
             // Its own fan-outs are its own, whichever agents it may call.
             let own = is_own.then(|| AgentName::from(FANOUT));
             Some(names.iter().cloned().chain(own).collect())
