@@ -127,13 +127,17 @@ fn print_alerts(alerts: Option<&[&Value]>, printer: Printer) {
     let mut alerts = alerts.to_vec();
     alerts.sort_by_key(|alert| alert["state"] != "firing");
     printer.line("");
-    let rows = alerts.iter().map(|alert| {
-        let since = if alert["state"] == "firing" { "firedAt" } else { "resolvedAt" };
-        let members = ["alert", "subject", "state", since].map(|member| figures::text(&alert[member]));
-        let [name, subject, state, since] = members;
-        [name, subject, state, since, detail(&alert["detail"])]
-    });
-    printer.titled_table(["ALERT", "ABOUT", "STATE", "SINCE", "DETAIL"], rows);
+    let rows: Vec<[String; 5]> = alerts
+        .iter()
+        .map(|alert| {
+            let since = if alert["state"] == "firing" { "firedAt" } else { "resolvedAt" };
+            let members = ["alert", "subject", "state", since].map(|member| figures::text(&alert[member]));
+            let [name, subject, state, since] = members;
+            [name, subject, state, since, detail(&alert["detail"])]
+        })
+        .collect();
+    let has_detail = rows.iter().any(|[.., detail]| !detail.is_empty());
+    printer.titled_table(["ALERT", "ABOUT", "STATE", "SINCE", if has_detail { "DETAIL" } else { "" }], rows);
 }
 
 /// The members of an object, each with its value.
