@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::program::{Run, Workspace};
 use crate::server::Server;
+use crate::tls::Issued;
 
 /// A hub, and a server with an agent elsewhere.
 struct Hub {
@@ -180,4 +181,22 @@ fn a_server_with_keys_wants_one_with_the_role() {
     let elsewhere = Workspace::new().variable("A2ACLI_SERVER", &server).variable("A2ACLI_BEARER", &admin);
     let shown = elsewhere.run(&["agents", "show", "reviewer", "-o", "json"]);
     assert_eq!(shown.json()["url"], hub.far_url(), "{}", shown.stderr);
+}
+
+#[test]
+fn the_certificate_of_the_server_here_is_trusted_and_another_one_by_its_file() {
+    let issued = Issued::new();
+    let workspace = Workspace::new()
+        .file("switchboard.yaml", "server:\n  tls: { cert: tls/cert.pem, key: tls/key.pem }\n")
+        .file("tls/cert.pem", &issued.certificate_pem)
+        .file("tls/key.pem", &issued.key_pem);
+    let server = Server::start(&workspace);
+    let here = workspace.run(&["agents", "show", "echo", "-o", "json"]);
+    assert_eq!(here.json()["name"], "echo", "{}", here.stderr);
+    let url = format!("https://{}", server.address);
+    let elsewhere = Workspace::new().file("cert.pem", &issued.certificate_pem);
+    let refused = elsewhere.run(&["agents", "list", "--server", &url]);
+    assert!(refused.code == Some(3) && refused.stderr.contains("--ca FILE"), "{}", refused.stderr);
+    let trusted = elsewhere.run(&["agents", "list", "--server", &url, "--ca", "cert.pem"]);
+    assert!(trusted.code == Some(0) && trusted.stdout.contains("echo"), "{}", trusted.stderr);
 }

@@ -71,16 +71,21 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
     }
     let fleet = load(flags)?;
     let workspace = &fleet.workspace;
-    if let Some(remote) = fleet.remotes.iter().find(|remote| remote.name.as_str() == typed) {
+    let remote = fleet.remotes.iter().find(|remote| remote.name.as_str() == typed);
+    let server = running(workspace).await;
+    if let Ok(Some(status)) = &server
+        && status.agents.iter().any(|name| name == typed)
+    {
+        // One that is elsewhere and served here is called here, so that the task is known here.
+        let peer = Peer::new(format!("{}/a2a/{typed}", base(status)));
+        return Ok(Target { roots: roots(status.certificate.as_deref()), is_local: true, ..Target::new(peer) });
+    }
+    if let Some(remote) = remote {
         let certificate = client_certificate(remote, &workspace.folder);
         let certificate = certificate.map_err(|error| Failure::internal(error.to_string()))?;
         return Ok(Target { certificate, ..Target::new(peer(remote)) });
     }
-    match running(workspace).await? {
-        Some(status) if status.agents.iter().any(|name| name == typed) => {
-            let peer = Peer::new(format!("{}/a2a/{typed}", base(&status)));
-            Ok(Target { roots: roots(status.certificate.as_deref()), is_local: true, ..Target::new(peer) })
-        }
+    match server? {
         Some(status) => Err(unknown(typed, &fleet, &status.agents, "", flags)),
         None => at_default_address(typed, &fleet, flags).await,
     }

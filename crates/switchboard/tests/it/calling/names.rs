@@ -113,6 +113,23 @@ fn an_agent_elsewhere_is_called_by_its_name_with_its_secret() {
 }
 
 #[test]
+fn an_agent_elsewhere_that_is_served_here_is_called_here() {
+    let there = Fleet::new();
+    let entry = format!("agents: [{{ name: far, url: 'http://{}/a2a/echo' }}]\n", there.server.address);
+    let here = Fleet::of(Workspace::new().file("agents.yaml", entry));
+    let run = here.run(&["send", "far", "hi", "-q"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{}", run.stderr);
+    let listed = here.run(&["task", "list", "-o", "json"]).json();
+    assert_eq!((&listed["totalSize"], &listed["tasks"][0]["agent"]), (&json!(1), &json!("far")));
+    assert!(here.run(&["feed"]).stdout.contains("task.completed.far"), "it is a task of this server");
+
+    let Fleet { workspace, server } = here;
+    server.stop();
+    let run = workspace.run(&["send", "far", "directly", "-q"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "directly\n"), "{}", run.stderr);
+}
+
+#[test]
 fn a_workspace_of_agents_elsewhere_can_be_served_and_hosts_none() {
     let content = "agents:\n  - { name: far, url: 'http://127.0.0.1:9', serve: false }\n";
     let workspace = Workspace::new().file("agents.yaml", content);
