@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::agents::{self, NamedAgent};
-use crate::commands::calling::{feed, health, plan};
+use crate::commands::calling::{dispatch, feed, health, plan};
 
 /// Puts lines above what is the same for all commands that ask a hub.
 macro_rules! with_hub_exit_codes {
@@ -73,6 +73,17 @@ const FEED: &str = with_hub_exit_codes!(
     ""
 );
 
+const DISPATCH: &str = with_hub_exit_codes!(
+    "The server finds the agent: the targets, else who had the conversation, else who has the skill, else a keyword of the text, else the default agent. Several targets fan out: each is a task of its own, and the policy says how many have to complete.",
+    "",
+    "Examples:",
+    "  switchboard dispatch \"what is new?\"                   to whom it concerns",
+    "  switchboard dispatch --skill review \"look at this\"    to one of those who can",
+    "  switchboard dispatch --target echo --target guide --fanout first \"hello\"",
+    "  git diff | switchboard dispatch --skill review -",
+    ""
+);
+
 const PLAN: &str = with_hub_exit_codes!(
     "The score is how much a skill is declared to change the value, times how far it is trusted: what it declares itself until five of its tasks have ended within a day, then how they went.",
     "",
@@ -111,6 +122,9 @@ pub(super) enum HubCommand {
     /// Show what happens: messages, states, results, agents that come and go, alerts
     #[command(after_help = FEED)]
     Feed(OnHub<feed::FeedOptions>),
+    /// Send a message to the agent that fits, or to several
+    #[command(override_usage = "switchboard dispatch [OPTIONS] TEXT...", after_help = DISPATCH)]
+    Dispatch(Box<OnHub<dispatch::DispatchOptions>>),
     /// Find skills by what they change, the best first
     #[command(after_help = PLAN)]
     Plan(OnHub<plan::PlanOptions>),
@@ -154,6 +168,7 @@ impl HubCommand {
             Self::Agents { command: Some(command), .. } => command.run(printer),
             Self::Health(OnHub { options, flags }) => health::run(&flags, &options, printer),
             Self::Feed(OnHub { options, flags }) => feed::run(&flags, &options, printer),
+            Self::Dispatch(typed) => dispatch::run(&typed.flags, &typed.options, printer),
             Self::Plan(OnHub { options, flags }) => plan::run(&flags, &options, printer),
         }
     }

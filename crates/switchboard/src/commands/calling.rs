@@ -14,6 +14,7 @@ pub(crate) mod completion;
 pub(crate) mod conformance;
 mod credential_guard;
 mod debug;
+pub(crate) mod dispatch;
 mod failure;
 pub(crate) mod feed;
 mod figures;

@@ -35,6 +35,8 @@ pub(super) struct HubClient {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether it is the server of the workspace.
     pub(super) is_local: bool,
+    /// How long the server is asked to keep an answer back.
+    waits: Duration,
 }
 
 /// Where a server is, and what to trust it by.
@@ -80,7 +82,12 @@ impl HubClient {
         {
             sent.push((name, secret_value(secret, "")?));
         }
-        Ok(Self { flags: Arc::new(flags.clone()), egress, base, headers: sent, is_local })
+        Ok(Self { flags: Arc::new(flags.clone()), egress, base, headers: sent, is_local, waits: Duration::ZERO })
+    }
+
+    /// The same for a request that the server answers only after a while.
+    pub(super) fn waiting(self, waits: Duration) -> Self {
+        Self { waits, ..self }
     }
 
     /// The address of a path below the server's base, each segment escaped.
@@ -168,7 +175,7 @@ impl HubClient {
     }
 
     fn timeout(&self) -> Duration {
-        self.flags.timeout.map_or(REQUEST, TimeSpan::duration)
+        self.flags.timeout.map_or(REQUEST, TimeSpan::duration).saturating_add(self.waits)
     }
 
     /// A command with the flags that find the same server.
