@@ -1,7 +1,10 @@
-//! Remote agents: other servers behind ours, and what is left of their tasks after a crash.
+//! Agents of other servers behind this one.
 
 mod crashes;
+mod cuts;
+mod lost;
 mod owed;
 mod script;
 mod served;
+mod settled;
 mod world;

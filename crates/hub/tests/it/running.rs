@@ -191,6 +191,15 @@ impl Running {
         Self::start(data, workspace, true, SimulatedClock::at(START), change, Settings::default()).await
     }
 
+    /// The same with a clock and settings; its projector writes each row at once and reads all from the store.
+    pub(crate) async fn of_workspace_at(data: &Path, workspace: &Path, clock: &SimulatedClock) -> Self {
+        let settings = Settings { feed_ring_bytes: 0, cancel_grace: Duration::from_secs(1), ..Settings::default() };
+        let change = |config: &mut Config| {
+            config.hub.projector.flush = switchboard_host::config::time_span::TimeSpan::ZERO;
+        };
+        Self::start(data, workspace, true, clock.clone(), change, settings).await
+    }
+
     async fn start(
         data: &Path,
         workspace: &Path,

@@ -17,7 +17,7 @@ async fn begin(client: &Client) -> TaskId {
     stream.task_id().unwrap()
 }
 
-async fn ended(client: &Client, id: &TaskId) -> Task {
+pub(super) async fn ended(client: &Client, id: &TaskId) -> Task {
     let ended = async {
         loop {
             let task = client.get(&CallContext::default(), id, None).await.unwrap();
@@ -30,7 +30,7 @@ async fn ended(client: &Client, id: &TaskId) -> Task {
     tokio::time::timeout(crate::HANG_GUARD, ended).await.expect("it ends")
 }
 
-fn texts(task: &Task) -> Vec<String> {
+pub(super) fn texts(task: &Task) -> Vec<String> {
     let parts =
         |artifact: &switchboard_a2a::Artifact| artifact.parts.iter().filter_map(|part| part.as_text()).collect();
     task.artifacts.iter().map(parts).collect()

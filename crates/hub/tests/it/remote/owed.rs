@@ -32,7 +32,7 @@ impl RemoteDirectory for One {
     }
 }
 
-async fn begun(client: &Client, text: &str) -> TaskId {
+pub(super) async fn begun(client: &Client, text: &str) -> TaskId {
     let mut stream = client.stream(&CallContext::default(), say(text)).await.unwrap();
     let told = async {
         while let Some(update) = stream.next().await.unwrap() {
@@ -45,15 +45,21 @@ async fn begun(client: &Client, text: &str) -> TaskId {
     stream.task_id().unwrap()
 }
 
-/// The job that the end of a task owes, as a reader of its log finds it.
-async fn owed(front: &Running, id: &TaskId) -> Option<NewJob> {
+/// The ends of a task in its log.
+pub(super) async fn ends(front: &Running, id: &TaskId) -> Vec<TaskStatusUpdate> {
     let row = front.store.row(id).await.unwrap().unwrap();
     let events = front.engine.log(id, row.key).after(Seq(0), usize::MAX).await.unwrap();
-    let end = events.iter().find_map(|event| match Event::decode(&event.line) {
+    let end = |line: &Bytes| match Event::decode(line) {
         Ok(Event::StatusUpdate(update)) if update.status.state.is_terminal() => Some(update),
         _ => None,
-    });
-    let end: TaskStatusUpdate = end.expect("it has ended");
+    };
+    events.iter().filter_map(|event| end(&event.line)).collect()
+}
+
+/// The job that the end of a task owes, as a reader of its log finds it.
+pub(super) async fn owed(front: &Running, id: &TaskId) -> Option<NewJob> {
+    let row = front.store.row(id).await.unwrap().unwrap();
+    let end = ends(front, id).await.pop().expect("it has ended");
     let end = TaskStatusUpdate { status: TaskStatus { timestamp: Some(Timestamp(1_000)), ..end.status }, ..end };
     owed_cancel(&EndedTask { key: row.key, task: &row.task, seq: Seq(0), end: &end, may_be_remote: true })
 }

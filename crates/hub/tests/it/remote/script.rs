@@ -47,14 +47,25 @@ impl Scripted {
         idempotent: bool,
         answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
+        Self::with_card(card(idempotent), answer).await
+    }
+
+    /// One that sends push notifications, which the test does for it.
+    pub(crate) async fn pushing(answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
+        let mut card = card(false);
+        card["capabilities"]["pushNotifications"] = true.into();
+        Self::with_card(card, answer).await
+    }
+
+    async fn with_card(card: Value, answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let (shared, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let (shared, answer, card) = (Arc::clone(&asked), Arc::new(answer), Arc::new(card));
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                let (asked, answer) = (Arc::clone(&shared), Arc::clone(&answer));
-                tokio::spawn(async move { serve(socket, idempotent, &asked, &*answer).await });
+                let (asked, answer, card) = (Arc::clone(&shared), Arc::clone(&answer), Arc::clone(&card));
+                tokio::spawn(async move { serve(socket, &card, &asked, &*answer).await });
             }
         });
         Self { address, asked }
@@ -82,7 +93,7 @@ impl Scripted {
 
 async fn serve(
     mut socket: TcpStream,
-    idempotent: bool,
+    card: &Value,
     asked: &Mutex<Vec<Asked>>,
     answer: &(dyn Fn(&Asked, usize) -> Reply + Send + Sync),
 ) -> std::io::Result<()> {
@@ -107,7 +118,7 @@ async fn serve(
         before
     };
     let reply = match now.method() {
-        "card" => card(idempotent).to_string(),
+        "card" => card.to_string(),
         _ => match answer(&now, before) {
             Reply::Result(result) => json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string(),
             Reply::Error(code) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use switchboard_a2a::{Message, Role, SendRequest, Version};
 use switchboard_client::{Client, Peer, RetryPolicy, egress};
-use switchboard_engine::clock::{Clock, SystemClock};
+use switchboard_engine::clock::{Clock, SimulatedClock, SystemClock};
 use switchboard_engine::store::Store;
 use switchboard_engine::{
     Agent, AgentError, AgentScope, Caller, CallerId, CallerRole, Engine, FixedDirectory, Hosted, Manifest, Scopes,
@@ -99,6 +99,7 @@ impl Running {
         folder: &Path,
         name: &'static str,
         cancel_grace: Duration,
+        base: Option<String>,
         agent: impl FnOnce(CallbackReceiver, SocketAddr) -> A,
     ) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -117,7 +118,7 @@ impl Running {
             let out = switchboard_egress::Egress::new(out).unwrap();
             let webhooks = Webhooks::new(engine.clone(), store.clone(), out, Default::default()).await.unwrap();
             webhooks.start();
-            let public_base_url = format!("http://{address}");
+            let public_base_url = base.unwrap_or_else(|| format!("http://{address}"));
             let options = Options { public_base_url, open: true, ..Options::default() };
             let server = Server::new(engine.clone(), options, Arc::new(NoKeys));
             let server = server.with_webhooks(webhooks).with_callbacks(callbacks);
@@ -142,7 +143,27 @@ impl Running {
 /// The other server.
 pub(crate) fn worker(folder: &Path, worker: &Worker) -> Running {
     let worker = worker.clone();
-    Running::start(folder, "worker", GRACE, move |_, _| worker)
+    Running::start(folder, "worker", GRACE, None, move |_, _| worker)
+}
+
+/// The other server, whose card names an address in front of it.
+pub(crate) fn worker_behind(folder: &Path, worker: &Worker, base: String) -> Running {
+    let worker = worker.clone();
+    Running::start(folder, "worker", GRACE, Some(base), move |_, _| worker)
+}
+
+/// Lets time pass until something has happened.
+pub(crate) async fn passing<T>(clock: &SimulatedClock, step: Duration, happens: impl Future<Output = T>) -> T {
+    let passes = async {
+        loop {
+            clock.advance(step);
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        happened = tokio::time::timeout(crate::HANG_GUARD, happens) => happened.expect("the test hangs"),
+        () = passes => unreachable!("time has no end"),
+    }
 }
 
 /// Our server in front of an agent at a url.
@@ -164,7 +185,7 @@ pub(crate) fn hub_with_grace(
         max_backoff: Duration::from_millis(5),
     };
     let mut made = None;
-    let running = Running::start(folder, "front", grace, |receiver, address| {
+    let running = Running::start(folder, "front", grace, None, |receiver, address| {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let settings = RemoteSettings { connect_within: Duration::from_secs(60), ..RemoteSettings::default() };
         let breaker = BreakerSettings { failures: 1_000, open: Duration::from_millis(1) };
