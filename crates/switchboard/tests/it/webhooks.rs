@@ -103,8 +103,10 @@ fn dead_letters_say_why_and_are_sent_once_more_beside_a_server_and_by_the_next_o
     let none = workspace.run(&["webhooks", "dead-letters"]);
     assert_eq!(none.stdout, "there are no dead letters: no delivery was given up\n");
     receiver.answers(404);
-    let (task, other) = (send(&server, "echo", "one", &receiver), send(&server, "echo", "two", &receiver));
+    // One after the other, so that the first dead letter is one of this task.
+    let task = send(&server, "echo", "one", &receiver);
     let dead = until_finished(&workspace, &task)["dead"].as_u64().unwrap();
+    let other = send(&server, "echo", "two", &receiver);
     until_finished(&workspace, &other);
     let refused = receiver.count();
     let listed = workspace.run(&["webhooks", "dead-letters", "-o", "json"]).json();

@@ -20,7 +20,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn word(task: &Task, key: &str) -> String {
     let metadata = task.metadata.as_ref().unwrap();
-    metadata.get(key).and_then(|word| word.as_text()).unwrap_or_default().into()
+    metadata.get(key).and_then(|word| word.as_text()).unwrap_or_default()
 }
 
 fn front(folder: &std::path::Path, url: &str, clock: &SimulatedClock) -> Running {
