@@ -42,7 +42,7 @@ pub(crate) struct HubState {
     /// What tokens cost where an agent does not say.
     pub(crate) pricing: Option<Pricing>,
     pub(crate) messages: MessageCounts,
-    pub(crate) consumers: Consumers,
+    pub(crate) consumers: Arc<Consumers>,
     /// As the projector has committed them.
     pub(crate) health: RwLock<Sums>,
     pub(crate) alerts: RwLock<AlertStates>,
@@ -87,7 +87,8 @@ impl Lifecycle for Hub {
     fn start<'a>(&'a self, engine: &'a Engine) -> BoxFuture<'a, Result<Vec<Arc<dyn Front>>, StartError>> {
         Box::pin(async move {
             self.registry.start(engine);
-            serve::start(&self.parts, &self.registry, engine);
+            let consumers = Arc::<Consumers>::default();
+            serve::start(&self.parts, &self.registry, engine, &consumers);
             let traces = TraceCache::new(Arc::clone(&self.parts.store));
             let state = Arc::new(HubState {
                 parts: self.parts.clone(),
@@ -96,7 +97,7 @@ impl Lifecycle for Hub {
                 traces,
                 pricing: pricing(&self.parts.config),
                 messages: MessageCounts::default(),
-                consumers: Consumers::default(),
+                consumers,
                 health: RwLock::default(),
                 alerts: RwLock::default(),
                 failures: RwLock::default(),

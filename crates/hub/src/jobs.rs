@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -23,11 +24,21 @@ use crate::metric_definitions as metric;
 const TICK: Duration = Duration::from_secs(1);
 /// Jobs that are run at a time.
 const AT_ONCE: usize = 32;
+/// How long a job is put off whose lane is full.
+const PUT_OFF: Duration = Duration::from_secs(10);
+/// Of these, jobs of one lane.
+const PER_LANE: usize = 8;
 
 /// One kind of work.
 pub trait JobKind: Send + Sync + 'static {
     /// Runs a job. It may have been run before: by a process that died, or without success.
     fn run<'a>(&'a self, job: &'a ClaimedJob) -> BoxFuture<'a, JobOutcome>;
+
+    /// What it has to share with other jobs of the same name here, such as the agent that it calls: so that one that does
+    /// not answer takes no more than its part of the places.
+    fn lane(&self, _job: &ClaimedJob) -> Option<String> {
+        None
+    }
 }
 
 /// How a job has gone.
@@ -36,6 +47,8 @@ pub enum JobOutcome {
     Done,
     /// To be run again after a while.
     Again(Duration),
+    /// The same, with another body.
+    Changed(Duration, Bytes),
 }
 
 /// Runs the jobs of a store.
@@ -57,20 +70,66 @@ impl JobRunner {
         self
     }
 
-    /// Runs jobs as they fall due, until it is stopped.
+    /// Runs jobs as they fall due, until it is stopped. A job that takes long keeps its own place and no other.
     pub async fn run(self, stop: CancellationToken) {
-        while !stop.is_cancelled() {
-            let due = stop.run_until_cancelled(self.run_due()).await;
-            match due {
-                None => return,
-                // More may be due.
-                Some(Ok(AT_ONCE)) => continue,
-                Some(Ok(_)) => {}
-                Some(Err(error)) => tracing::warn!(%error, "jobs cannot be claimed"),
+        stop.run_until_cancelled(self.run_on()).await;
+    }
+
+    async fn run_on(&self) {
+        let (mut running, mut lanes) = (FuturesUnordered::new(), Lanes::default());
+        let mut tick = self.clock.sleep(Duration::ZERO);
+        let mut may_be_more = false;
+        loop {
+            let free = AT_ONCE - running.len();
+            tokio::select! {
+                () = &mut tick => {
+                    tick = self.clock.sleep(TICK);
+                    may_be_more = true;
+                    self.measure().await;
+                }
+                Some((lane, ran)) = running.next() => {
+                    lanes.leave(lane);
+                    if let Err(error) = ran {
+                        tracing::warn!(%error, "the end of a job cannot be stored");
+                    }
+                }
+                // Only if the last claim was full: else the next tick finds what has fallen due since.
+                () = std::future::ready(()), if may_be_more && free > 0 => {
+                    let claimed = self.claim(free).await;
+                    may_be_more = claimed.len() == free;
+                    for claimed in claimed {
+                        let lane = self.lane(&claimed);
+                        let has_room = lanes.enter(lane.as_deref());
+                        running.push(self.run_in_lane(claimed, lane, has_room));
+                    }
+                }
             }
-            self.measure().await;
-            stop.run_until_cancelled(self.clock.sleep(TICK)).await;
         }
+    }
+
+    async fn claim(&self, max: usize) -> Vec<ClaimedJob> {
+        self.store.claim_jobs(self.clock.now(), max).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "jobs cannot be claimed");
+            Vec::new()
+        })
+    }
+
+    fn lane(&self, claimed: &ClaimedJob) -> Option<String> {
+        self.kinds.get(claimed.job.kind.as_str())?.lane(claimed)
+    }
+
+    /// Runs a job, or puts it off if its lane is full. Also the lane that is left then.
+    async fn run_in_lane(
+        &self,
+        claimed: ClaimedJob,
+        lane: Option<String>,
+        has_room: bool,
+    ) -> (Option<String>, Result<(), StoreError>) {
+        if has_room {
+            return (lane, self.run_one(&claimed).await);
+        }
+        let put_off = JobEnd::Again { run_at: later(self.clock.now(), PUT_OFF), body: None };
+        (None, self.finish(&claimed, put_off).await)
     }
 
     /// Runs what is due now; says how many jobs that were.
@@ -105,11 +164,52 @@ impl JobRunner {
         let end = match outcome {
             JobOutcome::Done => JobEnd::Done,
             JobOutcome::Again(after) => JobEnd::Again { run_at: later(self.clock.now(), after), body: None },
+            JobOutcome::Changed(after, body) => {
+                JobEnd::Again { run_at: later(self.clock.now(), after), body: Some(body) }
+            }
         };
-        let held = self.store.finish_job(&job.name, claimed.attempts, end).await?;
+        self.finish(claimed, end).await
+    }
+
+    /// Stores how a job has ended; it would stay claimed otherwise.
+    async fn finish(&self, claimed: &ClaimedJob, end: JobEnd) -> Result<(), StoreError> {
+        let name = &claimed.job.name;
+        let held = loop {
+            match self.store.finish_job(name, claimed.attempts, end.clone()).await {
+                Ok(held) => break held,
+                Err(StoreError::Closed) => return Err(StoreError::Closed),
+                Err(error) => tracing::warn!(job = name, %error, "the end of a job cannot be stored"),
+            }
+            self.clock.sleep(TICK).await;
+        };
         if !held {
-            tracing::debug!(job = job.name, "another process has taken a job over");
+            tracing::debug!(job = name, "another process has taken a job over");
         }
         Ok(())
+    }
+}
+
+/// How many jobs of each lane run.
+#[derive(Default)]
+struct Lanes(HashMap<String, usize>);
+
+impl Lanes {
+    /// Takes a place; says whether there was one.
+    fn enter(&mut self, lane: Option<&str>) -> bool {
+        let Some(lane) = lane else { return true };
+        let running = self.0.entry(lane.to_owned()).or_default();
+        let has_room = *running < PER_LANE;
+        *running += usize::from(has_room);
+        has_room
+    }
+
+    fn leave(&mut self, lane: Option<String>) {
+        let Some(lane) = lane else { return };
+        if let Some(running) = self.0.get_mut(&lane) {
+            *running -= 1;
+            if *running == 0 {
+                self.0.remove(&lane);
+            }
+        }
     }
 }

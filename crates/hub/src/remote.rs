@@ -6,7 +6,7 @@
 
 mod away;
 mod callbacks;
-mod cancel;
+pub(crate) mod cancel;
 mod find;
 mod follow;
 mod from_config;
@@ -19,6 +19,7 @@ mod settings;
 mod tell;
 mod translate;
 mod turn;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ pub use saved::{Attached, Saved, Sending};
 pub use settings::{RemoteSettings, RepliesAs, Resend};
 pub use translate::REMOTE_KEY;
 use turn::RemoteTurn;
+pub(crate) use waiting::waiting_task;
 
 /// What a remote agent is made of.
 #[derive(Clone)]

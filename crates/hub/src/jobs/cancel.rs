@@ -15,10 +15,11 @@ use switchboard_engine::clock::Clock;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::store::hub::{ClaimedJob, HubStore, NewJob};
-use switchboard_engine::{AgentName, Engine};
+use switchboard_engine::{AgentName, Engine, Error};
 
 use super::{JobKind, JobOutcome};
 use crate::projector::EndedTask;
+use crate::remote::cancel::CancelError;
 use crate::remote::{REMOTE_KEY, RemoteParts, Saved, saved_state};
 
 /// The kind of these jobs.
@@ -45,6 +46,9 @@ struct CancelBody {
     key: i64,
     /// When the task ended here, in milliseconds.
     since: i64,
+    /// The remote task, once it was found: a log may be long, and a job is run many times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    remote: Option<TaskId>,
 }
 
 /// The job that is owed after the end of a task: none if the remote has said the end, or the task was completed here.
@@ -59,7 +63,8 @@ pub fn owed_cancel(ended: &EndedTask<'_>) -> Option<NewJob> {
     if is_told || !state.is_terminal() || state == TaskState::Completed {
         return None;
     }
-    let body = CancelBody { agent: task.agent.to_string(), task: task.id.clone(), key: key.0, since: at.0 };
+    let body =
+        CancelBody { agent: task.agent.to_string(), task: task.id.clone(), key: key.0, since: at.0, remote: None };
     let body = Bytes::from(serde_json::to_vec(&body).ok()?);
     Some(NewJob { name: format!("cancel:{}", task.id), kind: CANCEL_KIND.to_owned(), run_at: at, body })
 }
@@ -76,52 +81,78 @@ impl JobKind for CancelJobs {
     fn run<'a>(&'a self, claimed: &'a ClaimedJob) -> BoxFuture<'a, JobOutcome> {
         self.cancel(claimed).boxed()
     }
+
+    fn lane(&self, claimed: &ClaimedJob) -> Option<String> {
+        serde_json::from_slice::<CancelBody>(&claimed.job.body).ok().map(|body| body.agent)
+    }
+}
+
+/// What is known of the remote task that a job is about.
+enum Known {
+    Remote(TaskId),
+    /// The message of a turn was perhaps sent; no task is known.
+    Sent {
+        turn: u64,
+    },
+    /// Nothing was sent, or there is no task.
+    Nothing,
 }
 
 impl CancelJobs {
     async fn cancel(&self, claimed: &ClaimedJob) -> JobOutcome {
-        let body: CancelBody = match serde_json::from_slice(&claimed.job.body) {
+        let mut body: CancelBody = match serde_json::from_slice(&claimed.job.body) {
             Ok(body) => body,
             Err(error) => {
                 tracing::error!(job = claimed.job.name, %error, "the body of a job cannot be read");
                 return JobOutcome::Done;
             }
         };
-        let saved = match saved_state(&self.engine, &body.task, TaskKey(body.key)).await {
-            Ok((saved, _)) => saved,
+        let known = match self.known(&body).await {
+            Ok(known) => known,
             Err(error) => {
                 tracing::warn!(task = %body.task, %error, "the log of an ended task cannot be read");
                 return JobOutcome::Again(FIRST_WAIT);
             }
         };
-        // Nothing was sent, or there is no task.
-        let Some(saved) = saved.filter(|saved| *saved != Saved::Replied) else { return JobOutcome::Done };
-        let mut remote = saved.remote_task().cloned();
-        let mut give_up_after = GIVE_UP_AFTER;
-        let problem = match self.remotes.remote(&AgentName::from(body.agent.as_str())) {
-            None => "the agent is not configured any more".to_owned(),
-            Some(parts) => {
-                let context = CallContext { parent_id: Some(body.task.to_string()), ..CallContext::default() };
-                if let (None, Saved::Sending(sending)) = (&remote, &saved) {
-                    remote = match parts.live_task_of(&context, &body.task, sending.turn).await {
-                        Ok(found) => found,
-                        Err(error) => return self.again(claimed, &body, None, &error.to_string(), GIVE_UP_AFTER).await,
-                    };
-                }
-                match &remote {
-                    None => {
-                        give_up_after = ARRIVES_WITHIN;
-                        "it is not known which task it is, or whether there is one".to_owned()
-                    }
-                    Some(remote) => match parts.cancel_once(&context, &body.task, remote).await {
-                        Ok(true) => return JobOutcome::Done,
-                        Ok(false) => "it has not ended yet".to_owned(),
-                        Err(error) => error.to_string(),
-                    },
-                }
-            }
+        if let Known::Nothing = known {
+            return JobOutcome::Done;
+        }
+        let Some(parts) = self.remotes.remote(&AgentName::from(body.agent.as_str())) else {
+            return self.again(claimed, &body, "the agent is not configured any more", GIVE_UP_AFTER).await;
         };
-        self.again(claimed, &body, remote.as_ref(), &problem, give_up_after).await
+        let context = CallContext { parent_id: Some(body.task.to_string()), ..CallContext::default() };
+        let found = match known {
+            Known::Remote(remote) => Ok(Some(remote)),
+            Known::Sent { turn } => find(&parts, &context, &body.task, turn).await,
+            Known::Nothing => Ok(None),
+        };
+        match found {
+            Ok(remote) => body.remote = remote,
+            Err(error) => return self.again(claimed, &body, &error.to_string(), GIVE_UP_AFTER).await,
+        }
+        let Some(remote) = &body.remote else {
+            let problem = "it is not known which task it is, or whether there is one";
+            return self.again(claimed, &body, problem, ARRIVES_WITHIN).await;
+        };
+        let problem = match parts.cancel_once(&context, &body.task, remote).await {
+            Ok(true) => return JobOutcome::Done,
+            Ok(false) => "it has not ended yet".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.again(claimed, &body, &problem, GIVE_UP_AFTER).await
+    }
+
+    async fn known(&self, body: &CancelBody) -> Result<Known, Error> {
+        if let Some(remote) = &body.remote {
+            return Ok(Known::Remote(remote.clone()));
+        }
+        let (saved, _) = saved_state(&self.engine, &body.task, TaskKey(body.key)).await?;
+        let remote = saved.as_ref().and_then(Saved::remote_task).cloned();
+        Ok(match (saved, remote) {
+            (_, Some(remote)) => Known::Remote(remote),
+            (Some(Saved::Sending(sending)), None) => Known::Sent { turn: sending.turn },
+            _ => Known::Nothing,
+        })
     }
 
     /// Due again after a while, or given up.
@@ -129,20 +160,25 @@ impl CancelJobs {
         &self,
         claimed: &ClaimedJob,
         body: &CancelBody,
-        remote: Option<&TaskId>,
         problem: &str,
         give_up_after: Duration,
     ) -> JobOutcome {
-        let age = self.clock.now().0.saturating_sub(body.since);
-        if u128::try_from(age).is_ok_and(|age| age >= give_up_after.as_millis()) {
-            return self.give_up(body, remote, problem).await;
+        let age = Duration::from_millis(u64::try_from(self.clock.now().0.saturating_sub(body.since)).unwrap_or(0));
+        if age >= give_up_after {
+            return self.give_up(body, problem).await;
         }
-        JobOutcome::Again(FIRST_WAIT.saturating_mul(1 << claimed.attempts.saturating_sub(1).min(12)).min(LONGEST_WAIT))
+        // Attempts also count what was put off, so that the age decides as well.
+        let usual = FIRST_WAIT.saturating_mul(1 << claimed.attempts.saturating_sub(1).min(12));
+        let wait = usual.min(age.max(FIRST_WAIT)).min(LONGEST_WAIT);
+        match serde_json::to_vec(body) {
+            Ok(changed) if changed != claimed.job.body => JobOutcome::Changed(wait, Bytes::from(changed)),
+            _ => JobOutcome::Again(wait),
+        }
     }
 
     /// Says in the journal that a remote task may be left running.
-    async fn give_up(&self, body: &CancelBody, remote: Option<&TaskId>, problem: &str) -> JobOutcome {
-        let payload = json!({ "agent": body.agent, "remoteTaskId": remote, "problem": problem });
+    async fn give_up(&self, body: &CancelBody, problem: &str) -> JobOutcome {
+        let payload = json!({ "agent": body.agent, "remoteTaskId": body.remote, "problem": problem });
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
         let agent: String = body.agent.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
         let line = JournalLine {
@@ -160,4 +196,15 @@ impl CancelJobs {
             }
         }
     }
+}
+
+/// The live remote task that a message of ours has begun.
+async fn find(
+    parts: &RemoteParts,
+    context: &CallContext,
+    task: &TaskId,
+    turn: u64,
+) -> Result<Option<TaskId>, CancelError> {
+    parts.breaker.allow()?;
+    Ok(parts.recorded(task, parts.live_task_of(context, task, turn).await)?)
 }

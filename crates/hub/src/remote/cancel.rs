@@ -1,16 +1,25 @@
 //! Cancels the remote task of a task that is being canceled here. What the remote server makes of it is told like
-//! everything else; a server that does not answer is asked again until the kernel's patience ends.
+//! everything else; a server that does not answer, or refuses, is asked again until the kernel's patience ends.
 
 use std::time::Duration;
 
-use switchboard_a2a::TaskId;
+use switchboard_a2a::{ErrorKind, Task, TaskId};
 use switchboard_client::{CallContext, ClientError};
 
 use super::RemoteParts;
-use super::away::is_away;
-use crate::registry::{RequestOutcome, RequestSource};
+use crate::registry::{BreakerOpen, RequestOutcome, RequestSource};
 
 const RETRY: Duration = Duration::from_secs(1);
+
+/// Why it is not known that a remote task has ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CancelError {
+    /// It was not asked.
+    #[error(transparent)]
+    Open(#[from] BreakerOpen),
+    #[error(transparent)]
+    Refused(#[from] ClientError),
+}
 
 impl RemoteParts {
     /// Asks once. Whether it has ended by now, one way or another, so that nothing is owed.
@@ -19,17 +28,22 @@ impl RemoteParts {
         context: &CallContext,
         here: &TaskId,
         remote: &TaskId,
-    ) -> Result<bool, ClientError> {
-        let answer = self.client.cancel(context, remote, None).await;
-        self.breaker.record(RequestSource::Task(here), RequestOutcome::of(&answer));
-        match answer {
-            Ok(task) => Ok(task.status.state.is_terminal()),
-            Err(error) if is_away(&error) => Err(error),
-            // It cannot be canceled, because it has ended, is not known any more, or never can.
-            Err(error) => {
-                tracing::debug!(task = %here, %error, "a remote task was not canceled");
-                Ok(true)
+    ) -> Result<bool, CancelError> {
+        self.breaker.allow()?;
+        let canceled = self.recorded(here, self.client.cancel(context, remote, None).await);
+        if let Some(has_ended) = has_ended(&canceled) {
+            return Ok(has_ended);
+        }
+        // A refusal alone says nothing of the task: the agent may refuse whom it does not know, or cancel nothing at all.
+        if matches!(canceled, Err(ClientError::Agent(_))) && self.breaker.allow().is_ok() {
+            let now = self.recorded(here, self.client.get(context, remote, Some(0)).await);
+            if has_ended(&now) == Some(true) {
+                return Ok(true);
             }
+        }
+        match canceled {
+            Ok(_) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -39,5 +53,20 @@ impl RemoteParts {
             tracing::debug!(task = %here, %error, "a remote task is canceled again");
             self.clock.sleep(RETRY).await;
         }
+    }
+
+    /// Records a call with the breaker.
+    pub(crate) fn recorded<T>(&self, task: &TaskId, result: Result<T, ClientError>) -> Result<T, ClientError> {
+        self.breaker.record(RequestSource::Task(task), RequestOutcome::of(&result));
+        result
+    }
+}
+
+/// Whether a remote task has ended, if the answer says.
+fn has_ended(answer: &Result<Task, ClientError>) -> Option<bool> {
+    match answer {
+        Ok(task) => Some(task.status.state.is_terminal()),
+        Err(error) if error.error_kind() == Some(ErrorKind::TaskNotFound) => Some(true),
+        Err(_) => None,
     }
 }

@@ -3,13 +3,16 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use switchboard_a2a::TaskId;
 use switchboard_engine::{AgentName, Engine, Served, Switches};
 use switchboard_host::serve::ServerParts;
 
 use super::{Callbacks, RemoteAgent, RemoteParts, RemoteSettings, callback_base, manifest};
+use crate::consumers::Consumers;
 use crate::jobs::{CANCEL_KIND, CancelJobs, JobRunner, RemoteDirectory};
 use crate::registry::{Registry, RemoteFactory, RemoteState};
-use crate::remote_poll::{PollSettings, RemotePoll};
+use crate::remote_poll::{PollSettings, PushedTasks, RemotePoll};
 
 /// How the registry serves an agent elsewhere.
 pub(crate) fn factory(parts: &ServerParts) -> RemoteFactory {
@@ -46,8 +49,8 @@ impl RemoteDirectory for Registry {
     }
 }
 
-/// Runs owed cancellations, and looks at remote tasks that wait for an answer, until the server stops.
-pub(crate) fn start(parts: &ServerParts, registry: &Arc<Registry>, engine: &Engine) {
+/// Runs jobs that are owed, and looks at remote tasks that wait for an answer, until the server stops.
+pub(crate) fn start(parts: &ServerParts, registry: &Arc<Registry>, engine: &Engine, consumers: &Arc<Consumers>) {
     let remotes: Arc<dyn RemoteDirectory> = Arc::clone(registry) as _;
     let cancel = CancelJobs {
         engine: engine.clone(),
@@ -61,20 +64,32 @@ pub(crate) fn start(parts: &ServerParts, registry: &Arc<Registry>, engine: &Engi
     let settings = PollSettings { first: settings.first.duration(), most: settings.most.duration() };
     let poll = RemotePoll { engine: engine.clone(), store: Arc::clone(&parts.store) as _, remotes, settings };
     let poll = Arc::new(poll);
-    let (pushed, kernel) = (Arc::clone(&poll), engine.clone());
-    parts.callbacks.listen(move |task| {
-        let (poll, task) = (Arc::clone(&pushed), task.clone());
-        kernel.spawn(async move {
-            if let Err(error) = poll.look_now(&task).await {
-                tracing::warn!(%task, %error, "a remote task cannot be looked at");
-            }
-        });
-    });
+    look_at_pushed(parts, &poll, engine);
     let registry = Arc::clone(registry);
     let agents = move || {
         let roster = registry.roster();
         roster.entries.iter().filter(|entry| entry.remote.is_some()).map(|entry| entry.name.clone()).collect()
     };
-    let closing = engine.closing().clone();
-    engine.spawn(async move { poll.run(agents, closing).await });
+    let (store, consumers, closing) = (Arc::clone(&parts.store), Arc::clone(consumers), engine.closing().clone());
+    engine.spawn(async move { poll.run(store, consumers, agents, closing).await });
+}
+
+/// Looks at tasks that push notifications are about.
+fn look_at_pushed(parts: &ServerParts, poll: &Arc<RemotePoll>, engine: &Engine) {
+    let pushed = Arc::new(PushedTasks::default());
+    let listener = Arc::clone(&pushed);
+    parts.callbacks.listen(move |task| listener.add(task));
+    let (poll, clock, closing) = (Arc::clone(poll), Arc::clone(&parts.clock), engine.closing().clone());
+    engine.spawn(async move {
+        let look = move |task: TaskId| {
+            let poll = Arc::clone(&poll);
+            async move {
+                if let Err(error) = poll.look_now(&task).await {
+                    tracing::warn!(%task, %error, "a remote task cannot be looked at");
+                }
+            }
+            .boxed()
+        };
+        closing.run_until_cancelled(pushed.run(clock, look)).await;
+    });
 }

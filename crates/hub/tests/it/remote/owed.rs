@@ -19,12 +19,12 @@ use switchboard_engine::{AgentName, Seq};
 use switchboard_hub::EndedTask;
 use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobRunner, RemoteDirectory, owed_cancel};
 use switchboard_hub::remote::RemoteParts;
-use switchboard_hub::remote_poll::{PollSettings, RemotePoll};
+use switchboard_hub::remote_poll::{Looked, PollSettings, RemotePoll};
 
 use super::script::{Reply, Scripted, task};
 use super::world::{Running, caller, hub_with_grace, say};
 
-struct One(RemoteParts);
+pub(super) struct One(pub(super) RemoteParts);
 
 impl RemoteDirectory for One {
     fn remote(&self, name: &AgentName) -> Option<RemoteParts> {
@@ -64,7 +64,7 @@ pub(super) async fn owed(front: &Running, id: &TaskId) -> Option<NewJob> {
     owed_cancel(&EndedTask { key: row.key, task: &row.task, seq: Seq(0), end: &end, may_be_remote: true })
 }
 
-async fn owe(store: &dyn HubStore, job: NewJob) {
+pub(super) async fn owe(store: &dyn HubStore, job: NewJob) {
     let consumer = store.take_consumer("test").await.unwrap();
     let advance = Advance {
         consumer: "test".to_owned(),
@@ -171,10 +171,11 @@ async fn a_question_that_is_settled_there_is_settled_here() {
     let now = SystemClock.now();
     let after = |seconds: i64| Timestamp(now.0 + seconds * 1_000);
     let looks = || remote.calls("GetTask").len();
-    poll.look(agents(), now, after(10)).await.unwrap();
+    let mut looked = Looked::until(now);
+    poll.look(agents(), &mut looked, after(10)).await.unwrap();
     assert_eq!(looks(), 0, "it was asked just now");
-    poll.look(agents(), after(10), after(60)).await.unwrap();
-    assert_eq!(looks(), 1);
+    poll.look(agents(), &mut looked, after(60)).await.unwrap();
+    assert_eq!((looks(), &looked), (1, &Looked::until(after(60))));
     let waits = client.get(&CallContext::default(), &asked.id, None).await.unwrap();
     assert_eq!(waits.status.state, TaskState::InputRequired, "it still waits there");
     is_settled.store(true, Ordering::SeqCst);

@@ -1,0 +1,66 @@
+//! The durable place of the poll, its row `remote-poll`: up to when waiting tasks were looked at, so that what fell due
+//! while no server ran is looked at by the next one. Whoever has taken the row last polls, and nobody else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use switchboard_a2a::Timestamp;
+use switchboard_engine::ids::Fence;
+use switchboard_engine::store::StoreError;
+use switchboard_engine::store::hub::{Advance, HubStore};
+
+use crate::consumers::Consumers;
+
+/// The name of its row.
+const CONSUMER: &str = "remote-poll";
+
+/// What is kept in the row.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    looked_until: Timestamp,
+}
+
+pub(super) struct PollPlace {
+    store: Arc<dyn HubStore>,
+    consumers: Arc<Consumers>,
+    fence: Fence,
+}
+
+impl PollPlace {
+    /// Takes the row for this process; also up to when tasks were looked at, if ever.
+    pub(super) async fn take(
+        store: Arc<dyn HubStore>,
+        consumers: Arc<Consumers>,
+    ) -> Result<(Self, Option<Timestamp>), StoreError> {
+        let row = store.take_consumer(CONSUMER).await?;
+        let kept: Option<Kept> = serde_json::from_slice(&row.state).ok();
+        consumers.report(CONSUMER, Duration::ZERO);
+        Ok((Self { store, consumers, fence: row.fence }, kept.map(|kept| kept.looked_until)))
+    }
+
+    /// Says that tasks were looked at; an error if another process polls now.
+    pub(super) async fn advance(&self, looked_until: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+        let state = serde_json::to_vec(&Kept { looked_until }).unwrap_or_default();
+        let advance = Advance {
+            consumer: CONSUMER.to_owned(),
+            fence: self.fence,
+            cursor: None,
+            state: Bytes::from(state),
+            health: Vec::new(),
+            jobs: Vec::new(),
+            journal: Vec::new(),
+        };
+        let lag = u64::try_from(now.0.saturating_sub(looked_until.0)).unwrap_or(0);
+        self.consumers.report(CONSUMER, Duration::from_millis(lag));
+        self.store.advance(advance).await.map(drop)
+    }
+}
+
+impl Drop for PollPlace {
+    fn drop(&mut self) {
+        self.consumers.release(CONSUMER);
+    }
+}

@@ -1,0 +1,144 @@
+//! Remote agents that refuse to cancel: a refusal does not say that the task has ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use switchboard_a2a::{TaskState, Timestamp, Version};
+use switchboard_client::CallContext;
+use switchboard_engine::clock::{Clock, SimulatedClock};
+use switchboard_engine::store::Store;
+use switchboard_engine::store::feed::Position;
+use switchboard_engine::store::hub::{ClaimedJob, NewJob};
+use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobKind, JobOutcome, JobRunner};
+use switchboard_hub::registry::{BreakerSettings, CircuitBreaker, RequestOutcome, RequestSource};
+use switchboard_store::{Durability, Options, SqliteStore};
+use tokio_util::sync::CancellationToken;
+
+use super::owed::{One, begun, owe, owed};
+use super::script::{Reply, Scripted, task};
+use super::world::{caller, hub_with_grace, passing};
+
+const NOT_FOUND: i64 = -32001;
+const NOT_CANCELABLE: i64 = -32002;
+const UNSUPPORTED: i64 = -32004;
+const INTERNAL: i64 = -32603;
+
+/// The remote task has ended.
+const ENDED: i64 = 1;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_task_is_canceled_again_until_it_has_ended_whatever_the_agent_answers() {
+    let (cancels, gets) = (Arc::new(AtomicI64::new(INTERNAL)), Arc::new(AtomicI64::new(0)));
+    let (says, knows) = (Arc::clone(&cancels), Arc::clone(&gets));
+    let remote = Scripted::start(false, move |asked, _| match asked.method() {
+        "SendMessage" => Reply::Result(json!({ "task": task("TASK_STATE_WORKING", "m") })),
+        "GetTask" => match knows.load(Ordering::SeqCst) {
+            0 => Reply::Result(task("TASK_STATE_WORKING", "m")),
+            ENDED => Reply::Result(task("TASK_STATE_COMPLETED", "m")),
+            code => Reply::Error(code),
+        },
+        "CancelTask" => Reply::Error(says.load(Ordering::SeqCst)),
+        _ => Reply::Error(-32601),
+    })
+    .await;
+    let here = tempfile::tempdir().unwrap();
+    let clock = SimulatedClock::at(Timestamp(1_000));
+    let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+    let breaker = BreakerSettings { failures: 2, open: Duration::from_secs(60) };
+    let breaker = Arc::new(CircuitBreaker::new(breaker, Arc::clone(&shared), |_| {}));
+    let start = || hub_with_grace(here.path(), &remote.url(), Duration::from_millis(20), |_| {});
+    let (front, parts) = tokio::task::block_in_place(start);
+    let client = caller(&front, Version::V1);
+    let id = begun(&client, "go").await;
+    let canceled = client.cancel(&CallContext::default(), &id, None).await.unwrap();
+    assert_eq!(canceled.status.state, TaskState::Canceled);
+    let job = owed(&front, &id).await.expect("the remote has not said that it has ended");
+    let parts = switchboard_hub::remote::RemoteParts { breaker: Arc::clone(&breaker), ..parts };
+    let (engine, store) = (front.engine.clone(), front.store.clone());
+    let cancel = CancelJobs { engine, remotes: Arc::new(One(parts)), store: store.clone(), clock: Arc::clone(&shared) };
+    let runner = JobRunner::new(store.clone(), Arc::clone(&shared)).with(CANCEL_KIND, Arc::new(cancel));
+    owe(&*store, job.clone()).await;
+    for (says, knows) in [(INTERNAL, 0), (UNSUPPORTED, 0), (NOT_CANCELABLE, 0), (INTERNAL, INTERNAL)] {
+        cancels.store(says, Ordering::SeqCst);
+        gets.store(knows, Ordering::SeqCst);
+        assert_eq!(runner.run_due().await.unwrap(), 1, "{says}: it was not done before");
+        clock.advance(Duration::from_secs(10));
+    }
+    // An agent whose breaker is open is not asked.
+    let asked = || remote.calls("CancelTask").len() + remote.calls("GetTask").len();
+    (0..2).for_each(|_| breaker.record(RequestSource::Probe, RequestOutcome::Failed));
+    let before = asked();
+    assert_eq!((runner.run_due().await.unwrap(), asked()), (1, before));
+    clock.advance(Duration::from_secs(70));
+    // One that has ended is not owed any more.
+    for (says, knows) in [(NOT_CANCELABLE, ENDED), (UNSUPPORTED, NOT_FOUND), (NOT_FOUND, 0)] {
+        cancels.store(says, Ordering::SeqCst);
+        gets.store(knows, Ordering::SeqCst);
+        assert_eq!(runner.run_due().await.unwrap(), 1, "{says}");
+        clock.advance(Duration::from_secs(4_000));
+        assert_eq!(runner.run_due().await.unwrap(), 0, "{says}: it is done");
+        owe(&*store, NewJob { run_at: shared.now(), ..job.clone() }).await;
+    }
+    // What refuses for a day is left, and the journal says so.
+    cancels.store(UNSUPPORTED, Ordering::SeqCst);
+    gets.store(0, Ordering::SeqCst);
+    clock.advance(Duration::from_secs(24 * 3_600));
+    assert_eq!(runner.run_due().await.unwrap(), 1);
+    let rows = front.store.read_all(Position::default(), 10_000, usize::MAX).await.unwrap().rows;
+    assert_eq!(rows.iter().filter(|row| format!("{row:?}").contains("remote.orphaned.front")).count(), 1);
+    drop(runner);
+    tokio::task::block_in_place(|| front.kill());
+}
+
+/// Jobs of the lane `slow` never end; others do.
+struct Slow(Arc<AtomicUsize>);
+
+impl JobKind for Slow {
+    fn run<'a>(&'a self, claimed: &'a ClaimedJob) -> BoxFuture<'a, JobOutcome> {
+        let is_slow = self.lane(claimed).is_some();
+        Box::pin(async move {
+            if is_slow {
+                return std::future::pending().await;
+            }
+            self.0.fetch_add(1, Ordering::SeqCst);
+            JobOutcome::Done
+        })
+    }
+
+    fn lane(&self, claimed: &ClaimedJob) -> Option<String> {
+        claimed.job.name.starts_with("slow").then(|| "slow".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn jobs_of_an_agent_that_never_answers_hold_up_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::Process, ..Options::default() };
+    let store = Arc::new(SqliteStore::open(folder.path(), options).unwrap());
+    let clock = SimulatedClock::at(Timestamp(1_000));
+    let job = |name: String, run_at: i64| NewJob {
+        name,
+        kind: "test".to_owned(),
+        run_at: Timestamp(run_at),
+        body: bytes::Bytes::new(),
+    };
+    // More of the slow ones than there are places, and they are due first.
+    for number in 0..50 {
+        owe(&*store, job(format!("slow-{number}"), 1)).await;
+        owe(&*store, job(format!("quick-{number}"), 2)).await;
+    }
+    let done = Arc::new(AtomicUsize::new(0));
+    let runner = JobRunner::new(store.clone(), Arc::new(clock.clone())).with("test", Arc::new(Slow(Arc::clone(&done))));
+    let all_done = async {
+        while done.load(Ordering::SeqCst) < 50 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = runner.run(CancellationToken::new()) => unreachable!("it was not stopped"),
+        () = passing(&clock, Duration::from_millis(100), all_done) => {}
+    }
+}
