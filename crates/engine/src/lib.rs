@@ -37,6 +37,7 @@ pub mod manifest;
 mod media_types;
 pub mod metric_definitions;
 mod operator_tasks;
+mod orphans;
 mod output;
 mod permit_release;
 mod progress;

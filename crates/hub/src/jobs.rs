@@ -2,6 +2,7 @@
 //! outlives the process; what has failed is due again later.
 
 mod cancel;
+mod families;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use switchboard_engine::store::hub::{ClaimedJob, HubStore, JobEnd};
 use tokio_util::sync::CancellationToken;
 
 pub use cancel::{CANCEL_KIND, CancelJobs, RemoteDirectory, owed_cancel};
+pub(crate) use families::{CHILDREN_KIND, CancelChildren, PARENT_KIND, SettleParents, family_job};
 
 use crate::metric_definitions as metric;
 

@@ -2,6 +2,7 @@
 //! written with the cursor that says the page was read, so each event counts once, whatever process reads it.
 
 mod drift;
+mod families;
 mod observers;
 mod state;
 
@@ -18,6 +19,7 @@ use switchboard_engine::store::hub::{Advance, ConsumerRow, HealthStep, NewJob};
 use switchboard_engine::store::{EventRow, StoreError, TaskIdentity};
 use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
 
+use self::families::Families;
 use self::observers::ENDED;
 pub use self::observers::EndedTask;
 pub(crate) use self::state::{Failure, ProjectorState};
@@ -62,6 +64,7 @@ struct Page {
     last_at: Option<Timestamp>,
     sums: Sums,
     jobs: Vec<NewJob>,
+    families: Families,
     failures: Vec<(String, Failure)>,
     drops: Vec<alerts::Drop>,
     conditions: Vec<alerts::Condition>,
@@ -162,6 +165,8 @@ impl Projector {
                 }
                 page.cursor = Some(self.reader.cursor());
             }
+            let owed = page.families.jobs(&*self.hub.parts.store, clock.now()).await;
+            page.jobs.extend(owed.map_err(Error::from)?);
             self.write(page).await.map_err(Stopped::Unwritable)?;
             if is_over {
                 return Ok(());
@@ -192,6 +197,7 @@ impl Projector {
         events: &EventRow,
         after: Seq,
     ) -> Result<(), Error> {
+        page.families.see(task, events, after);
         let Some((seq, line)) = events.lines().last().filter(|(seq, _)| *seq > after) else { return Ok(()) };
         self.fold_deltas(page, key, task, events, after).await?;
         if !line.starts_with(br#"{"statusUpdate""#) {
@@ -205,6 +211,7 @@ impl Projector {
         let may_be_remote = self.hub.registry.may_be_remote(&task.agent);
         let ended = EndedTask { key, task, seq, end: &end, may_be_remote };
         page.jobs.extend(ENDED.iter().filter_map(|observer| observer(&ended)));
+        page.families.ended(key, task);
         if task.agent.as_str().starts_with('~') {
             return Ok(());
         }

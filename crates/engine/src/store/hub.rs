@@ -6,7 +6,7 @@ use switchboard_a2a::{TaskState, Timestamp};
 
 use super::StoreFuture;
 use super::feed::{FeedCursor, JournalLine};
-use crate::ids::{AgentName, CallerId, Fence};
+use crate::ids::{AgentName, CallerId, Fence, TaskKey};
 
 /// The most that a consumer may keep beside its cursor.
 pub const CONSUMER_STATE_BYTES: usize = 256 << 10;
@@ -169,6 +169,9 @@ pub trait HubStore: Send + Sync + 'static {
     /// or callers.
     fn health_series(&self, series: HealthSeries, since: Timestamp, max: usize)
     -> StoreFuture<Vec<(Timestamp, Bytes)>>;
+
+    /// Those of the tasks that have ended and have children that have not.
+    fn ended_with_live_children(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskKey>>;
 
     /// How many jobs are owed, by kind.
     fn owed_jobs(&self) -> StoreFuture<Vec<(String, u64)>>;

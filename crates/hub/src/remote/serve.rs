@@ -10,7 +10,9 @@ use switchboard_host::serve::ServerParts;
 
 use super::{Callbacks, RemoteAgent, RemoteParts, RemoteSettings, callback_base, manifest};
 use crate::consumers::Consumers;
-use crate::jobs::{CANCEL_KIND, CancelJobs, JobRunner, RemoteDirectory};
+use crate::jobs::{
+    CANCEL_KIND, CHILDREN_KIND, CancelChildren, CancelJobs, JobRunner, PARENT_KIND, RemoteDirectory, SettleParents,
+};
 use crate::registry::{Registry, RemoteFactory, RemoteState};
 use crate::remote_poll::{PollSettings, PushedTasks, RemotePoll};
 
@@ -58,8 +60,14 @@ pub(crate) fn start(parts: &ServerParts, registry: &Arc<Registry>, engine: &Engi
         store: Arc::clone(&parts.store) as _,
         clock: Arc::clone(&parts.clock),
     };
-    let jobs = JobRunner::new(Arc::clone(&parts.store) as _, Arc::clone(&parts.clock));
-    engine.spawn(jobs.with(CANCEL_KIND, Arc::new(cancel)).run(engine.closing().clone()));
+    let store = || Arc::clone(&parts.store) as _;
+    let parents = SettleParents { engine: engine.clone(), store: store() };
+    let children = CancelChildren { engine: engine.clone(), store: store() };
+    let jobs = JobRunner::new(Arc::clone(&parts.store) as _, Arc::clone(&parts.clock))
+        .with(CANCEL_KIND, Arc::new(cancel))
+        .with(PARENT_KIND, Arc::new(parents))
+        .with(CHILDREN_KIND, Arc::new(children));
+    engine.spawn(jobs.run(engine.closing().clone()));
     let settings = &parts.config.hub.remote_poll;
     let settings = PollSettings { first: settings.first.duration(), most: settings.most.duration() };
     let poll = RemotePoll { engine: engine.clone(), store: Arc::clone(&parts.store) as _, remotes, settings };

@@ -7,6 +7,7 @@ mod bus;
 mod card_server;
 mod chat;
 mod dispatch;
+mod families;
 mod fanout;
 mod feed;
 mod health;

@@ -11,3 +11,5 @@ mod served;
 mod settled;
 mod waiting;
 mod world;
+
+pub(crate) use world::passing;

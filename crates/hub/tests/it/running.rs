@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use switchboard_a2a::extension::effect_domain::Effect;
 use switchboard_a2a::extension::worldstate_delta::WorldstateDelta;
 use switchboard_a2a::extension::{Emit, Payload};
-use switchboard_a2a::{Artifact, Json, TaskState, Timestamp};
+use switchboard_a2a::{Artifact, Json, Message, Role, TaskState, Timestamp};
 use switchboard_egress::Egress;
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::feed::{FeedPage, Position};
 use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
 use switchboard_engine::store::{ServerStore, Store, StoreError, StoreFuture};
 use switchboard_engine::{
-    Agent, AgentError, AgentScope, Caller, CallerId, CallerRole, Callers, Directory, Engine, FixedDirectory, Hosted,
+    Agent, AgentError, AgentScope, Call, Caller, CallerId, CallerRole, Callers, Directory, Engine, FixedDirectory, Hosted,
     Manifest, Scopes, Settings, Skill, TaskHandle, Turn, Usage,
 };
 use switchboard_host::config::{Config, Overrides};
@@ -67,6 +67,11 @@ impl Agent for Actor {
                 task.say(TaskState::Working, None, None).await?;
                 let more = task.next_message().await?;
                 task.complete_with(more.joined_text()).await?;
+            }
+            "leave" => {
+                let message = Message::text(Role::User, "wait");
+                task.call(Call::new("other", message)).await.map_err(|error| AgentError::new(error.to_string()))?;
+                task.fail("it leaves a child").await?;
             }
             "spend" => {
                 let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: 0.0 };

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use rusqlite::{Row, params};
 use switchboard_a2a::{TaskState, Timestamp};
-use switchboard_engine::ids::{AgentName, CallerId, Epoch, Fence, Seq};
+use switchboard_engine::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
 use switchboard_engine::store::feed::{FeedCursor, JOURNAL_LINE_BYTES, JournalLine, Position};
 use switchboard_engine::store::hub::{
     Advance, CONSUMER_STATE_BYTES, ClaimedJob, ConsumerRow, HealthSeries, HealthStep, HealthSum, HubStore, JobEnd,
@@ -14,7 +14,7 @@ use switchboard_engine::store::{StoreError, StoreFuture};
 
 use super::SqliteStore;
 use super::columns::{health_by_from, health_by_number, health_step_number, state_from};
-use super::query::{limit, rows};
+use super::query::{limit, optional_row, rows};
 use super::readers::Reader;
 
 /// Parameters: the node, the time, the limit; the live nodes are a list.
@@ -159,6 +159,19 @@ impl HubStore for SqliteStore {
             rows(connection, sql, wanted, |row| {
                 Ok((Timestamp(row.get(0)?), Bytes::from(row.get::<_, Vec<u8>>(1)?)))
             })
+        })
+    }
+
+    fn ended_with_live_children(&self, keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskKey>> {
+        self.read(move |Reader { connection, .. }| {
+            let sql = "SELECT key FROM task AS parent WHERE key = ?1 AND phase = 4 AND EXISTS \
+                       (SELECT 1 FROM task AS child INDEXED BY task_parent \
+                       WHERE child.parent = ?1 AND child.phase < 4)";
+            let mut found = Vec::new();
+            for key in keys {
+                found.extend(optional_row(connection, sql, [key.0], |row| Ok(TaskKey(row.get(0)?)))?);
+            }
+            Ok(found)
         })
     }
 
