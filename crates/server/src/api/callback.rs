@@ -66,10 +66,13 @@ fn task_at(path: &str) -> Option<TaskId> {
     percent::decode(id).map(|id| TaskId::from(id.into_owned()))
 }
 
-/// The token of a notification: in its own header, or as a bearer token.
+/// The headers that servers send the token in: that of the specification, and that of the official Rust server.
+const TOKEN_HEADERS: [&str; 2] = ["x-a2a-notification-token", "a2a-notification-token"];
+
+/// The token of a notification: in a header of its own, or as a bearer token.
 fn notification_token(headers: &HeaderMap) -> Option<&str> {
-    let own = headers.get("x-a2a-notification-token").and_then(|value| value.to_str().ok()).map(str::trim);
-    own.filter(|token| !token.is_empty()).or_else(|| bearer(headers))
+    let own = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    TOKEN_HEADERS.into_iter().filter_map(own).find(|token| !token.is_empty()).or_else(|| bearer(headers))
 }
 
 fn refusal(problem: &ReceiveError, has_token: bool) -> Response<Body> {
