@@ -13,8 +13,14 @@ use crate::config::remote_agent::RemoteAgent;
 pub struct RemoteClients {
     /// Where relative paths of certificates start.
     folder: PathBuf,
+    /// How many tasks may be followed at the same time.
+    tasks: usize,
     shared: Egress,
 }
+
+/// Connections beside those of followed tasks, each of which may hold one for hours: for messages, looks, cancellations and
+/// probes, which take one for a moment.
+const OTHER_CONNECTIONS: usize = 512;
 
 /// Why an agent cannot be called.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +36,10 @@ pub enum RemoteClientError {
 }
 
 impl RemoteClients {
-    /// For a workspace folder. Agents may be at any address: an operator has named them.
-    pub fn new(folder: PathBuf) -> Result<Self, SetupError> {
-        Ok(Self { folder, shared: Egress::new(options())? })
+    /// For a workspace folder and a server that follows at most so many tasks. Agents may be at any address: an operator
+    /// has named them.
+    pub fn new(folder: PathBuf, tasks: usize) -> Result<Self, SetupError> {
+        Ok(Self { folder, tasks, shared: Egress::new(options(tasks))? })
     }
 
     /// The client of an agent whose tasks are followed. Nothing is sent yet. Its `timeout` bounds a request, not the
@@ -41,7 +48,7 @@ impl RemoteClients {
         let identity = client_certificate(agent, &self.folder)?;
         let egress = match identity {
             None => self.shared.clone(),
-            identity => Egress::new(Options { identity, ..options() })?,
+            identity => Egress::new(Options { identity, ..options(self.tasks) })?,
         };
         let mut peer = peer(agent);
         if let Some(limit) = peer.limits.total.take() {
@@ -51,8 +58,9 @@ impl RemoteClients {
     }
 }
 
-fn options() -> Options {
-    Options { anywhere: true, idle_per_host: 8, ..Options::default() }
+fn options(tasks: usize) -> Options {
+    let connections = tasks.saturating_add(OTHER_CONNECTIONS);
+    Options { anywhere: true, connections, idle_per_host: 8, ..Options::default() }
 }
 
 /// How an agent is called.
@@ -84,4 +92,16 @@ pub fn client_certificate(agent: &RemoteAgent, folder: &Path) -> Result<Option<C
     let read = |path: PathBuf| std::fs::read(&path).map_err(|error| RemoteClientError::Unreadable { path, error });
     let failed = |problem: String| RemoteClientError::Certificate { agent: agent.name.to_string(), problem };
     ClientCertificate::from_pem(&read(chain)?, &read(key)?).map(Some).map_err(|error| failed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_tasks_can_be_followed_as_the_limit_says_and_others_are_called_beside_them() {
+        assert_eq!(options(4_000).connections, 4_512);
+        // More than half of the connections are free while few tasks are followed, so they are kept alive.
+        assert!(options(1).connections >= Options::default().connections);
+    }
 }

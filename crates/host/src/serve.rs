@@ -278,6 +278,6 @@ fn warnings(config: &Config, address: SocketAddr, data_dir: &std::path::Path) ->
              certificates in PEM"
         ));
     }
-    warnings.extend(open_files::raise(config.limits.connections.get()));
+    warnings.extend(open_files::raise(config.limits.connections.get(), config.limits.remote_tasks.get()));
     warnings
 }

@@ -75,7 +75,8 @@ impl Registry {
     /// Reads files and registrations. What is wrong with a file refuses the start.
     pub async fn open(parts: ServerParts, sources: AgentSources) -> Result<Arc<Self>, StartError> {
         let programs = Programs::open(&parts.data_dir, &parts.base_url, parts.clock.clone())?;
-        let clients = RemoteClients::new(sources.folder.clone()).map_err(StartError::Egress)?;
+        let tasks = parts.config.limits.remote_tasks.get();
+        let clients = RemoteClients::new(sources.folder.clone(), tasks).map_err(StartError::Egress)?;
         let files = AgentFiles::new(sources.folder, sources.overrides.environment);
         let default_agent = default_agent(&parts);
         let own: Vec<Arc<Hosted>> = sources.own.into_iter().map(Arc::new).collect();

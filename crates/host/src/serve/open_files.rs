@@ -10,10 +10,12 @@ const OTHER_FILES: u64 = 64;
 /// and need none.
 const PER_OUTBOUND_CONNECTION: u64 = 2;
 
-/// Raises the soft limit to the hard limit. Returns a warning if that is not enough for so many connections.
-pub(super) fn raise(connections: usize) -> Option<String> {
+/// Raises the soft limit to the hard limit. Returns a warning if that is not enough for so many connections, and for one
+/// connection of each task that is followed on another server.
+pub(super) fn raise(connections: usize, remote_tasks: usize) -> Option<String> {
     let outbound = egress::Options::default().connections as u64;
-    let needed = (connections as u64).saturating_add(outbound * PER_OUTBOUND_CONNECTION).saturating_add(OTHER_FILES);
+    let open = (connections as u64).saturating_add(remote_tasks as u64);
+    let needed = open.saturating_add(outbound * PER_OUTBOUND_CONNECTION).saturating_add(OTHER_FILES);
     let before = getrlimit(Resource::Nofile);
     // Some systems have no hard limit and refuse a number that is too high; then ask for what is needed.
     for wanted in [before.maximum, Some(needed)] {
@@ -26,8 +28,9 @@ pub(super) fn raise(connections: usize) -> Option<String> {
     let current = getrlimit(Resource::Nofile).current?;
     (current < needed).then(|| {
         format!(
-            "the system allows this process {current} open files, and limits.connections ({connections}) needs \
-             {needed}: raise the hard limit (ulimit -Hn, LimitNOFILE=) to {needed}, or lower limits.connections"
+            "the system allows this process {current} open files, and limits.connections ({connections}) with \
+             limits.remoteTasks ({remote_tasks}) needs {needed}: raise the hard limit (ulimit -Hn, LimitNOFILE=) to \
+             {needed}, or lower one of them"
         )
     })
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use switchboard_a2a::TaskId;
 use switchboard_client::{CardAttempt, ClientError};
+use switchboard_egress::SendError;
 use switchboard_engine::clock::Clock;
 
 /// When a breaker opens, and for how long.
@@ -73,6 +74,8 @@ impl RequestOutcome {
     pub fn of_error(error: &ClientError) -> Self {
         let failed = |attempt: &CardAttempt| attempt.status.is_none_or(|status| status >= 500);
         match error {
+            // Not the agent's fault: too many connections are open here.
+            ClientError::Unreachable { error: SendError::ConnectionLimit, .. } => Self::NotSent,
             ClientError::Unreachable { .. } | ClientError::Lost { .. } | ClientError::Timeout { .. } => Self::Failed,
             ClientError::NotA2a { status, .. } if *status >= 500 => Self::Failed,
             ClientError::NoCard(tried) if tried.iter().any(failed) => Self::Failed,
@@ -264,6 +267,13 @@ mod tests {
             states.push(circuit.state(at(*second)));
         }
         states
+    }
+
+    #[test]
+    fn an_agent_is_not_blamed_for_a_lack_of_connections_here() {
+        let outcome = |error| RequestOutcome::of_error(&ClientError::Unreachable { origin: "agent".to_owned(), error });
+        assert_eq!(outcome(SendError::ConnectionLimit), NotSent);
+        assert_eq!(outcome(SendError::Broken), Failed);
     }
 
     #[test]

@@ -139,7 +139,7 @@ fn a_second_ctrl_c_ends_it_at_once() {
 
 #[test]
 fn takes_all_the_open_files_it_may_have_and_says_if_they_are_too_few() {
-    let workspace = Workspace::new().file("switchboard.yaml", "limits: { connections: 400 }\n");
+    let workspace = Workspace::new().file("switchboard.yaml", "limits: { connections: 300, remoteTasks: 100 }\n");
     let complaints = || std::fs::read_to_string(workspace.path().join("stderr.txt")).unwrap();
     let enough = Server::start_after(&workspace, "ulimit -S -n 200 && ulimit -H -n 1488");
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", enough.pid()));
@@ -152,7 +152,7 @@ fn takes_all_the_open_files_it_may_have_and_says_if_they_are_too_few() {
     enough.stop();
     let too_few = Server::start_after(&workspace, "ulimit -S -n 200 && ulimit -H -n 1487");
     let told = complaints();
-    assert!(told.contains("1487 open files") && told.contains("limits.connections (400) needs 1488"), "{told}");
+    assert!(told.contains("1487 open files") && told.contains("limits.remoteTasks (100) needs 1488"), "{told}");
     too_few.stop();
 }
 
