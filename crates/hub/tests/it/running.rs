@@ -18,8 +18,8 @@ use switchboard_engine::store::feed::{FeedPage, Position};
 use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
 use switchboard_engine::store::{ServerStore, Store, StoreError, StoreFuture};
 use switchboard_engine::{
-    Agent, AgentError, AgentScope, Call, Caller, CallerId, CallerRole, Callers, Directory, Engine, FixedDirectory, Hosted,
-    Manifest, Scopes, Settings, Skill, TaskHandle, Turn, Usage,
+    Agent, AgentError, AgentScope, Call, Caller, CallerId, CallerRole, Callers, Directory, Engine, FixedDirectory,
+    Hosted, Manifest, Scopes, Settings, Skill, TaskHandle, Turn, Usage,
 };
 use switchboard_host::config::{Config, Overrides};
 use switchboard_host::serve::{Lifecycle, ReloadListeners, ServerParts};

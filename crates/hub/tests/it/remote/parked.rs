@@ -1,4 +1,4 @@
-//! Tasks that wait for an answer while the server is killed, and those that end here while they wait.
+//! Kills while a task waits for an answer, or right after it was ended by force; and tasks that end here while they wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use switchboard_engine::clock::{Clock, SimulatedClock, SystemClock};
 use switchboard_hub::remote_poll::{Looked, PollSettings, RemotePoll};
 
 use super::crashes::{ended, texts};
-use super::owed::{One, ends};
+use super::owed::{One, begun, ends};
 use super::script::{Reply, Scripted, task};
 use super::world::{Running as Front, caller, hub, hub_with_grace, passing, say};
 use crate::running::{Running, START, folder};
@@ -136,4 +136,35 @@ async fn a_remote_task_is_canceled_when_its_question_is_canceled_or_expires() {
         assert_eq!(task["status"]["state"], state, "{task}");
         running.stop().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_task_is_canceled_though_the_server_was_killed_right_after_the_end_here() {
+    let is_deaf = Arc::new(AtomicBool::new(true));
+    let deaf = Arc::clone(&is_deaf);
+    let remote = Scripted::start(false, move |asked, _| match asked.method() {
+        "SendMessage" => Reply::Result(json!({ "task": task("TASK_STATE_WORKING", "m") })),
+        "GetTask" => Reply::Result(task("TASK_STATE_WORKING", "m")),
+        "CancelTask" if deaf.load(Ordering::SeqCst) => Reply::Stalls,
+        "CancelTask" => Reply::Result(task("TASK_STATE_CANCELED", "m")),
+        _ => Reply::Error(-32601),
+    })
+    .await;
+    let (data, files) = (folder(), folder());
+    let start = || hub_with_grace(data.path(), &remote.url(), Duration::from_millis(20), |_| {}).0;
+    let front = tokio::task::block_in_place(start);
+    let client = caller(&front, Version::V1);
+    let id = begun(&client, "go").await;
+    let canceled = client.cancel(&CallContext::default(), &id, None).await.unwrap();
+    assert_eq!(canceled.status.state, TaskState::Canceled);
+    kill(front);
+    is_deaf.store(false, Ordering::SeqCst);
+    let before = remote.calls("CancelTask").len();
+    // The next process has a hub, which has read nothing of this log.
+    let agents = format!("agents:\n  - name: front\n    url: {}\n", remote.url());
+    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    let clock = SimulatedClock::at(SystemClock.now());
+    let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
+    passing(&clock, Duration::from_millis(100), remote.called("CancelTask", before + 1)).await;
+    running.stop().await;
 }
