@@ -22,6 +22,8 @@ pub mod keys;
 pub mod logging;
 pub mod printer;
 #[doc(hidden)]
+pub mod redact;
+#[doc(hidden)]
 pub mod sanitize;
 pub mod serve;
 
