@@ -29,6 +29,11 @@ impl Caller {
 pub trait Callers: Send + Sync + 'static {
     /// The caller; none if its key is revoked or expired, or never existed.
     fn find(&self, id: &CallerId) -> Option<Caller>;
+
+    /// The name that its key has, or had; none for a caller without one.
+    fn name(&self, _id: &CallerId) -> Option<String> {
+        None
+    }
 }
 
 /// What a caller may do.

@@ -29,6 +29,8 @@ struct State {
     /// Keys by the prefix of their digest. The timing of a lookup reveals at most that prefix, from which no key can be
     /// derived; the rest is compared in constant time.
     keys: HashMap<[u8; 8], Vec<KeyEntry>>,
+    /// What all keys are called, those that are revoked or expired too: what they did is still shown.
+    names: HashMap<String, String>,
     /// Cancelled once there is, or ever was, a key.
     closed: CancellationToken,
 }
@@ -62,6 +64,7 @@ impl KeyRing {
     fn insert(&self, row: &KeyRow) {
         let mut state = self.state.write();
         state.closed.cancel();
+        state.names.insert(row.id.clone(), row.name.clone());
         if !row.is_usable(self.clock.now()) {
             return;
         }
@@ -130,6 +133,10 @@ impl Callers for KeyRing {
         let state = self.state.read();
         let key = state.keys.values().flatten().find(|key| key.identity.caller.id == *id)?;
         key.is_usable(self.clock.now()).then(|| key.identity.caller.clone())
+    }
+
+    fn name(&self, id: &CallerId) -> Option<String> {
+        self.state.read().names.get(id.as_str()).cloned()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 use switchboard_engine::store::hub::HealthBy;
-use switchboard_engine::{AgentName, CallerRole};
+use switchboard_engine::{AgentName, CallerId, CallerRole};
 use switchboard_server::Body;
 
 use super::error::ApiError;
@@ -67,7 +67,13 @@ fn answer(request: &ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
             Node::Agent(name) if roster.entry(name).is_some_and(|entry| entry.remote.is_some()) => ("remote", name),
             Node::Agent(name) => ("agent", name),
         };
-        json!({ "id": node.id(), "kind": kind, "name": name })
+        let mut shown = json!({ "id": node.id(), "kind": kind, "name": name });
+        if let Node::Caller(caller) = node
+            && let Some(key) = hub.parts.callers.name(&CallerId::from(caller.as_str()))
+        {
+            shown["keyName"] = key.into();
+        }
+        shown
     };
     let hours = Window::Day.duration().as_secs_f64() / 3_600.0;
     let edge = |((from, to), sum): (&(Node, Node), &Sum)| {

@@ -11,7 +11,7 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::reason::{REASON_KEY, Reason};
 use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, JournalLine, Position};
 use switchboard_engine::store::{EventRow, StoreError, TaskIdentity};
-use switchboard_engine::{Seq, state_label};
+use switchboard_engine::{CallerId, Seq, state_label};
 
 use super::filter::FeedFilter;
 use super::topic::segment;
@@ -49,6 +49,9 @@ pub(crate) struct Source {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) caller: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    /// The name of its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) caller_name: Option<String>,
     pub(crate) task_id: Option<TaskId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) context_id: Option<ContextId>,
@@ -78,7 +81,7 @@ pub(crate) async fn items(
     after: Seq,
 ) -> Result<Vec<Item>, StoreError> {
     match &row.content {
-        FeedContent::Journal(line) => Ok(journal_item(view, filter, row, line).into_iter().collect()),
+        FeedContent::Journal(line) => Ok(journal_item(hub, view, filter, row, line).into_iter().collect()),
         FeedContent::Events { hidden: true, .. } => Ok(Vec::new()),
         FeedContent::Events { key, task, events, .. } => {
             if !view.sees_task(task) || !filter.wants_task(task) {
@@ -156,7 +159,9 @@ impl RowItems<'_> {
         if !is_own(&self.task.agent) {
             let outcome = Outcome::of(self.task, self.origin, self.events, update, self.hub.pricing);
             let skill = outcome.skill.clone().unwrap_or_else(|| "-".to_owned());
-            self.push(seq, "outcome", Some(&skill), || to_raw_value(&outcome).ok());
+            let mut payload = serde_json::to_value(&outcome).unwrap_or_default();
+            self.name_caller(&mut payload, "actor", &outcome.actor);
+            self.push(seq, "outcome", Some(&skill), || to_raw_value(&payload).ok());
         }
     }
 
@@ -164,9 +169,10 @@ impl RowItems<'_> {
         self.at = Some(received.at);
         self.push(seq, "task.received", None, || to_raw_value(&json!({ "message": received.message })).ok());
         if received.decision.is_some() || self.is_answer(seq) {
-            let by = received.by.as_ref().unwrap_or(&self.task.owner).as_str();
+            let by = received.by.as_ref().unwrap_or(&self.task.owner);
             let verdict = received.decision.as_ref().map(|decision| decision.verdict);
-            let payload = json!({ "message": received.message, "by": by, "decision": verdict });
+            let mut payload = json!({ "message": received.message, "by": by.as_str(), "decision": verdict });
+            self.name_caller(&mut payload, "by", by);
             self.push(seq, "inbox.decided", None, || to_raw_value(&payload).ok());
         }
     }
@@ -182,6 +188,13 @@ impl RowItems<'_> {
     }
 
     /// Adds an item if it is wanted: a topic of this agent, with one more word behind it if there is one.
+    /// Puts the name of a caller's key beside the member that names the caller.
+    fn name_caller(&self, payload: &mut serde_json::Value, member: &str, caller: &CallerId) {
+        if let Some(name) = self.hub.parts.callers.name(caller) {
+            payload[format!("{member}Name")] = name.into();
+        }
+    }
+
     fn push(&mut self, seq: Seq, topic: &str, word: Option<&str>, payload: impl FnOnce() -> Option<Box<RawValue>>) {
         let mut topic = format!("{topic}.{}", segment(self.task.agent.as_str()));
         if let Some(word) = word {
@@ -204,13 +217,20 @@ impl RowItems<'_> {
                 task_id: Some(self.task.id.clone()),
                 context_id: Some(self.task.context.clone()),
             },
+                caller_name: self.hub.parts.callers.name(&self.task.owner),
             payload: payload(),
         });
     }
 }
 
 /// A journal line. Its payload may name the agent it is about, and the work that it belongs to.
-fn journal_item(view: &View, filter: &FeedFilter, row: &FeedRow, line: &JournalLine) -> Option<Item> {
+fn journal_item(
+    hub: &HubState,
+    view: &View,
+    filter: &FeedFilter,
+    row: &FeedRow,
+    line: &JournalLine,
+) -> Option<Item> {
     #[derive(Default, serde::Deserialize)]
     #[serde(rename_all = "camelCase", default)]
     struct Named {
@@ -235,6 +255,7 @@ fn journal_item(view: &View, filter: &FeedFilter, row: &FeedRow, line: &JournalL
             task_id: line.task.clone(),
             context_id: None,
         },
+            caller_name: line.owner.as_ref().and_then(|owner| hub.parts.callers.name(owner)),
         payload: raw(&line.payload),
     })
 }

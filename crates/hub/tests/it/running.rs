@@ -113,14 +113,19 @@ impl Callers for Keyring {
     fn find(&self, id: &CallerId) -> Option<Caller> {
         self.0.get(id.as_str()).map(|identity| identity.caller.clone())
     }
+
+    fn name(&self, id: &CallerId) -> Option<String> {
+        (id.as_str() == "nan").then(|| "Nan's laptop".to_owned())
+    }
 }
 
-/// `ann` is an admin, `oli` an operator, `vic` a viewer, and `bob` has no role; `ada`, `ole`, `eva` and `cat` are the same
-/// for the agent `echo` alone.
+/// `ann` is an admin, as is `nan`, whose key has a name; `oli` is an operator, `vic` a viewer, and `bob` has no role; `ada`,
+/// `ole`, `eva` and `cat` are the same for the agent `echo` alone.
 fn keys() -> Arc<Keyring> {
     let only_echo = || AgentScope::Only(vec!["echo".into()]);
     let keys = [
         ("ann", AgentScope::All, CallerRole::Admin),
+        ("nan", AgentScope::All, CallerRole::Admin),
         ("ada", only_echo(), CallerRole::Admin),
         ("oli", AgentScope::All, CallerRole::Operator),
         ("ole", only_echo(), CallerRole::Operator),
