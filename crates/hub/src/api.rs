@@ -35,7 +35,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use http::{Method, Response};
 use switchboard_a2a::Error;
-use switchboard_server::{Access, Body, Exchange, Front, WrongMethod, json_response};
+use switchboard_server::{Access, Body, Exchange, Front, WrongMethod};
 
 use self::error::ApiError;
 pub(crate) use self::operator_message::MessageCounts;
@@ -122,10 +122,7 @@ impl Front for ApiFront {
     }
 
     fn refuse(&self, path: &str, error: &Error) -> Response<Body> {
-        match route::style_at(ROUTES, path) {
-            Style::Own => json_response::refusal(error),
-            Style::Envelope => error::enveloped_refusal(error),
-        }
+        error::protocol_refusal(route::style_at(ROUTES, path), error)
     }
 
     fn describe(&self) -> Option<serde_json::Value> {

@@ -4,6 +4,7 @@
 
 mod alerts;
 mod api;
+pub mod audit;
 mod consumers;
 mod dispatch;
 mod feed;

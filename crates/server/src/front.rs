@@ -142,12 +142,20 @@ impl Exchange {
     /// Reads the body as its rule says; empty if there is none or it was read before. A refused body is an error that is
     /// a response.
     pub async fn read_body(&mut self) -> Result<Bytes, Response<Body>> {
+        self.read_body_or(json_response::refusal).await
+    }
+
+    /// The same, with the response that the front makes of an error.
+    pub async fn read_body_or(
+        &mut self,
+        refuse: impl FnOnce(&Error) -> Response<Body> + Send,
+    ) -> Result<Bytes, Response<Body>> {
         if self.rule == BodyRule::None {
             return Ok(Bytes::new());
         }
         let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
         let read = request_body::read(&self.state, &self.activity, &self.parts, body).await;
-        read.map_err(|rejected| rejected.finish(&self.parts, json_response::refusal(&rejected.error)))
+        read.map_err(|rejected| rejected.finish(&self.parts, refuse(&rejected.error)))
     }
 
     /// Responds with an event stream; with the retryable error if no stream slot is left.

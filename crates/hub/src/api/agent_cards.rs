@@ -10,6 +10,7 @@ use super::agents::shown;
 use super::error::ApiError;
 use super::request::ApiRequest;
 use super::route::{Parameter, Route};
+use crate::audit::Act;
 
 pub(super) const REFRESH: Route =
     Route::new(Method::POST, "/api/agents/{name}:refresh", "Fetch an agent's card now", |request| {
@@ -38,17 +39,29 @@ async fn refresh(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError
     let name = request.variable("name").to_owned();
     shown(&request, &name)?;
     request.hub.registry.refresh(&name).await;
+    let before = card(&request, &name);
     let answer = shown(&request, &name)?;
+    let after = card(&request, &name);
+    let act = Act { name: "agents.refresh", subject: &name, agent: Some(&name), task: None, before, after };
+    request.audit(act).await?;
     Ok(request.answer(StatusCode::OK, &answer))
 }
 
 async fn accept(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+/// Which card is known of an agent, for the audit.
+fn card(request: &ApiRequest<'_>, name: &str) -> Value {
+    let roster = request.hub.registry.roster();
+    let remote = roster.entry(name).and_then(|entry| entry.remote.as_ref());
+    let etag = remote.and_then(|remote| remote.observed.lock().card.as_ref().map(|known| known.etag.clone()));
+    json!({ "etag": etag })
+}
+
     let mut fields = request.fields().await?;
     let etag = fields.text("etag", "the etag of the held card, as GET /api/agents/{name} shows it");
     fields.finish()?;
     let name = request.variable("name").to_owned();
     shown(&request, &name)?;
-    if !request.hub.registry.accept(request.caller(), &name, &etag).await {
+    if !request.hub.registry.accept(&request.actor(), &name, &etag).await {
         let message = format!("no card of agent {name} with that etag is held: read the agent again");
         let (code, status) = ("VERSION", StatusCode::PRECONDITION_FAILED);
         return Err(ApiError::Conflict { status, code, message, more: json!({}) });
@@ -80,4 +93,7 @@ async fn probe(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> 
         Err(problem) => json!({ "reachable": false, "problems": [problem] }),
     };
     Ok(request.answer(StatusCode::OK, &answer))
+    let (url, after) = (agent.url.as_str(), json!({ "reachable": answer["reachable"] }));
+    let act = Act { name: "agents.probe", subject: url, agent: None, task: None, before: Value::Null, after };
+    request.audit(act).await?;
 }

@@ -45,7 +45,7 @@ const fn remove(path: &'static str) -> Route {
 async fn register(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let force = force(&request)?;
     let item = Value::Object(request.object().await?);
-    let registered = request.hub.registry.register(request.caller(), &item, force).await;
+    let registered = request.hub.registry.register(&request.actor(), &item, force).await;
     let (name, version) = registered.map_err(refused)?;
     Ok(request.answer(StatusCode::CREATED, &json!({ "name": name, "version": version })))
 }
@@ -61,7 +61,7 @@ async fn replace(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError
         }
     };
     let name = request.variable("name").to_owned();
-    let updated = request.hub.registry.update(request.caller(), &name, &Value::Object(item), expected).await;
+    let updated = request.hub.registry.update(&request.actor(), &name, &Value::Object(item), expected).await;
     let version = updated.map_err(refused)?;
     Ok(request.answer(StatusCode::OK, &json!({ "name": name, "version": version })))
 }
@@ -70,7 +70,7 @@ async fn delete(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     let force = force(&request)?;
     request.no_members().await?;
     let name = request.variable("name").to_owned();
-    request.hub.registry.remove(request.caller(), &name, force).await.map_err(refused)?;
+    request.hub.registry.remove(&request.actor(), &name, force).await.map_err(refused)?;
     Ok(request.empty())
 }
 

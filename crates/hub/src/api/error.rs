@@ -118,11 +118,6 @@ fn retry_after(mut response: Response<Body>, seconds: u64) -> Response<Body> {
     response
 }
 
-/// A refusal by the server itself, in the form of earlier hubs.
-pub(crate) fn enveloped_refusal(error: &Error) -> Response<Body> {
-    protocol_refusal(Style::Envelope, error)
-}
-
 /// The status and the code of an error of the protocol.
 pub(crate) fn code(error: &Error) -> (StatusCode, &'static str) {
     let entry = error.kind.entry();
@@ -138,7 +133,7 @@ pub(crate) fn code(error: &Error) -> (StatusCode, &'static str) {
 }
 
 /// A refusal by the kernel or by the server itself.
-fn protocol_refusal(style: Style, error: &Error) -> Response<Body> {
+pub(crate) fn protocol_refusal(style: Style, error: &Error) -> Response<Body> {
     let plain = json_response::refusal(error);
     let (status, code) = code(error);
     let problems: Vec<Problem> = error.violations.iter().map(violation).collect();

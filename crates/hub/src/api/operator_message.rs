@@ -9,6 +9,7 @@ use serde_json::json;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::CallerId;
 use switchboard_engine::store::feed::JournalLine;
+use switchboard_host::redact;
 use switchboard_server::Body;
 
 use super::error::ApiError;
@@ -72,6 +73,7 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
         seconds,
     })?;
     let payload = json!({ "message": message, "urgency": urgency, "topic": about });
+    let (message, about) = (redact::text(&message), about.map(|about| redact::text(&about)));
     let line = JournalLine {
         at: now,
         owner: Some(caller),

@@ -5,11 +5,13 @@ use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use switchboard_engine::CallerRole;
 use switchboard_engine::store::feed::{JOURNAL_LINE_BYTES, JournalLine};
+use switchboard_host::redact;
 use switchboard_server::Body;
 
 use super::error::ApiError;
 use super::request::ApiRequest;
 use super::route::{Parameter, Route};
+use crate::audit::Act;
 
 pub(super) const ROUTE: Route =
     Route::new(Method::POST, "/publish", "Write a line of the journal", |request| Box::pin(answer(request)))
@@ -61,7 +63,9 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     if let Some(correlation) = correlation {
         payload.insert("correlationId".to_owned(), correlation.into());
     }
-    let payload = Value::Object(payload).to_string();
+    let mut payload = Value::Object(payload);
+    redact::json(&mut payload);
+    let payload = payload.to_string();
     if payload.len() > JOURNAL_LINE_BYTES {
         fields.problem("payload", format!("has {} bytes", payload.len()), "at most 65536 bytes");
     }
@@ -75,10 +79,13 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
         at: request.hub.parts.clock.now(),
         owner: Some(request.caller().id.clone()),
         task: None,
-        topic,
+        topic: topic.clone(),
         payload: Bytes::from(payload),
     };
-    let written = request.hub.parts.store.journal(vec![line]).await?;
+    // What was published is the line before it.
+    let (before, after) = (Value::Null, Value::Null);
+    let act = Act { name: "publish", subject: &topic, agent: None, task: None, before, after };
+    let written = request.hub.parts.store.journal(vec![line, request.did(act)]).await?;
     let id = written.first().map(ToString::to_string);
     Ok(request.answer(StatusCode::ACCEPTED, &json!({ "id": id })))
 }

@@ -3,16 +3,19 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
+use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::{AgentName, Caller};
 use switchboard_host::config::suggestion::did_you_mean;
 use switchboard_server::{Body, Exchange, json_response, percent};
 
-use super::error::{ApiError, Problem, RefusedBody};
+use super::error::{ApiError, Problem, RefusedBody, protocol_refusal};
 use super::fields::{Fields, kind};
 use super::route::{Parameter, Route, Style, Takes, Variables};
+use crate::audit::{Act, Actor};
 use crate::hub::HubState;
 
 /// What a value is cut to in an error.
@@ -104,18 +107,41 @@ impl<'a> ApiRequest<'a> {
         self.value("agent").map(AgentName::from)
     }
 
+    /// Who asks, for the audit.
+    pub(crate) fn actor(&self) -> Actor {
+        let caller = self.caller().clone();
+        let request_id = self.exchange.parts.headers.get("x-request-id").and_then(|id| id.to_str().ok());
+        Actor { name: self.hub.parts.callers.name(&caller.id), request_id: request_id.map(str::to_owned), caller }
+    }
+
+    /// The line that says what this request has done.
+    pub(crate) fn did(&self, act: Act<'_>) -> JournalLine {
+        self.actor().did(self.hub.parts.clock.now(), act)
+    }
+
+    /// Writes that line.
+    pub(crate) async fn audit(&self, act: Act<'_>) -> Result<(), ApiError> {
+        let line = self.did(act);
+        self.hub.parts.store.journal(vec![line]).await?;
+        Ok(())
+    }
+
+    async fn body(&mut self) -> Result<Bytes, ApiError> {
+        let style = self.route.style;
+        let read = self.exchange.read_body_or(|error| protocol_refusal(style, error)).await;
+        read.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))
+    }
+
     /// The body's members, of which none is unknown.
     pub(crate) async fn fields(&mut self) -> Result<Fields, ApiError> {
-        let body =
-            self.exchange.read_body().await.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))?;
+        let body = self.body().await?;
         let names: Vec<&'static str> = self.route.members.iter().map(|member| member.name).collect();
         Fields::read(&body, &names)
     }
 
     /// The body as an object. Of its members only the types of those that are listed are checked here.
     pub(crate) async fn object(&mut self) -> Result<serde_json::Map<String, serde_json::Value>, ApiError> {
-        let body =
-            self.exchange.read_body().await.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))?;
+        let body = self.body().await?;
         let members = match serde_json::from_slice(&body) {
             Ok(serde_json::Value::Object(members)) => members,
             Ok(_) => return Err(ApiError::invalid("body", "is no object", "a JSON object")),
@@ -128,8 +154,7 @@ impl<'a> ApiRequest<'a> {
 
     /// Refuses a body with members; there may be none.
     pub(crate) async fn no_members(&mut self) -> Result<(), ApiError> {
-        let body =
-            self.exchange.read_body().await.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))?;
+        let body = self.body().await?;
         if body.is_empty() {
             return Ok(());
         }

@@ -1,11 +1,9 @@
 //! `GET /api/tasks`: tasks of the caller, with a role those of all callers; one of them; and stopping one.
 
-use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
 use switchboard_engine::store::TaskRow;
-use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::store::lineage::Via;
 use switchboard_engine::store::survey::SurveyQuery;
 use switchboard_engine::{Address, CallerId, CallerRole, state_label};
@@ -15,6 +13,7 @@ use switchboard_server::page_token::PageTokens;
 use super::error::ApiError;
 use super::request::{ApiRequest, wrong};
 use super::route::{Parameter, Route};
+use crate::audit::Act;
 use crate::feed::View;
 use crate::task_rows::{CallerNames, owner_of, shown, visible};
 
@@ -132,28 +131,11 @@ async fn cancel(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     request.no_members().await?;
     let row = seen(&request).await?;
     let task = request.hub.engine.stop(request.caller(), &row.task.id).await?.into_task()?;
-    audit(&request, &row, task.status.state).await?;
-    Ok(request.answer(StatusCode::OK, &task))
-}
-
-async fn audit(request: &ApiRequest<'_>, before: &TaskRow, after: TaskState) -> Result<(), ApiError> {
-    let id = request.exchange.parts.headers.get("x-request-id").and_then(|id| id.to_str().ok());
     let state = |state: TaskState| -> Value { json!({ "state": state_label(state) }) };
-    let payload = json!({
-        "caller": request.caller().id.as_str(),
-        "subject": before.task.id,
-        "agent": before.task.agent.as_str(),
-        "before": state(before.state.state),
-        "after": state(after),
-        "requestId": id,
-    });
-    let line = JournalLine {
-        at: request.hub.parts.clock.now(),
-        owner: None,
-        task: Some(before.task.id.clone()),
-        topic: "audit.tasks.cancel".to_owned(),
-        payload: Bytes::from(payload.to_string()),
-    };
-    request.hub.parts.store.journal(vec![line]).await?;
-    Ok(())
+    let (agent, before, after) = (row.task.agent.as_str(), state(row.state.state), state(task.status.state));
+    let subject = row.task.id.as_str();
+    let id = Some(row.task.id.clone());
+    let act = Act { name: "tasks.cancel", subject, agent: Some(agent), task: id, before, after };
+    request.audit(act).await?;
+    Ok(request.answer(StatusCode::OK, &task))
 }

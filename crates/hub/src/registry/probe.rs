@@ -9,7 +9,7 @@ use serde_json::json;
 use switchboard_client::{CallContext, Client, ClientError, FoundCard};
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::hub::PutRegistration;
-use switchboard_engine::{AgentName, Caller};
+use switchboard_engine::AgentName;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 
 use super::Registry;
@@ -17,6 +17,7 @@ use super::breaker::{BreakerState, RequestOutcome, RequestSource};
 use super::reachability::{LastProbe, ProbeSettings, ReachabilityChange};
 use super::remote_state::{CardChange, KnownCard, RemoteState};
 use super::roster::RosterEntry;
+use crate::audit::Actor;
 use crate::metric_definitions as metric;
 
 /// The kind of a registration that holds a last good card.
@@ -116,14 +117,14 @@ impl Registry {
     }
 
     /// Accepts the card that is held, if it is the one that was shown.
-    pub async fn accept(&self, caller: &Caller, name: &str, etag: &str) -> bool {
+    pub async fn accept(&self, actor: &Actor, name: &str, etag: &str) -> bool {
         let remote = self.roster().entry(name).and_then(|entry| entry.remote.clone());
         let Some(remote) = remote else { return false };
         if remote.observed.lock().accept(etag).is_none() {
             return false;
         }
         self.card_taken(&AgentName::from(name), &remote).await;
-        let line = self.audit("agents.accept", caller, name, None, Some(&json!({ "etag": etag })));
+        let line = self.audit("agents.accept", actor, name, None, Some(&json!({ "etag": etag })));
         self.write_journal(vec![line]).await;
         true
     }

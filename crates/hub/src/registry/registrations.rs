@@ -22,6 +22,7 @@ use super::probe::{CARD, fetch_card};
 use super::remote_state::KnownCard;
 use super::roster::{EntrySource, Roster};
 use super::{Registry, default_agent};
+use crate::audit::{Act, Actor};
 
 /// The kind of a registration that is an agent.
 const AGENT: &str = "agent";
@@ -65,10 +66,11 @@ impl Registry {
     /// Registers an agent that answers with a card, or any with `force`.
     pub async fn register(
         self: &Arc<Self>,
-        caller: &Caller,
+        actor: &Actor,
         item: &Value,
         force: bool,
     ) -> Result<(String, u64), RegistrationError> {
+        let caller = &actor.caller;
         let agent = self.read_registration(item)?;
         let name = agent.name.to_string();
         if !caller.scopes.agents.allows(&AgentName::from(name.as_str())) {
@@ -87,7 +89,7 @@ impl Registry {
         }
         let body = Some(json!({ "item": item }));
         let tombstone = definitions.tombstones.remove(&name).unwrap_or(0);
-        let line = self.audit("agents.add", caller, &name, None, Some(item));
+        let line = self.audit("agents.add", actor, &name, None, Some(item));
         let version = self.put(caller, &name, tombstone, body, line).await?;
         if let Some(card) = card {
             self.store_card(&AgentName::from(name.as_str()), card.json.clone()).await;
@@ -102,11 +104,12 @@ impl Registry {
     /// Replaces a registration, if it has the expected version.
     pub async fn update(
         self: &Arc<Self>,
-        caller: &Caller,
+        actor: &Actor,
         name: &str,
         item: &Value,
         expected: Option<u64>,
     ) -> Result<u64, RegistrationError> {
+        let caller = &actor.caller;
         let agent = self.read_registration(item)?;
         if agent.name.as_str() != name {
             let wrong = format!("\"{}\" is not the name in the path", agent.name);
@@ -116,7 +119,7 @@ impl Registry {
         let known = self.registered(&definitions, caller, name)?;
         let expected = expected.unwrap_or(known.version);
         let before = serde_json::to_value(&known.agent).ok();
-        let line = self.audit("agents.update", caller, name, before, Some(item));
+        let line = self.audit("agents.update", actor, name, before, Some(item));
         let version = self.put(caller, name, expected, Some(json!({ "item": item })), line).await?;
         definitions.registrations.insert(name.to_owned(), Registered { version, owner: caller.id.clone(), agent });
         self.applied(&definitions).await;
@@ -126,10 +129,11 @@ impl Registry {
     /// Removes a registration. With `force` also one whose tasks have not ended, which then drains.
     pub async fn remove(
         self: &Arc<Self>,
-        caller: &Caller,
+        actor: &Actor,
         name: &str,
         force: bool,
     ) -> Result<Removal, RegistrationError> {
+        let caller = &actor.caller;
         let mut definitions = self.definitions.lock().await;
         let known = self.registered(&definitions, caller, name)?;
         let live = self.live_tasks(&AgentName::from(name)).await?;
@@ -137,7 +141,7 @@ impl Registry {
             return Err(RegistrationError::Busy { name: name.to_owned(), live });
         }
         let before = serde_json::to_value(&known.agent).ok();
-        let line = self.audit("agents.remove", caller, name, before, None);
+        let line = self.audit("agents.remove", actor, name, before, None);
         // While a live task names it, its address is kept as a tombstone: a restart must find the way to it.
         let rows = self.parts.store.registrations(AGENT, "", usize::MAX >> 1).await?;
         let item =
@@ -333,13 +337,14 @@ impl Registry {
     pub(super) fn audit(
         &self,
         act: &str,
-        caller: &Caller,
+        actor: &Actor,
         subject: &str,
         before: Option<Value>,
         after: Option<&Value>,
     ) -> JournalLine {
-        let payload = json!({ "caller": caller.id.as_str(), "subject": subject, "before": before, "after": after });
-        self.line(format!("audit.{act}"), payload)
+        let (before, after) = (before.unwrap_or_default(), after.cloned().unwrap_or_default());
+        let act = Act { name: act, subject, agent: Some(subject), task: None, before, after };
+        actor.did(self.parts.clock.now(), act)
     }
 }
 

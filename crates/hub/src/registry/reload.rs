@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use switchboard_engine::store::feed::JournalLine;
+use switchboard_host::redact;
 
 use super::Registry;
 use super::apply::RosterChange;
@@ -49,7 +50,7 @@ impl Registry {
         let mut lines = self.change_lines(&changes);
         for problem in problems {
             tracing::error!(problem, "a file of agents is refused, and its agents stay as they are");
-            lines.push(self.line("hub.config.refused".to_owned(), json!({ "problem": problem })));
+            lines.push(self.line("hub.config.refused".to_owned(), json!({ "problem": redact::text(&problem) })));
         }
         drop(definitions);
         self.write_journal(lines).await;

@@ -71,7 +71,7 @@ pub(super) async fn handle(
     let is_head = parts.method == Method::HEAD;
     let page = parts.headers.get(ORIGIN).cloned();
     let promises_tls = state.options.tls.is_some() && hsts::is_due(&parts);
-    let answering = answer(&state, &activity, parts, body, slot.is_none().then_some(client));
+    let answering = answer(&state, &activity, parts, body, slot.is_none().then_some(client), &request_id);
     let handled = AssertUnwindSafe(answering).catch_unwind().await;
     let mut handled = handled.unwrap_or_else(|_| panicked(&request_id));
 
@@ -119,6 +119,7 @@ async fn answer(
     mut parts: Parts,
     mut body: Incoming,
     over_limit: Option<ClientAddress>,
+    request_id: &HeaderValue,
 ) -> HandledRequest {
     if parts.method == Method::HEAD {
         parts.method = Method::GET;
@@ -153,6 +154,8 @@ async fn answer(
         Endpoint::A2a(route) => dispatch_to_binding(state, activity, route, parts, body, &identity).await,
         // Boxed, so that its size is not carried along with every message.
         Endpoint::Front(front) => {
+            // What a front journals of a request has the id that its response and the log have.
+            parts.headers.insert(X_REQUEST_ID, request_id.clone());
             let mut exchange = Exchange::new(state, activity, &identity, access.body, parts, body);
             Box::pin(dispatch_to_front(front, access, &mut exchange)).await
         }
@@ -250,6 +253,7 @@ async fn dispatch_to_binding(
 /// What the front has begun goes on if the caller's key is revoked meanwhile, as if the connection were lost.
 async fn dispatch_to_front(front: &dyn Front, access: Access, exchange: &mut Exchange) -> Response<Body> {
     let identity = Arc::clone(&exchange.identity);
+    let path = exchange.parts.uri.path().to_owned();
     let answering = async {
         if access.stream {
             exchange.take_stream_slot()?;
@@ -258,8 +262,8 @@ async fn dispatch_to_front(front: &dyn Front, access: Access, exchange: &mut Exc
     };
     let response = tokio::select! {
         biased;
-        () = identity.revoked.cancelled() => json_response::refusal(&AuthError::since(&identity).error()),
-        answered = answering => answered.unwrap_or_else(|error| json_response::refusal(&error)),
+        () = identity.revoked.cancelled() => front.refuse(&path, &AuthError::since(&identity).error()),
+        answered = answering => answered.unwrap_or_else(|error| front.refuse(&path, &error)),
     };
     exchange.discard_body().await;
     response

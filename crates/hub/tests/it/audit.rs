@@ -1,0 +1,71 @@
+//! What operators and administrators have the hub do is in its journal, with the request and without secrets.
+
+use serde_json::{Value, json};
+
+use crate::card_server::CardServer;
+use crate::running::{Running, folder};
+
+async fn lines(running: &Running, topic: &str) -> Vec<Value> {
+    let path = format!("/api/feed?from=oldest&pageSize=100&topic={topic}");
+    let (_, page) = running.get(&path, "ann").await;
+    page["items"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn every_act_of_an_administrator_names_its_key_and_its_request() {
+    let (data, files) = (folder(), folder());
+    std::fs::write(files.path().join("agents.yaml"), "agents: [{ name: echo, builtin: echo }]\n").unwrap();
+    let far = CardServer::start(&["review"]).await;
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let item = json!({ "name": "far", "url": far.url });
+    let changed = json!({ "name": "far", "url": far.url, "description": "of others" });
+    let acts = [
+        ("POST /api/a2a/probe", json!({ "url": far.url }), "agents.probe", 200),
+        ("POST /api/agents", item, "agents.add", 201),
+        ("PUT /api/agents/far", changed, "agents.update", 200),
+        ("POST /api/agents/far:refresh", json!({}), "agents.refresh", 200),
+        ("POST /publish", json!({ "topic": "release.published" }), "publish", 202),
+        ("DELETE /api/agents/far", json!({}), "agents.remove", 204),
+    ];
+    for (number, (head, body, act, right)) in acts.iter().enumerate() {
+        let id = format!("X-Request-Id: r-{number}");
+        let (status, answer) = running.ask(head, "nan", &[&id], &body.to_string()).await;
+        assert_eq!(status, *right, "{head}: {answer}");
+        let lines = lines(&running, &format!("audit.{act}")).await;
+        let payload = &lines[0]["payload"];
+        assert_eq!((lines.len(), &payload["requestId"]), (1, &json!(format!("r-{number}"))), "{head}: {payload}");
+        let named = [&payload["caller"], &payload["callerName"]];
+        assert_eq!(named, [&json!("nan"), &json!("Nan's laptop")], "{head}: {payload}");
+        assert!(payload["subject"].is_string() && payload.get("before").is_some(), "{head}: {payload}");
+    }
+    // Without an id of the client's the line has the one in the response and the log.
+    let (status, answer) = running.post("/publish", "ann", &json!({ "topic": "release.published" })).await;
+    assert_eq!(status, 202, "{answer}");
+    let made = &lines(&running, "audit.publish").await[1]["payload"];
+    assert!(made["requestId"].as_str().is_some_and(|id| !id.is_empty()), "{made}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_comes_from_outside_is_journaled_without_its_secrets() {
+    let (data, files) = (folder(), folder());
+    std::fs::write(files.path().join("agents.yaml"), "agents: [{ name: echo, builtin: echo }]\n").unwrap();
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let payload = json!({ "apiKey": "hush", "log": "sent Authorization: Bearer hush", "version": 2 });
+    let line = json!({ "topic": "release.published", "payload": payload });
+    assert_eq!(running.post("/publish", "ann", &line).await.0, 202);
+    let message = json!({ "message": "I log in with password=hush at https://me:hush@host/", "topic": "token=hush" });
+    assert_eq!(running.post("/api/operator/message", "bob", &message).await.0, 202);
+    let wrong = "agents: [{ name: echo, builtin: 'https://me:hush@host/' }]\n";
+    std::fs::write(files.path().join("agents.yaml"), wrong).unwrap();
+    running.reload_now.notify_one();
+    running.topics("hub.config.refused", 1).await;
+    for topic in ["release.published", "operator.message", "hub.config.refused"] {
+        let found = lines(&running, topic).await;
+        assert!(!found.is_empty() && !json!(found).to_string().contains("hush"), "{found:?}");
+    }
+    let published = &lines(&running, "release.published").await[0]["payload"];
+    let shown = json!({ "apiKey": "***", "log": "sent Authorization: Bearer ***", "version": 2 });
+    assert_eq!(*published, shown);
+    running.stop().await;
+}
