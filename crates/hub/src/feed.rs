@@ -3,6 +3,7 @@
 //! The kernel's feed has rows in one order. Here each row becomes items, one per event that callers may see and one per
 //! thing that such an event means (an outcome, a question); a caller's view and its filter leave out the others.
 
+mod alias;
 mod backward;
 mod filter;
 mod item;

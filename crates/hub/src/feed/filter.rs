@@ -4,6 +4,7 @@ use switchboard_a2a::{ContextId, TaskId};
 use switchboard_engine::AgentName;
 use switchboard_engine::store::TaskIdentity;
 
+use super::alias::{FIRST_WORDS, NamedItem};
 use super::topic::Pattern;
 
 /// Which items are wanted; what is absent leaves none out.
@@ -20,6 +21,16 @@ pub(crate) struct FeedFilter {
 impl FeedFilter {
     pub(crate) fn wants_topic(&self, topic: &str) -> bool {
         self.topics.is_empty() || self.topics.iter().any(|pattern| pattern.matches(topic))
+    }
+
+    /// The same for an item of a task, which earlier hubs call something else.
+    pub(crate) fn wants_alias(&self, item: &NamedItem<'_>) -> bool {
+        let mut patterns = self.topics.iter().filter(|pattern| pattern.begins_with(&FIRST_WORDS)).peekable();
+        if patterns.peek().is_none() {
+            return false;
+        }
+        let aliases = item.aliases();
+        patterns.any(|pattern| aliases.iter().any(|alias| pattern.matches(alias)))
     }
 
     pub(crate) fn wants_task(&self, task: &TaskIdentity) -> bool {

@@ -13,6 +13,7 @@ use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, JournalL
 use switchboard_engine::store::{EventRow, StoreError, TaskIdentity};
 use switchboard_engine::{CallerId, Seq, state_label};
 
+use super::alias::NamedItem;
 use super::filter::FeedFilter;
 use super::topic::segment;
 use super::trace::TaskOrigin;
@@ -48,10 +49,10 @@ pub(crate) struct Source {
     pub(crate) agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) caller: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     /// The name of its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) caller_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) task_id: Option<TaskId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) context_id: Option<ContextId>,
@@ -187,7 +188,6 @@ impl RowItems<'_> {
         seq > Seq(1) && self.events.first_seq == seq && next.is_some_and(goes_on)
     }
 
-    /// Adds an item if it is wanted: a topic of this agent, with one more word behind it if there is one.
     /// Puts the name of a caller's key beside the member that names the caller.
     fn name_caller(&self, payload: &mut serde_json::Value, member: &str, caller: &CallerId) {
         if let Some(name) = self.hub.parts.callers.name(caller) {
@@ -195,13 +195,16 @@ impl RowItems<'_> {
         }
     }
 
+    /// Adds an item if it is wanted: a topic of this agent, with one more word behind it if there is one.
     fn push(&mut self, seq: Seq, topic: &str, word: Option<&str>, payload: impl FnOnce() -> Option<Box<RawValue>>) {
+        let (correlation, actor) = (self.origin.correlation.as_str(), self.task.owner.as_str());
+        let named = NamedItem { topic, is_first: seq == Seq(1), correlation, actor, skill: word };
         let mut topic = format!("{topic}.{}", segment(self.task.agent.as_str()));
         if let Some(word) = word {
             topic.push('.');
             topic.push_str(&segment(word));
         }
-        if !self.filter.wants_topic(&topic) {
+        if !self.filter.wants_topic(&topic) && !self.filter.wants_alias(&named) {
             return;
         }
         let position = Position { major: self.row.major, row: self.row.row, seq };
@@ -214,10 +217,10 @@ impl RowItems<'_> {
             source: Source {
                 agent: Some(self.task.agent.to_string()),
                 caller: Some(self.task.owner.to_string()),
+                caller_name: self.hub.parts.callers.name(&self.task.owner),
                 task_id: Some(self.task.id.clone()),
                 context_id: Some(self.task.context.clone()),
             },
-                caller_name: self.hub.parts.callers.name(&self.task.owner),
             payload: payload(),
         });
     }
@@ -252,10 +255,10 @@ fn journal_item(
         source: Source {
             agent: named.agent,
             caller: line.owner.as_ref().map(ToString::to_string),
+            caller_name: line.owner.as_ref().and_then(|owner| hub.parts.callers.name(owner)),
             task_id: line.task.clone(),
             context_id: None,
         },
-            caller_name: line.owner.as_ref().and_then(|owner| hub.parts.callers.name(owner)),
         payload: raw(&line.payload),
     })
 }

@@ -20,6 +20,11 @@ impl Pattern {
         is_written.then_some(Self { words, is_open })
     }
 
+    /// Whether its first word is one of these, and not any word.
+    pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
+        self.words.first().is_some_and(|first| words.contains(&first.as_str()))
+    }
+
     pub(crate) fn matches(&self, topic: &str) -> bool {
         let mut given = topic.split('.');
         for wanted in &self.words {

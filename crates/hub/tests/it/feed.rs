@@ -124,3 +124,31 @@ async fn lines_of_the_journal_come_in_order_and_their_topics_are_guarded() {
     assert_eq!(page["items"].as_array().unwrap().len(), 62);
     running.stop().await;
 }
+
+#[tokio::test]
+async fn items_are_found_by_what_earlier_hubs_call_them_and_name_their_callers() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    let asked = json!({ "parts": [{ "text": "ask" }], "metadata": { "skill": "moving" } });
+    let task = running.send_with("nan", "echo", asked, &["X-Correlation-Id: c-1"]).await;
+    let answer = json!({ "taskId": task["id"], "contextId": task["contextId"], "parts": [{ "text": "go on" }] });
+    running.send_with("nan", "echo", answer, &[]).await;
+    let found = async |pattern: &str| {
+        let (_, page) = running.get(&format!("/api/feed?from=oldest&topic={pattern}"), "vic").await;
+        let topics = page["items"].as_array().unwrap().iter().map(|item| item["topic"].as_str().unwrap().to_owned());
+        topics.collect::<Vec<_>>()
+    };
+    assert_eq!(found("flow.item.created").await, ["task.received.echo"]);
+    assert_eq!(found("flow.item.completed").await, ["task.completed.echo"]);
+    assert_eq!(found("hitl.*.c-1").await, ["inbox.opened.echo", "inbox.decided.echo"]);
+    assert_eq!(found("hitl.*.c-2").await, Vec::<String>::new());
+    assert_eq!(found("autonomous.outcome.nan.*").await.len(), 1);
+    assert_eq!(found("agent.skill.progress.c-1").await, ["task.working.echo", "task.artifact.echo"]);
+    let (_, page) = running.get("/api/feed?from=oldest&topic=inbox.decided.%23&topic=outcome.%23", "vic").await;
+    let (decided, outcome) = (&page["items"][0], &page["items"][1]);
+    let name = json!("Nan's laptop");
+    assert_eq!((&decided["source"]["caller"], &decided["source"]["callerName"]), (&json!("nan"), &name), "{page}");
+    assert_eq!((&decided["payload"]["by"], &decided["payload"]["byName"]), (&json!("nan"), &name), "{page}");
+    assert_eq!((&outcome["payload"]["actor"], &outcome["payload"]["actorName"]), (&json!("nan"), &name), "{page}");
+    running.stop().await;
+}
