@@ -23,7 +23,8 @@ pub(super) const ACCEPT: Route =
         Box::pin(accept(request))
     })
     .role(CallerRole::Admin)
-    .body(&[Parameter::new("etag", "Of the held card, as the roster shows it; required.").text()]);
+    .body(&[Parameter::new("etag", "Of the held card, as the roster shows it; required.").text()])
+    .refusals(&[(412, "VERSION")]);
 pub(super) const PROBE: Route =
     Route::new(Method::POST, "/api/a2a/probe", "Look for an agent at an address", |request| Box::pin(probe(request)))
         .role(CallerRole::Admin)
@@ -38,16 +39,15 @@ async fn refresh(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError
     request.no_members().await?;
     let name = request.variable("name").to_owned();
     shown(&request, &name)?;
-    request.hub.registry.refresh(&name).await;
     let before = card(&request, &name);
-    let answer = shown(&request, &name)?;
+    request.hub.registry.refresh(&name).await;
     let after = card(&request, &name);
     let act = Act { name: "agents.refresh", subject: &name, agent: Some(&name), task: None, before, after };
     request.audit(act).await?;
+    let answer = shown(&request, &name)?;
     Ok(request.answer(StatusCode::OK, &answer))
 }
 
-async fn accept(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
 /// Which card is known of an agent, for the audit.
 fn card(request: &ApiRequest<'_>, name: &str) -> Value {
     let roster = request.hub.registry.roster();
@@ -56,6 +56,7 @@ fn card(request: &ApiRequest<'_>, name: &str) -> Value {
     json!({ "etag": etag })
 }
 
+async fn accept(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let mut fields = request.fields().await?;
     let etag = fields.text("etag", "the etag of the held card, as GET /api/agents/{name} shows it");
     fields.finish()?;
@@ -92,8 +93,8 @@ async fn probe(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> 
         }
         Err(problem) => json!({ "reachable": false, "problems": [problem] }),
     };
-    Ok(request.answer(StatusCode::OK, &answer))
     let (url, after) = (agent.url.as_str(), json!({ "reachable": answer["reachable"] }));
     let act = Act { name: "agents.probe", subject: url, agent: None, task: None, before: Value::Null, after };
     request.audit(act).await?;
+    Ok(request.answer(StatusCode::OK, &answer))
 }

@@ -8,7 +8,7 @@ use switchboard_server::Body;
 
 use super::error::{ApiError, Problem};
 use super::request::{ApiRequest, wrong};
-use super::route::{Parameter, Route};
+use super::route::{Header, Parameter, Route};
 use crate::registry::RegistrationError;
 
 const NAME: Parameter = Parameter::new("name", "Its name; required.").text();
@@ -29,17 +29,25 @@ pub(super) const REMOVE_ENDPOINT: Route = remove("/api/a2a-endpoints/{name}").en
 
 const fn add(path: &'static str) -> Route {
     let route = Route::new(Method::POST, path, "Register an agent elsewhere", |request| Box::pin(register(request)));
-    route.role(CallerRole::Admin).body(ITEM).parameters(FORCE)
+    route
+        .role(CallerRole::Admin)
+        .body(ITEM)
+        .parameters(FORCE)
+        .refusals(&[(409, "EXISTS, IN_FILE"), (502, "UNREACHABLE")])
 }
 
 const fn update(path: &'static str) -> Route {
     let route = Route::new(Method::PUT, path, "Replace a registration", |request| Box::pin(replace(request)));
-    route.role(CallerRole::Admin).body(REPLACEMENT)
+    route
+        .role(CallerRole::Admin)
+        .body(REPLACEMENT)
+        .headers(&[Header::IfMatch])
+        .refusals(&[(409, "IN_FILE"), (412, "VERSION")])
 }
 
 const fn remove(path: &'static str) -> Route {
     let route = Route::new(Method::DELETE, path, "Remove a registration", |request| Box::pin(delete(request)));
-    route.role(CallerRole::Admin).body(&[]).parameters(FORCE)
+    route.role(CallerRole::Admin).body(&[]).parameters(FORCE).refusals(&[(409, "BUSY, IN_FILE"), (412, "VERSION")])
 }
 
 async fn register(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
@@ -90,8 +98,12 @@ pub(super) fn refused(error: RegistrationError) -> ApiError {
     let message = error.to_string();
     match error {
         RegistrationError::Invalid(problems) => {
-            let mut problems: Vec<Problem> =
-                problems.into_iter().map(|problem| Problem::new(problem.key, problem.wrong, problem.right)).collect();
+            let shown = |problem: switchboard_host::config::Problem| match problem.key.as_str() {
+                // A file says it of the whole item.
+                "" if problem.wrong == "has no name" => Problem::new("name", "is missing", problem.right),
+                _ => Problem::new(problem.key, problem.wrong, problem.right),
+            };
+            let mut problems: Vec<Problem> = problems.into_iter().map(shown).collect();
             // What is not known first: it may be a misspelled one of those that are missing.
             problems.sort_by_key(|problem| problem.wrong != "unknown key");
             ApiError::Invalid(problems)

@@ -13,7 +13,7 @@ use switchboard_server::{Body, trace_headers};
 
 use super::error::ApiError;
 use super::request::ApiRequest;
-use super::route::{Parameter, Route};
+use super::route::{Header, Parameter, Route};
 use crate::dispatch::{Dispatch, DispatchHints, DispatchResult, Dispatched, dispatch};
 use crate::reply::{failure, has_failed, state_text, text};
 
@@ -28,10 +28,12 @@ pub(super) const CHAT: Route =
         Parameter::new("contextId", "The conversation to go on with.").text(),
         Parameter::new("taskId", "The task to go on with.").text(),
         Parameter::new("skill", "The id of one of its skills; `chat`, which every agent takes, if absent.").text(),
-        Parameter::new("done", "The conversation is over: the answer names neither it nor the task."),
+        Parameter::new("done", "The conversation is over: the answer names neither it nor the task.").flag(),
         Parameter::new("dispatcherAgent", "The agent that asks.").text(),
-        Parameter::new("returnImmediately", "Not to wait for the answer."),
-    ]);
+        Parameter::new("returnImmediately", "Not to wait for the answer.").flag(),
+    ])
+    .headers(&[Header::Trace])
+    .refusals(&[(429, "COOLDOWN"), (502, "AGENT_ERROR")]);
 pub(super) const DELEGATE: Route =
     Route::new(Method::POST, "/api/a2a/delegate", "Give an agent something to do", |request| {
         Box::pin(delegate(request))
@@ -43,7 +45,9 @@ pub(super) const DELEGATE: Route =
         Parameter::new("message", "The text; required.").text(),
         Parameter::new("projectSlug", "The project that it is about.").text(),
         Parameter::new("dispatcherAgent", "The agent that asks.").text(),
-    ]);
+    ])
+    .headers(&[Header::Trace])
+    .refusals(&[(429, "COOLDOWN")]);
 
 /// How long an answer is waited for; then the caller polls.
 pub(super) const WAIT: Duration = Duration::from_secs(30);

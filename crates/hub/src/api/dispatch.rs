@@ -9,7 +9,7 @@ use switchboard_server::{Body, idempotency_key, trace_headers};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::request::ApiRequest;
-use super::route::{Parameter, Route};
+use super::route::{Header, Parameter, Route};
 use crate::dispatch::{Dispatch, DispatchHints, DispatchResult, dispatch};
 use crate::tasks::fanout_plan::FanoutPolicy;
 
@@ -19,16 +19,18 @@ pub(super) const ROUTE: Route =
     })
     .body(&[
         Parameter::new("message", "The text; it or `parts` is required.").text(),
-        Parameter::new("parts", "The parts of an A2A 1.0 message, in place of a text."),
+        Parameter::new("parts", "The parts of an A2A 1.0 message, in place of a text.").list(),
         Parameter::new("skill", "The id of the skill that is wanted.").text(),
-        Parameter::new("targets", "The agents that are to serve it, or `all`."),
+        Parameter::new("targets", "The agents that are to serve it, or `all`.").names(),
         Parameter::new("fanout", "`all`, `first`, `quorum`, `quorum:N` or `failover`: several agents serve it.").text(),
-        Parameter::new("force", "Whether a target serves it even without the skill."),
+        Parameter::new("force", "Whether a target serves it even without the skill.").flag(),
         Parameter::new("contextId", "The conversation that it belongs to.").text(),
         Parameter::new("taskId", "The task that it goes on with.").text(),
         Parameter::new("metadata", "The metadata of the message.").object(),
         Parameter::new("wait", "How long to wait for the task to stop, such as `30s`; not at all if absent.").text(),
-    ]);
+    ])
+    .headers(&[Header::IdempotencyKey, Header::Trace])
+    .refusals(&[(429, "COOLDOWN")]);
 
 /// Connections are not held for longer; whoever has more time polls.
 const LONGEST_WAIT: TimeSpan = TimeSpan::from_minutes(10);

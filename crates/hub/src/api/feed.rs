@@ -8,7 +8,7 @@ use switchboard_server::Body;
 
 use super::error::ApiError;
 use super::request::{ApiRequest, wrong};
-use super::route::{Parameter, Route};
+use super::route::{Header, Parameter, Route};
 use crate::feed::{
     BackwardQuery, FeedFilter, FeedPageQuery, FeedStream, Pattern, StreamStart, View, read_backward, read_page,
 };
@@ -28,7 +28,9 @@ pub(super) const ROUTE: Route =
         Parameter::new("from", "`now`, `oldest`, or the cursor to go on after. `Last-Event-ID` comes before it."),
         Parameter::new("before", "Of a page: newest first, `now` or the cursor to go back from, in place of `from`."),
         Parameter::new("pageSize", "Of a page: at most so many items, 50 unless it says so, up to 100.").integer(),
-    ]);
+    ])
+    .headers(&[Header::LastEventId])
+    .streaming();
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 

@@ -26,7 +26,8 @@ pub(super) const ROUTE: Route =
         Parameter::new("urgency", "`low`, `normal`, `high` or `urgent`; `normal` if absent.")
             .words(&["low", "normal", "high", "urgent"]),
         Parameter::new("topic", "What it is about.").text(),
-    ]);
+    ])
+    .refusals(&[(429, "TOO_MANY")]);
 
 const MINUTE_MS: i64 = 60_000;
 const URGENCIES: [(&str, &str); 4] = [("low", "low"), ("normal", "normal"), ("high", "high"), ("urgent", "urgent")];
@@ -72,8 +73,8 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
         problem: format!("a caller may write {per_minute} messages a minute (hub.messages.perMinute)"),
         seconds,
     })?;
-    let payload = json!({ "message": message, "urgency": urgency, "topic": about });
     let (message, about) = (redact::text(&message), about.map(|about| redact::text(&about)));
+    let payload = json!({ "message": message, "urgency": urgency, "topic": about });
     let line = JournalLine {
         at: now,
         owner: Some(caller),

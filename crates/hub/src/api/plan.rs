@@ -14,11 +14,11 @@ use crate::planner::{Candidate, Goal, Want, candidates};
 pub(super) const ROUTE: Route =
     Route::new(Method::POST, "/api/plan", "Find skills by what they change", |request| Box::pin(answer(request))).body(
         &[
-            Parameter::new("domain", "The part of the world, such as `board`."),
-            Parameter::new("path", "Where in it, such as `data.open`."),
-            Parameter::new("want", "`up` or `down`: which way the value should go."),
-            Parameter::new("limit", "Candidates in the answer, 1 to 100; 5 if absent."),
-            Parameter::new("dispatch", "`{message: TEXT}`: starts the best one as a task."),
+            Parameter::new("domain", "The part of the world, such as `board`; required.").text(),
+            Parameter::new("path", "Where in it, such as `data.open`; required.").text(),
+            Parameter::new("want", "`up` or `down`: which way the value should go; required.").words(&["up", "down"]),
+            Parameter::new("limit", "Candidates in the answer, 1 to 100; 5 if absent.").integer(),
+            Parameter::new("dispatch", "`{message: TEXT}`: starts the best one as a task.").object(),
         ],
     );
 

@@ -188,7 +188,10 @@ fn wrong_type(member: &Parameter, value: &serde_json::Value) -> Option<Problem> 
         Takes::Anything => return None,
         Takes::Text | Takes::Words(_) => (value.is_string(), "a text"),
         Takes::Integer => (value.is_u64() || value.is_i64(), "a number"),
+        Takes::Flag => (value.is_boolean(), "true or false"),
+        Takes::List => (value.is_array(), "a list"),
         Takes::Object => (value.is_object(), "an object"),
+        Takes::Names => (value.is_string() || value.is_array(), "a name or a list of names"),
     };
     (!fits && !value.is_null()).then(|| Problem::new(member.name, format!("is {}", kind(value)), right))
 }

@@ -21,6 +21,12 @@ pub(crate) struct Route {
     pub(crate) parameters: &'static [Parameter],
     /// Members of the JSON body; others are refused.
     pub(crate) members: &'static [Parameter],
+    /// What it reads of the request's headers.
+    pub(crate) headers: &'static [Header],
+    /// Statuses of its own refusals, and their codes.
+    pub(crate) refusals: &'static [(u16, &'static str)],
+    /// Whether it answers with an event stream, unless JSON is asked for.
+    pub(crate) streams: bool,
     pub(crate) answer: Handler,
 }
 
@@ -39,12 +45,22 @@ pub(crate) enum Style {
 /// A parameter of the query, or a member of the body.
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
-    /// What it is, in a sentence.
+    /// What it is, in a sentence, which ends with `; required.` if it has to be there.
     pub(crate) about: &'static str,
     /// Whether it may be there more than once.
     pub(crate) repeats: bool,
     /// What its value may be.
     pub(crate) takes: Takes,
+}
+
+/// A header of a request that means something to an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Header {
+    IdempotencyKey,
+    IfMatch,
+    LastEventId,
+    /// `X-Correlation-Id`, `X-Parent-Id` and `traceparent`.
+    Trace,
 }
 
 /// What the value of a parameter or member may be, for `/openapi.json`.
@@ -56,7 +72,11 @@ pub(crate) enum Takes {
     /// One of these.
     Words(&'static [&'static str]),
     Integer,
+    Flag,
+    List,
     Object,
+    /// A text or a list of texts.
+    Names,
 }
 
 impl Parameter {
@@ -74,6 +94,23 @@ impl Parameter {
 
     pub(crate) const fn integer(self) -> Self {
         Self { takes: Takes::Integer, ..self }
+    }
+
+    pub(crate) const fn flag(self) -> Self {
+        Self { takes: Takes::Flag, ..self }
+    }
+
+    pub(crate) const fn list(self) -> Self {
+        Self { takes: Takes::List, ..self }
+    }
+
+    pub(crate) const fn names(self) -> Self {
+        Self { takes: Takes::Names, ..self }
+    }
+
+    /// Whether a request without it is refused.
+    pub(crate) fn is_required(&self) -> bool {
+        self.about.ends_with("; required.")
     }
 
     pub(crate) const fn object(self) -> Self {
@@ -94,7 +131,19 @@ impl Route {
     /// A request for any key, without a body.
     pub(crate) const fn new(method: Method, path: &'static str, summary: &'static str, answer: Handler) -> Self {
         let access = Access::role(CallerRole::None);
-        Self { method, path, access, style: Style::Own, summary, parameters: &[], members: &[], answer }
+        Self {
+            method,
+            path,
+            access,
+            style: Style::Own,
+            summary,
+            parameters: &[],
+            members: &[],
+            headers: &[],
+            refusals: &[],
+            streams: false,
+            answer,
+        }
     }
 
     /// For keys of a role.
@@ -112,6 +161,22 @@ impl Route {
 
     pub(crate) const fn parameters(mut self, parameters: &'static [Parameter]) -> Self {
         self.parameters = parameters;
+        self
+    }
+
+    pub(crate) const fn headers(mut self, headers: &'static [Header]) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    pub(crate) const fn refusals(mut self, refusals: &'static [(u16, &'static str)]) -> Self {
+        self.refusals = refusals;
+        self
+    }
+
+    /// With an event stream as its answer.
+    pub(crate) const fn streaming(mut self) -> Self {
+        self.streams = true;
         self
     }
 

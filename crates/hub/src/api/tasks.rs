@@ -45,7 +45,8 @@ pub(super) const CANCEL: Route =
         Box::pin(cancel(request))
     })
     .role(CallerRole::Operator)
-    .body(&[]);
+    .body(&[])
+    .refusals(&[(409, "NOT_RUNNING")]);
 
 const STATES: [TaskState; 8] = [
     TaskState::Submitted,

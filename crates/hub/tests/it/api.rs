@@ -13,10 +13,16 @@ const ROLES: [(&str, &str, &str); 4] =
 struct Endpoint<'a> {
     method: String,
     path: &'a str,
+    /// Who may call it, and what its answers look like.
+    about: &'a str,
     /// Its place in [`ROLES`].
     role: usize,
     /// Parameters of its query.
     parameters: Vec<&'a Value>,
+    /// Headers that it reads.
+    headers: Vec<&'a str>,
+    /// Members of its body that have to be there.
+    required: Vec<&'a str>,
     /// Members of its body and their schemas, if it has a body.
     members: Option<&'a serde_json::Map<String, Value>>,
 }
@@ -30,16 +36,28 @@ fn endpoints(document: &Value) -> Vec<Endpoint<'_>> {
         .map(|(path, (method, operation))| {
             let about = operation["description"].as_str().unwrap();
             let named = about.split_once("the role `").map_or("none", |(_, rest)| rest.split('`').next().unwrap());
-            let parameters = operation["parameters"].as_array().unwrap().iter();
+            let parameters = operation["parameters"].as_array().unwrap();
+            let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+            let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
             Endpoint {
                 method: method.to_ascii_uppercase(),
                 path,
+                about,
                 role: ROLES.iter().position(|(role, ..)| *role == named).unwrap(),
-                parameters: parameters.filter(|parameter| parameter["in"] == "query").collect(),
-                members: operation["requestBody"]["content"]["application/json"]["schema"]["properties"].as_object(),
+                parameters: parameters.iter().filter(|parameter| parameter["in"] == "query").collect(),
+                headers: parameters.iter().filter_map(|parameter| header(document, parameter)).collect(),
+                required: required.iter().map(|name| name.as_str().unwrap()).collect(),
+                members: schema["properties"].as_object(),
             }
         })
         .collect()
+}
+
+/// The name of a parameter that is a header; it may be described elsewhere in the document.
+fn header<'a>(document: &'a Value, parameter: &'a Value) -> Option<&'a str> {
+    let place = parameter["$ref"].as_str().and_then(|place| place.strip_prefix('#'));
+    let parameter = place.map_or(parameter, |place| document.pointer(place).unwrap());
+    (parameter["in"] == "header").then(|| parameter["name"].as_str().unwrap())
 }
 
 /// Names of what is there: an agent, and a task of an administrator at it.
@@ -82,6 +100,11 @@ impl Endpoint<'_> {
         self.members.map(|_| body.to_string()).unwrap_or_default()
     }
 
+    /// Whether its answers have the form of earlier hubs.
+    fn is_enveloped(&self) -> bool {
+        self.about.contains("\"success\": false")
+    }
+
     fn is_named(&self) -> bool {
         self.path.contains('{')
     }
@@ -101,6 +124,14 @@ fn assert_invalid(answered: &(u16, Value), key: &str, asked: &str) {
     let problem = problem(refusal, key).unwrap_or_else(|| panic!("{asked} does not name {key}: {refusal}"));
     assert_ne!(problem["wrong"], "is missing", "{asked}: {refusal}");
     assert_ne!(problem["right"].as_str().unwrap_or_default(), "", "{asked}: {refusal}");
+}
+
+/// A refusal has a sentence, and a code for programs, in the form of its path.
+fn assert_refused(endpoint: &Endpoint<'_>, refusal: &Value, code: &str) {
+    let (path, message) = (endpoint.path, if endpoint.is_enveloped() { "/error" } else { "/error/message" });
+    assert_eq!(refusal["code"], code, "{path}: {refusal}");
+    assert_eq!(refusal.get("success"), endpoint.is_enveloped().then_some(&json!(false)), "{path}: {refusal}");
+    assert!(refusal.pointer(message).is_some_and(Value::is_string), "{path}: {refusal}");
 }
 
 /// Every kind of JSON value.
@@ -149,14 +180,27 @@ async fn every_endpoint_needs_a_key_and_refuses_bad_input_without_a_trace() {
         for stranger in ["", "nobody"] {
             let (status, refusal) = running.ask(&head, stranger, &[], &body).await;
             assert_eq!(status, 401, "{head}: {refusal}");
+            assert_refused(endpoint, &refusal, "UNAUTHENTICATED");
         }
         for (_, lower, _) in &ROLES[..endpoint.role] {
             let (status, refusal) = running.ask(&head, lower, &[], &body).await;
             assert_eq!(status, 403, "{head} for {lower}: {refusal}");
+            assert_refused(endpoint, &refusal, "FORBIDDEN");
         }
         refuses_parameters(&running, endpoint, &head, key, &body).await;
         if endpoint.members.is_some() {
             refuses_members(&running, endpoint, &head, key).await;
+            if !endpoint.members.is_some_and(serde_json::Map::is_empty) {
+                needs_members(&running, endpoint, &head, key).await;
+            }
+            let (status, refusal) = running.ask(&head, key, &["Content-Encoding: gzip"], "{}").await;
+            assert_eq!(status, 400, "{head} with a body that is compressed: {refusal}");
+            assert_refused(endpoint, &refusal, "CONTENT_TYPE_NOT_SUPPORTED");
+        }
+        for header in &endpoint.headers {
+            let wrong = format!("{header}: {}", "x".repeat(300));
+            let (status, refusal) = running.ask(&head, key, &["Accept: application/json", &wrong], &body).await;
+            assert_eq!((status, &refusal["code"]), (400, &json!("INVALID")), "{head} with {header}: {refusal}");
         }
         if endpoint.is_named() {
             let missing = running.ask(&endpoint.head(&unknown), key, &[], &body).await;
@@ -173,6 +217,27 @@ async fn every_endpoint_needs_a_key_and_refuses_bad_input_without_a_trace() {
         assert_eq!(status, 405, "{head} with another method: {refusal}");
     }
     assert_eq!(stored(&running).await, before, "nothing has changed");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_document_says_what_is_needed_and_what_comes_back() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    let (_, document) = running.get("/openapi.json", "").await;
+    let feed = &document["paths"]["/api/feed"]["get"];
+    assert!(feed["responses"]["2XX"]["content"]["text/event-stream"].is_object(), "{feed}");
+    let register = &document["paths"]["/api/agents"]["post"];
+    let body = &register["requestBody"];
+    let required = &body["content"]["application/json"]["schema"]["required"];
+    assert_eq!((&body["required"], required), (&json!(true), &json!(["name", "url"])));
+    let codes = |status: &str| &register["responses"][status]["content"]["application/json"]["schema"];
+    assert_eq!(codes("409")["properties"]["code"]["enum"], json!(["EXISTS", "IN_FILE"]));
+    let cancel = &document["paths"]["/api/tasks/{id}:cancel"]["post"];
+    assert_eq!(cancel["requestBody"]["required"], false, "it needs no body");
+    let series = document["paths"]["/api/series"]["get"]["parameters"].as_array().unwrap();
+    let needed = series.iter().filter(|parameter| parameter["required"] == true);
+    assert_eq!(needed.map(|parameter| &parameter["name"]).collect::<Vec<_>>(), ["metric", "agent"]);
     running.stop().await;
 }
 
@@ -198,6 +263,22 @@ async fn refuses_parameters(running: &Running, endpoint: &Endpoint<'_>, head: &s
     }
 }
 
+/// What is described as required is missed, and nothing else is but what another member may replace.
+async fn needs_members(running: &Running, endpoint: &Endpoint<'_>, head: &str, key: &str) {
+    let (_, answer) = running.ask(head, key, &[], "{}").await;
+    let problems = answer["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let missing = problems.iter().filter(|problem| problem["wrong"] == "is missing");
+    let mut missing: Vec<&str> = missing.map(|problem| problem["key"].as_str().unwrap()).collect();
+    missing.retain(|name| endpoint.members.is_some_and(|members| members.contains_key(*name)));
+    let mut required = endpoint.required.clone();
+    missing.sort_unstable();
+    required.sort_unstable();
+    if endpoint.path == "/api/dispatch" {
+        required = vec!["message"];
+    }
+    assert_eq!(missing, required, "{head}: {answer}");
+}
+
 async fn refuses_members(running: &Running, endpoint: &Endpoint<'_>, head: &str, key: &str) {
     let (answered, asked) = (running.ask(head, key, &[], "{\"surprise\":1}").await, format!("{head} surprise"));
     assert_invalid(&answered, "surprise", &asked);
@@ -205,13 +286,17 @@ async fn refuses_members(running: &Running, endpoint: &Endpoint<'_>, head: &str,
         assert_invalid(&running.ask(head, key, &[], body).await, "body", &format!("{head} {body}"));
     }
     for (name, schema) in endpoint.members.unwrap() {
+        assert!(!schema["type"].is_null(), "{head} says no type of {name}");
         let mut refused = 0;
         for (kind, value) in kinds() {
             // The unknown member has it refused where the value is right.
             let body = json!({ name: value, "surprise": 1 }).to_string();
             let asked = format!("{head} {body}");
             let answered = running.ask(head, key, &[], &body).await;
-            let is_wrong = schema["type"].as_str().is_some_and(|right| right != kind) || schema["enum"].is_array();
+            let right = &schema["type"];
+            let is_right = |right: &Value| right == kind;
+            let is_one_of = is_right(right) || right.as_array().is_some_and(|all| all.iter().any(is_right));
+            let is_wrong = !is_one_of || schema["enum"].is_array();
             if is_wrong {
                 assert_invalid(&answered, name, &asked);
             }
