@@ -11,6 +11,7 @@ mod body_budget;
 mod callback_receiver;
 mod config;
 mod endpoints;
+mod journal;
 mod log_cache;
 mod merge;
 pub mod metric_definitions;

@@ -9,8 +9,8 @@ pub(crate) mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -21,6 +21,7 @@ use switchboard_egress::Egress;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::StoreError;
+use switchboard_engine::store::hub::HubStore;
 use switchboard_engine::store::webhooks::{DeliveryKey, Signing, WebhookKey, WebhookRoute, WebhookStore};
 use switchboard_engine::{CallerId, Engine};
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -28,6 +29,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use crate::Options;
 use crate::body_budget::BodyBudget;
 use crate::endpoints::{Change, Endpoints, Health, Started};
+use crate::journal::Happened;
 use crate::log_cache::LogCache;
 use crate::metric_definitions as metric;
 use crate::retry_policy::latest_due;
@@ -73,6 +75,8 @@ pub(crate) struct Outbox {
     immediate: Mutex<Vec<WebhookRoute>>,
     /// Webhooks that got a permit for a large body.
     requeued: Mutex<Vec<WebhookRoute>>,
+    /// Where what happens is written, if anywhere.
+    pub(crate) journal: OnceLock<Arc<dyn HubStore>>,
 }
 
 /// A step that has ended.
@@ -118,6 +122,7 @@ impl Webhooks {
             lookups: FairSemaphore::new(LOOKUP_LIMITS),
             immediate: Mutex::default(),
             requeued: Mutex::default(),
+            journal: OnceLock::new(),
         };
         Ok(Self { outbox: Arc::new(outbox) })
     }
@@ -349,11 +354,17 @@ impl Dispatcher {
                 if paused.len() >= MOST_NOTED {
                     paused.retain(|_, until| *until > now);
                 }
-                paused.insert(Arc::clone(endpoint), until);
+                // A failed probe makes a pause longer, which is no new one.
+                if paused.insert(Arc::clone(endpoint), until).is_none() {
+                    let more = serde_json::json!({ "until": until });
+                    self.outbox.tell_of_endpoint(Happened::Paused, endpoint, more);
+                }
             }
             Change::Recovered => {
                 tracing::info!(endpoint = &**endpoint, "an endpoint answers again");
-                paused.remove(endpoint);
+                if paused.remove(endpoint).is_some() {
+                    self.outbox.tell_of_endpoint(Happened::Resumed, endpoint, serde_json::json!({}));
+                }
                 self.release(endpoint);
             }
         }

@@ -12,6 +12,7 @@ use switchboard_engine::store::webhooks::{Attempt, NewDelivery, OutboxHead, Outb
 
 use crate::Options;
 use crate::config::Config;
+use crate::journal::Happened;
 use crate::outbox::Outbox;
 use crate::render::{Next, Renderer};
 use crate::step::is_terminal;
@@ -123,6 +124,7 @@ impl Outbox {
         }
         self.store.outbox(OutboxWrite::Finished { webhook: key, cursor: task_last }).await?;
         tracing::warn!(task = %webhook.task, webhook = key.0, "a webhook was not served in time; its deliveries are dead letters");
+        self.tell_of_webhook(Happened::Dead, &webhook, Some(problem));
         Ok(())
     }
 

@@ -17,6 +17,7 @@ use switchboard_engine::{AgentScope, CallerId};
 
 use crate::Webhooks;
 use crate::config::Config;
+use crate::journal::Happened;
 use crate::metric_definitions as metric;
 use crate::outbox::Outbox;
 use crate::signature::secrets;
@@ -189,11 +190,15 @@ impl WebhookService {
     }
 
     async fn find(&self, webhook: i64) -> Result<Option<WebhookView>, StoreError> {
+        Ok(self.summary(webhook).await?.map(|summary| self.view(summary)))
+    }
+
+    async fn summary(&self, webhook: i64) -> Result<Option<WebhookSummary>, StoreError> {
         let Some(after) = webhook.checked_sub(1) else { return Ok(None) };
         let filter = WebhookFilter { task: None, state: None, after: WebhookKey(after), max: 1 };
         let mut found = self.store.list_webhooks(filter).await?;
         found.retain(|summary| summary.webhook.key.0 == webhook && self.agents.covers(&summary.webhook.agent));
-        Ok(found.pop().map(|summary| self.view(summary)))
+        Ok(found.pop())
     }
 
     /// Dead letters after one of them, oldest first.
@@ -251,7 +256,11 @@ impl WebhookService {
         if self.find(webhook).await?.is_none() {
             return Ok(false);
         }
-        self.store.set_webhook_state(WebhookKey(webhook), WebhookState::Paused, self.clock.now()).await
+        let paused = self.store.set_webhook_state(WebhookKey(webhook), WebhookState::Paused, self.clock.now()).await?;
+        if paused {
+            self.tell(Happened::Paused, webhook).await?;
+        }
+        Ok(paused)
     }
 
     /// Resumes a paused or disabled webhook at its cursor; returns whether it was one.
@@ -263,7 +272,19 @@ impl WebhookService {
         if let Some(running) = &self.running {
             running.rescan();
         }
+        if resumed {
+            self.tell(Happened::Resumed, webhook).await?;
+        }
         Ok(resumed)
+    }
+
+    /// Journals what an operator has done with a webhook.
+    async fn tell(&self, happened: Happened, webhook: i64) -> Result<(), StoreError> {
+        let Some(running) = &self.running else { return Ok(()) };
+        if let Some(summary) = self.summary(webhook).await? {
+            running.tell_of_webhook(happened, &summary.webhook, None);
+        }
+        Ok(())
     }
 
     /// The signing secrets of a caller.

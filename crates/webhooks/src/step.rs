@@ -18,6 +18,7 @@ use tokio::sync::SemaphorePermit;
 use crate::body_budget::{BodyPermit, Reservation};
 use crate::config::Config;
 use crate::endpoints::{Health, Started};
+use crate::journal::Happened;
 use crate::metric_definitions as metric;
 use crate::outbox::{Outbox, StepResult};
 use crate::outcome::AttemptOutcome;
@@ -320,6 +321,7 @@ impl Outbox {
                     task = %webhook.task, webhook = webhook.key.0, delivery = key.0, problem = attempt.problem,
                     "a delivery is given up; `switchboard webhooks retry` sends it once more"
                 );
+                self.tell_of_webhook(Happened::Dead, &webhook, Some(&attempt.problem));
                 OutboxWrite::Dead { delivery: key, body, attempt, finished }
             }
             AttemptOutcome::Disabled => {

@@ -29,7 +29,7 @@ impl Outbound {
     ) -> Result<Self, StartError> {
         let options = settings::webhooks(config);
         let webhooks = Webhooks::new(engine.clone(), store.clone(), egress.clone(), options);
-        let webhooks = webhooks.await.map_err(StartError::Store)?;
+        let webhooks = webhooks.await.map_err(StartError::Store)?.with_journal(store.clone());
         Ok(Self { egress, webhooks, callbacks })
     }
 }

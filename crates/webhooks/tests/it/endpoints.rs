@@ -46,6 +46,11 @@ async fn an_endpoint_that_keeps_failing_is_paused_for_all_its_webhooks_and_then_
     kernel.all_finished().await;
     let list = kernel.service.list(None, None, 0, 200).await.unwrap();
     assert!(list.iter().all(|webhook| webhook.dead == 0 && webhook.delivered == 2));
+    // One pause, however often it was made longer.
+    let journal = kernel.journal(2).await;
+    let topics: Vec<&str> = journal.iter().map(|(topic, _)| topic.as_str()).collect();
+    assert_eq!(topics, ["webhook.paused.127_0_0_1", "webhook.resumed.127_0_0_1"]);
+    assert!(journal.iter().all(|(_, payload)| bad.url.starts_with(payload["endpoint"].as_str().unwrap())));
 }
 
 #[tokio::test]

@@ -46,6 +46,10 @@ async fn attempts_follow_the_waits_and_then_the_next_delivery_goes_on() {
     let dead = kernel.service.dead_letters(0, 10).await.unwrap();
     assert_eq!((dead.len(), dead[0].attempts, dead[0].status), (1, 13, Some(500)));
     assert_eq!(dead[0].problem, "the endpoint answered 500, and it was the last attempt");
+    let journal = kernel.journal(1).await;
+    let (topic, payload) = &journal[0];
+    assert_eq!((journal.len(), topic.as_str(), &payload["agent"]), (1, "webhook.dead.127_0_0_1", &"steps".into()));
+    assert_eq!(payload["problem"], dead[0].problem);
 }
 
 #[tokio::test]

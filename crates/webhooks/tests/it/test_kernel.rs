@@ -5,9 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use switchboard_a2a::{Artifact, Message, Part, PushConfig, Role, TaskId, Timestamp, Version};
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::store::Store;
+use switchboard_engine::store::feed::{FeedContent, Position};
 use switchboard_engine::*;
 use switchboard_store::{Durability, SqliteStore};
 use switchboard_webhooks::{Options, WebhookService, Webhooks};
@@ -92,6 +95,7 @@ impl TestKernel {
         let allowlist = Allowlist::parse(["localhost"], ["127.0.0.0/8"]).unwrap();
         let egress = Egress::new(switchboard_egress::Options { allowlist, ..Default::default() }).unwrap();
         let webhooks = Webhooks::new(engine.clone(), store.clone(), egress, options).await.unwrap();
+        let webhooks = webhooks.with_journal(store.clone());
         webhooks.start();
         Self { service: webhooks.service(), engine, webhooks, store, clock, gate }
     }
@@ -160,6 +164,22 @@ impl TestKernel {
             assert!(std::time::Instant::now() < deadline, "{:#?}", self.service.list(None, None, 0, 10).await);
             tokio::task::yield_now().await;
         }
+    }
+
+    /// The topics and payloads of the journal's lines, once there are so many.
+    pub(crate) async fn journal(&self, count: usize) -> Vec<(String, Value)> {
+        self.until(async |_| {
+            let page = self.store.read_all(Position::default(), 10_000, 1 << 20).await.unwrap();
+            let lines = page.rows.iter().filter_map(|row| match &row.content {
+                FeedContent::Journal(line) => {
+                    Some((line.topic.clone(), serde_json::from_slice(&line.payload).unwrap()))
+                }
+                FeedContent::Events { .. } => None,
+            });
+            let lines: Vec<(String, Value)> = lines.collect();
+            (lines.len() >= count).then_some(lines)
+        })
+        .await
     }
 
     /// Waits until everything that is due now has been looked at: a webhook that comes after it has been told all.
