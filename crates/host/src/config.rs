@@ -7,6 +7,7 @@ pub mod cards;
 pub mod decimal;
 pub mod delegation;
 pub mod document;
+mod earlier_names;
 mod environment;
 pub mod hub;
 pub mod limits;

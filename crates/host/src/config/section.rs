@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::config::document::{Content, Entry, Node};
+use crate::config::earlier_names;
 use crate::config::problem::{Mismatch, Origin, Problem};
 use crate::config::suggestion;
 use crate::config::time_span::TimeSpan;
@@ -242,7 +243,10 @@ impl<'a, 'r> Section<'a, 'r> {
                 return Some((Content::Text(value.clone()), Origin::Environment { variable }));
             }
         }
-        self.entry(key).map(|entry| (entry.value.content.clone(), entry.origin.clone()))
+        if let Some(entry) = self.entry(key) {
+            return Some((entry.value.content.clone(), entry.origin.clone()));
+        }
+        self.reader.overrides.and_then(|overrides| earlier_names::found(&path, &overrides.environment))
     }
 
     fn entry(&self, key: &str) -> Option<&'r Entry> {

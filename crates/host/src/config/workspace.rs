@@ -13,7 +13,7 @@ use crate::config::document::{self, Node};
 use crate::config::problem::Mismatch;
 use crate::config::section::Reader;
 use crate::config::{
-    Config, Origin, Overrides, Problem, Problems, Setting, environment, push_notification, substitution,
+    Config, Origin, Overrides, Problem, Problems, Setting, earlier_names, environment, push_notification, substitution,
 };
 
 /// What was found in a workspace folder.
@@ -119,6 +119,7 @@ impl<'a> Loader<'a> {
         let variables = self.overrides.environment.keys();
         let unknown = environment::warnings(variables, &self.workspace.settings, &self.filled_in);
         self.workspace.unread.extend(unknown);
+        self.workspace.unread.extend(earlier_names::warnings(&self.overrides.environment));
         self.workspace.warnings.extend(self.workspace.config.server.plain_text_warning());
         if !self.problems.is_empty() {
             return Err(self.into_problems());

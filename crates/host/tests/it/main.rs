@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod earlier_names;
 mod hosting;
 mod kernel;
 mod key_ring;
