@@ -193,7 +193,7 @@ impl Turn {
         self.message.joined_text()
     }
 
-    /// The id of the skill the caller wants, if it names one. It need not be one of the agent's.
+    /// The id of the skill the caller wants, or that routing has picked the agent by. It need not be one of the agent's.
     pub fn skill(&self) -> Option<&str> {
         self.hints.skill.as_deref()
     }

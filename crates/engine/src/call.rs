@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use switchboard_a2a::{Message, MessageId, Task, TaskId, TaskState, Timestamp};
+use switchboard_a2a::{Json, Message, MessageId, Metadata, Task, TaskId, TaskState, Timestamp};
 
 use crate::caller::{AgentScope, Caller, CallerRole, Scopes, TaskScope};
 use crate::delegation::{CHAIN_KEY, WaitingCall, not_a_child};
@@ -17,11 +17,12 @@ use crate::directory::Address;
 use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::LoggedEvent;
+use crate::fold::ROUTING_KEY;
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::{AgentName, CallerId, TaskKey};
 use crate::live_task::{Core, LiveTask};
-use crate::reason::metadata_of;
 use crate::route::{Destination, Routed, scope_of};
+use crate::routing_decision::RoutingDecision;
 use crate::routing_hints::RoutingHints;
 use crate::store::lineage::{Ancestors, Lineage, Via};
 use crate::store::{Phase, TaskIdentity};
@@ -43,6 +44,10 @@ pub struct Call {
     pub message: Message,
     /// The skill that is wanted of the agent.
     pub skill: Option<String>,
+    /// The request's metadata. A skill beside it comes before one in it.
+    pub metadata: Option<Metadata>,
+    /// Media types that the calling agent can read; empty means any.
+    pub accepted_output_modes: Vec<String>,
     /// When it has to be done, if that is before the calling task's own deadline.
     pub deadline: Option<Timestamp>,
     /// Makes a repeated call safe: a turn that is run again after a crash and calls with the same key and the same content
@@ -63,7 +68,9 @@ pub enum CallOwner {
 impl Call {
     /// A call without a key, as the calling agent.
     pub fn new(to: impl Into<AgentName>, message: Message) -> Self {
-        Self { to: to.into(), run_as: CallOwner::Agent, message, skill: None, deadline: None, key: None }
+        let (skill, metadata, deadline, key) = (None, None, None, None);
+        let (to, accepted_output_modes) = (to.into(), Vec::new());
+        Self { to, run_as: CallOwner::Agent, message, skill, metadata, accepted_output_modes, deadline, key }
     }
 
     /// The same under a key.
@@ -95,6 +102,8 @@ pub struct Called {
     trace: Option<Arc<TraceContext>>,
     /// What the keys of answers begin with.
     key_prefix: String,
+    /// Whether an answer may be an approval.
+    approves: bool,
 }
 
 impl TaskHandle {
@@ -119,7 +128,7 @@ impl TaskHandle {
     async fn begin_child(self, parent: TaskKey, call: Call) -> Result<Called, CallError> {
         let is_keyed = call.key.is_some();
         let key_prefix = format!("switchboard:{}/", self.live.task.id);
-        let refused = |error| self.engine.report_refusal(error);
+        let refused = |error| self.engine.report_refusal(error, self.live.task.payer());
         let (caller, routed) = self.route_child(parent, call, &key_prefix).await.map_err(refused)?;
         let engine = Engine { inner: self.engine.clone() };
         let submitted = engine.send(routed).await.map_err(refused)?;
@@ -132,7 +141,9 @@ impl TaskHandle {
         // Apart from the keys of calls, whatever the agent calls them.
         let key_prefix = format!("switchboard:{}>{}/", self.live.task.id, live.task.id);
         let trace = self.trace();
-        Ok(Called { engine, live, submitted, events, caller, trace, key_prefix })
+        // What hands on for a program's call has only that program to give approvals, which is not a program's to do.
+        let approves = !(self.agent().is_own() && self.live.task.parent().is_some());
+        Ok(Called { engine, live, submitted, events, caller, trace, key_prefix, approves })
     }
 
     /// Looks whether the calling task goes on, after a child is committed: a cancellation before that has not seen it.
@@ -155,9 +166,15 @@ impl TaskHandle {
         let scopes = Scopes { agents: AgentScope::All, role: CallerRole::None };
         let caller = Caller { id: owner.clone(), scopes };
         let address = Address::Agent(call.to);
-        let skill = call.skill.clone();
-        let mut incoming = incoming(address.clone(), call.message, key_prefix, call.key, call.skill);
+        let mut metadata = call.metadata;
+        if let Some(skill) = call.skill.as_ref().and_then(|skill| Json::from_serialize(skill).ok()) {
+            metadata.get_or_insert_default().insert("skill", skill);
+        }
+        let mut incoming = incoming(address.clone(), call.message, key_prefix, call.key, metadata);
+        incoming.accepted_output_modes = call.accepted_output_modes;
         incoming.trace = self.trace();
+        // As the agent will read it: the message may name a skill too.
+        let skill = RoutingHints::read(&address, &incoming.message, incoming.metadata.as_ref())?.skill;
         let (mut key, mut destination, mut tree) = (None, None, None);
         if let Some(asked) = incoming.idempotency_key.clone() {
             let (reserved, repeated) = engine.look_up(scope_of(&caller, &address, asked), None).await?;
@@ -175,9 +192,21 @@ impl TaskHandle {
         let own = engine.deadline_of(&self.live.core.lock());
         let deadline = own.into_iter().chain(call.deadline).min();
         let chain = self.sent_chain();
-        let (refused, by_turn, called_by) = (None, true, None);
-        let routed =
-            Routed { incoming, deadline, lineage, chain, tree, refused, owner, destination, key, by_turn, called_by };
+        let (refused, by_turn, called_by, approves) = (None, true, None, true);
+        let routed = Routed {
+            incoming,
+            deadline,
+            lineage,
+            chain,
+            tree,
+            refused,
+            owner,
+            destination,
+            key,
+            by_turn,
+            called_by,
+            approves,
+        };
         Ok((caller, routed))
     }
 
@@ -204,23 +233,35 @@ impl TaskHandle {
         incoming.idempotency_key = key.map(|key| format!("switchboard:{}#{}/{key}", self.id(), scope.fence.0));
         incoming.trace = incoming.trace.or_else(|| self.trace());
         let mut routed = Engine { inner: self.engine.clone() }.route_open(caller, incoming).await?;
+        let (address, message) = (&routed.incoming.address, &routed.incoming.message);
+        let skill = RoutingHints::read(address, message, routed.incoming.metadata.as_ref())?.skill;
+        let refused = |error| self.engine.report_refusal(error, self.live.task.payer());
         match &routed.destination {
-            Destination::Task(live) | Destination::Repeated(live, _) => {
-                if live.task.parent() != Some(scope.parent) {
-                    return Err(not_a_child(&live.task.id));
+            Destination::Repeated(live, _) | Destination::Task(live) if live.task.parent() != Some(scope.parent) => {
+                return Err(not_a_child(&live.task.id));
+            }
+            Destination::Repeated(..) => {}
+            Destination::Task(live) => {
+                if skill.is_some() {
+                    let stored =
+                        live.core.lock().fold.task.metadata.as_ref().and_then(|all| all.get(ROUTING_KEY).cloned());
+                    let decision = RoutingDecision::read(stored.as_ref());
+                    self.check_called(&live.task.agent, decision, skill.as_deref()).await.map_err(refused)?;
                 }
             }
             Destination::New(resolved, served) => {
-                let (address, message) = (&routed.incoming.address, &routed.incoming.message);
-                let hints = RoutingHints::read(address, message, routed.incoming.metadata.as_ref())?;
-                let checked = self.check_call(&resolved.hosted, served, hints.skill.as_deref()).await;
-                routed.tree = Some(checked.map_err(|error| self.engine.report_refusal(error))?);
+                let decision = RoutingDecision::read(resolved.decision.as_ref());
+                let (to, skill) = (&resolved.hosted, skill.or_else(|| decision.skill.clone()));
+                routed.tree = Some(self.check_call(to, served, skill.as_deref()).await.map_err(refused)?);
+                if to.name.is_own() {
+                    self.check_called(&to.name, decision, skill.as_deref()).await.map_err(refused)?;
+                }
                 routed.lineage = self.lineage_of_child(scope.parent, &routed.owner);
                 routed.deadline = self.engine.deadline_of(&self.live.core.lock());
                 routed.chain = self.sent_chain();
             }
         }
-        (routed.by_turn, routed.called_by) = (true, Some(self.clone()));
+        (routed.by_turn, routed.called_by, routed.approves) = (true, Some(self.clone()), false);
         Ok(routed)
     }
 
@@ -229,7 +270,8 @@ impl TaskHandle {
     pub(crate) async fn send_called(self, routed: Routed) -> Result<Submitted, Error> {
         let waits = !routed.incoming.return_immediately;
         let engine = Engine { inner: self.engine.clone() };
-        let mut submitted = engine.send_routed(routed).await.map_err(|error| self.engine.report_refusal(error))?;
+        let refused = |error| self.engine.report_refusal(error, self.live.task.payer());
+        let mut submitted = engine.send_routed(routed).await.map_err(refused)?;
         if let Err(error) = self.check_parent(false).await {
             self.engine.cancel_tree(&submitted.live).await?;
             return Err(match error {
@@ -281,7 +323,7 @@ impl Called {
         let mut incoming = incoming(address, message, &self.key_prefix, key.map(str::to_owned), None);
         incoming.trace.clone_from(&self.trace);
         let routed = self.engine.route_open(&self.caller, incoming).await?;
-        self.engine.send(Routed { by_turn: true, ..routed }).await.map(drop)
+        self.engine.send(Routed { by_turn: true, approves: self.approves, ..routed }).await.map(drop)
     }
 
     /// Requests that the child and its own children stop. How it ends is for [`Self::end`].
@@ -353,11 +395,10 @@ fn incoming(
     message: Message,
     key_prefix: &str,
     key: Option<String>,
-    skill: Option<String>,
+    metadata: Option<Metadata>,
 ) -> IncomingMessage {
     let key = key.map(|key| format!("{key_prefix}{key}"));
     let message_id = key.as_deref().map_or(message.message_id, MessageId::from);
-    let metadata = skill.and_then(|skill| metadata_of("skill", &skill));
     IncomingMessage {
         address,
         message: Message { message_id, ..message },

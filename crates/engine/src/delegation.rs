@@ -4,6 +4,7 @@
 //! stands before every call of a turn and before every message that brings a delegation chain; what it refuses has not
 //! begun, and the calling agent can go on.
 
+mod approval;
 mod chain;
 mod delegates;
 mod guard;
@@ -11,6 +12,7 @@ mod limits;
 mod refusal;
 mod task_token;
 
+pub(crate) use approval::check_no_approval;
 pub use chain::{CHAIN_KEY, ChainRoot, DelegationChain, Hop};
 pub use delegates::{Delegate, Delegates, DelegationScope, UnknownDelegate};
 pub(crate) use guard::check_received;

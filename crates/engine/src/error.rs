@@ -191,7 +191,10 @@ fn offers(names: &[String]) -> String {
 
 /// A request to the root names no agent, so the text asks for a name.
 fn agent_not_found(asked: &str, known: &[String]) -> String {
-    let names = known.join(", ");
+    let names = match known {
+        known if known.len() <= NAMES_SHOWN => known.join(", "),
+        known => format!("{}, … ({} in all)", known[..NAMES_SHOWN].join(", "), known.len()),
+    };
     match (asked, known) {
         ("", []) => "no agent is the default here, and this key may call none".to_owned(),
         ("", _) => format!("no agent is the default here; name one: {names}"),

@@ -47,6 +47,7 @@ pub mod reason;
 mod recover;
 mod review;
 mod route;
+mod routing_decision;
 mod routing_hints;
 mod settings;
 mod settled;

@@ -48,6 +48,8 @@ pub struct Routed {
     pub(crate) by_turn: bool,
     /// The run whose program sends it.
     pub(crate) called_by: Option<TaskHandle>,
+    /// Whether it may answer a question that asks for an approval.
+    pub(crate) approves: bool,
 }
 
 /// Where a message goes.
@@ -174,7 +176,7 @@ impl Engine {
                     destination = repeated.unwrap_or(destination);
                 }
                 if let Some(chain) = &chain {
-                    refused = engine.check_chain_of(&destination, chain)?;
+                    refused = engine.check_chain_of(&destination, chain, &caller.id)?;
                 }
                 destination
             }
@@ -192,6 +194,7 @@ impl Engine {
             key,
             by_turn: false,
             called_by: None,
+            approves: true,
         })
     }
 }
@@ -224,12 +227,13 @@ impl EngineState {
         &self,
         destination: &Destination,
         chain: &DelegationChain,
+        caller: &CallerId,
     ) -> Result<Option<Box<DelegationRefused>>, Error> {
         let (Some(hosted), Some(served)) = (destination.hosted(), destination.served()) else { return Ok(None) };
         match (check_received(self, &hosted.name, &served, chain), destination) {
             (Ok(()), _) | (_, Destination::Repeated(..)) => Ok(None),
             (Err(refused), Destination::New(..)) => Ok(Some(Box::new(refused))),
-            (Err(refused), Destination::Task(_)) => Err(self.report_refusal(refused.into())),
+            (Err(refused), Destination::Task(_)) => Err(self.report_refusal(refused.into(), caller)),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::directory::Address;
 use crate::error::Error;
 use crate::event::Received;
 use crate::ids::AgentName;
+use crate::routing_decision::RoutingDecision;
 
 /// A caller's routing hints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,11 +100,14 @@ impl RoutingHints {
         Ok(hints)
     }
 
-    /// Those of a message that its agent has got.
-    pub(crate) fn seen_by(agent: &AgentName, received: &Received) -> Self {
+    /// Those of a message that its agent has got. Where the caller has named no skill, it is the one that routing has picked
+    /// the agent by.
+    pub fn seen_by(agent: &AgentName, received: &Received) -> Self {
         let address = Address::Agent(agent.clone());
         // What could not be read was not accepted.
-        Self::read(&address, &received.message, received.metadata.as_ref()).unwrap_or_default()
+        let mut hints = Self::read(&address, &received.message, received.metadata.as_ref()).unwrap_or_default();
+        hints.skill = hints.skill.or_else(|| RoutingDecision::read(received.routing.as_ref()).skill);
+        hints
     }
 }
 

@@ -10,7 +10,7 @@ use switchboard_a2a::{ContextId, Json, Message, Metadata, PushConfig, Role, Task
 use crate::admission::Admitted;
 use crate::append::PendingAppend;
 use crate::batch::Batch;
-use crate::delegation::{DelegationRefused, WaitingCall};
+use crate::delegation::{DelegationRefused, WaitingCall, check_no_approval};
 use crate::directory::{Address, Hosted, Resolved, Served};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
@@ -85,6 +85,8 @@ struct Origin {
     tree: Option<TreeLimits>,
     refused: Option<Box<DelegationRefused>>,
     deadline: Option<Timestamp>,
+    /// Whether it may answer a question that asks for an approval.
+    approves: bool,
 }
 
 impl Submitted {
@@ -116,11 +118,24 @@ impl Engine {
     }
 
     pub(crate) async fn send_routed(&self, routed: Routed) -> Result<Submitted, Error> {
-        let Routed { incoming, deadline, lineage, chain, tree, refused, owner, destination, key, by_turn, .. } = routed;
+        let Routed {
+            incoming,
+            deadline,
+            lineage,
+            chain,
+            tree,
+            refused,
+            owner,
+            destination,
+            key,
+            by_turn,
+            approves,
+            ..
+        } = routed;
         if self.inner.closing.is_cancelled() && !by_turn {
             return Err(shutting_down());
         }
-        let origin = Origin { owner, lineage, chain, tree, refused, deadline };
+        let origin = Origin { owner, lineage, chain, tree, refused, deadline, approves };
         match key {
             None => self.inner.clone().submit(origin, incoming, destination, None).await,
             // Boxed, like every rare path here: the future of the common path is copied with every message.
@@ -200,7 +215,7 @@ impl EngineState {
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
         let Resolved { hosted, decision, cooldown } = resolved;
-        let Origin { owner, lineage, chain, tree, refused, deadline } = origin;
+        let Origin { owner, lineage, chain, tree, refused, deadline, .. } = origin;
         media_types::check(&served.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
         if lineage.ancestors.is_none() {
@@ -335,14 +350,14 @@ impl EngineState {
         if let Some(hosted) = &live.hosted {
             media_types::check(&hosted.served().manifest, &send.message, &send.accepted_output_modes)?;
         }
-        let streaming = send.streaming;
+        let (streaming, approves) = (send.streaming, origin.approves);
         let sides =
             SideWrites { send: record, webhook: named(send.webhook.clone(), &live.task.id), ..SideWrites::default() };
         let received = Arc::new(Received { chain: origin.chain, ..self.receive(&live.task, send) });
         // Spawned: the caller may disconnect, the append must go on.
         let engine = self.clone();
         let task = live.clone();
-        let appended = self.work.spawn(async move { engine.deliver(task, received, sides, streaming).await });
+        let appended = self.work.spawn(async move { engine.deliver(task, received, sides, streaming, approves).await });
         let (seq, first) = appended.await??;
         let cursor = Cursor { epoch: live.core.lock().last_epoch, seq };
         let first = first.map_or(InitialTask::NotRequested, |task| InitialTask::Existing(Box::new((cursor, task))));
@@ -356,6 +371,7 @@ impl EngineState {
         received: Arc<Received>,
         sides: SideWrites,
         streaming: bool,
+        approves: bool,
     ) -> Result<(Seq, Option<Task>), Error> {
         let event = Event::Received(received);
         let mut wakeup = Wakeup::default();
@@ -363,6 +379,9 @@ impl EngineState {
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
             wakeup.undo(core);
             let hosted = takes_messages(&live, core)?;
+            if !approves {
+                check_no_approval(&live.task, core)?;
+            }
             let events = vec![event.clone()];
             let answers = core.row.state.is_interrupted() && !core.fold.is_for_operator();
             let append = match answers {

@@ -1,5 +1,6 @@
 //! Which agents an agent may call: `delegates: [name, name/skill, "remote:*"]`.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::ids::AgentName;
@@ -47,6 +48,14 @@ impl Delegates {
         matches!(self, Self::Only(entries) if entries.is_empty())
     }
 
+    /// The entries of the list; none if every agent may be called.
+    pub fn entries(&self) -> Option<&[Delegate]> {
+        match self {
+            Self::All => None,
+            Self::Only(entries) => Some(entries),
+        }
+    }
+
     /// Whether an agent may be called at all, if only for some skill.
     pub fn name(&self, agent: &AgentName, execution: Execution) -> bool {
         let Self::Only(entries) = self else { return true };
@@ -64,6 +73,16 @@ impl Delegates {
             Delegate::Skill(name, allowed) => name == agent && skill == Some(allowed),
             Delegate::Remote => execution == Execution::Remote,
         })
+    }
+}
+
+impl fmt::Display for Delegate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agent(name) => formatter.write_str(name.as_str()),
+            Self::Skill(name, skill) => write!(formatter, "{name}/{skill}"),
+            Self::Remote => formatter.write_str("remote:*"),
+        }
     }
 }
 

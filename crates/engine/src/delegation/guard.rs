@@ -4,17 +4,20 @@
 //! tightens: more hops are a longer chain and more visits, and no hop gives a right. How many tasks there are is counted
 //! by the append that adds one, because two calls may be made at a time.
 
-use switchboard_a2a::Json;
+use switchboard_a2a::{Json, Message, Role, TaskId, TaskState};
 
 use super::chain::{ChainRoot, DelegationChain, Hop};
-use super::delegates::DelegationScope;
+use super::delegates::{Delegates, DelegationScope};
 use super::limits::DelegationLimits;
 use super::refusal::{DelegationRefused, RefusalKind};
+use crate::call::CallError;
 use crate::directory::{Hosted, Served};
 use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::handle::TaskHandle;
-use crate::ids::AgentName;
+use crate::ids::{AgentName, CallerId};
+use crate::manifest::Execution;
+use crate::routing_decision::RoutingDecision;
 use crate::store::TaskIdentity;
 use crate::store::lineage::TreeLimits;
 
@@ -49,11 +52,32 @@ impl TaskHandle {
         Ok(DelegationChain { hops, deadline, ..received })
     }
 
-    /// Whether this task was started by the turn of that one, or by one that was.
-    pub async fn is_below(&self, id: &switchboard_a2a::TaskId) -> Result<bool, Error> {
+    /// Ends this task with REJECTED if it would wait for a task that waits for it: one of those `ahead` of it has called
+    /// it, or has called what has. `place` is what it would wait for. Says whether it has.
+    pub async fn rejects_deadlock(&self, ahead: &[TaskId], place: &str) -> Result<bool, CallError> {
         let Some(above) = self.live.task.lineage.ancestors else { return Ok(false) };
-        let rows = self.engine.store.ancestors(above.parent, usize::MAX).await?;
-        Ok(rows.iter().any(|row| row.task.id == *id))
+        let rows = self.engine.store.ancestors(above.parent, usize::MAX).await.map_err(Error::from)?;
+        let Some(holder) = rows.iter().find(|row| ahead.contains(&row.task.id)) else { return Ok(false) };
+        let mut hops = self.hops(self.received_chain()?.as_ref()).await?;
+        // The task itself is what the refusal is about.
+        hops.pop();
+        let (agent, task) = (&holder.task.agent, &holder.task.id);
+        let problem = format!(
+            "it would wait for {place} until task {task} of agent {agent} is done, which waits for this task: call an \
+             agent that works elsewhere or in a worktree, or end first"
+        );
+        let refused =
+            DelegationRefused::new(RefusalKind::Deadlock, &self.engine.node_id, self.agent(), &hops, &problem);
+        let (message, metadata) = (Message::text(Role::Agent, refused.problem.clone()), refused.kind.metadata());
+        self.engine.report_refusal(refused.into(), self.live.task.payer());
+        let mark = self.push_status(TaskState::Rejected, Some(message), Some(metadata))?;
+        self.committed(mark).await?;
+        Ok(true)
+    }
+
+    /// The agents that its agent may call.
+    pub fn delegates(&self) -> Delegates {
+        self.served().map(|own| own.switches.delegation.delegates.clone()).unwrap_or_default()
     }
 
     /// Refuses a call that its agent may not make, or that makes the chain too long; says how many tasks there may be.
@@ -71,10 +95,8 @@ impl TaskHandle {
             Err(DelegationRefused::new(kind, &self.engine.node_id, &to.name, &hops, problem).into())
         };
         // The server's own carry out what was routed, and each of their calls is to an agent that was allowed there.
-        if !to.name.is_own() && !delegation.delegates.allow(&to.name, served.manifest.execution, skill) {
-            let (agent, to) = (self.agent(), &to.name);
-            let problem = format!("agent {agent} may not call {to}: its `delegates` would have to name it");
-            return refuse(RefusalKind::NotAllowed, &problem);
+        if !to.name.is_own() {
+            self.check_delegate(&to.name, served.manifest.execution, skill, &hops)?;
         }
         if self.engine.settings.delegation_scope == DelegationScope::Both
             && !self.engine.payer_allows(&self.live.task, &to.name)
@@ -87,6 +109,45 @@ impl TaskHandle {
         }
         check_chain(&self.engine.node_id, limits, &to.name, &hops)?;
         Ok(TreeLimits { max_children: limits.max_children, max_tree: limits.max_tree })
+    }
+
+    /// Refuses an agent, or a skill of it, that its agent's `delegates` do not name.
+    fn check_delegate(
+        &self,
+        to: &AgentName,
+        execution: Execution,
+        skill: Option<&str>,
+        hops: &[Hop],
+    ) -> Result<(), DelegationRefused> {
+        let delegates = self.delegates();
+        if delegates.allow(to, execution, skill) {
+            return Ok(());
+        }
+        let agent = self.agent();
+        let problem = match (delegates.name(to, execution), skill) {
+            (false, _) => format!("agent {agent} may not call {to}: its `delegates` would have to name it"),
+            (true, None) => format!("agent {agent} may not call {to} without a skill: its `delegates` name which"),
+            (true, Some(_)) => format!("agent {agent} may not call {to} for that skill: its `delegates` name others"),
+        };
+        Err(DelegationRefused::new(RefusalKind::NotAllowed, &self.engine.node_id, to, hops, &problem))
+    }
+
+    /// Refuses what its program sends to an agent that hands it on, or to a child, with a skill that its agent's `delegates`
+    /// do not name for each of those that get it. Without a skill a child goes on as it has begun.
+    pub(crate) async fn check_called(
+        &self,
+        to: &AgentName,
+        decision: RoutingDecision,
+        skill: Option<&str>,
+    ) -> Result<(), Error> {
+        let hops = self.hops(self.received_chain()?.as_ref()).await?;
+        let reached: Vec<AgentName> = if to.is_own() { decision.targets().collect() } else { vec![to.clone()] };
+        for agent in reached {
+            // One that has gone cannot be called for any skill.
+            let Some(hosted) = self.engine.directory.find(&agent) else { continue };
+            self.check_delegate(&agent, hosted.execution(), skill, &hops)?;
+        }
+        Ok(())
     }
 
     /// What the root's message claimed of where it came from. Calls hand it down, so it outlives the root.
@@ -123,10 +184,10 @@ impl EngineState {
         payer.is_some_and(|payer| payer.scopes.agents.allows(to))
     }
 
-    /// Tells of a refusal; gives the error on.
-    pub(crate) fn report_refusal(&self, error: Error) -> Error {
+    /// Tells of a refusal of a caller; gives the error on.
+    pub(crate) fn report_refusal(&self, error: Error, caller: &CallerId) -> Error {
         if let (Error::Delegation(refused), Some(listener)) = (&error, self.refusals.get()) {
-            listener(refused);
+            listener(refused, caller);
         }
         error
     }

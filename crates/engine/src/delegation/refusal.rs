@@ -5,11 +5,11 @@ use std::fmt::Write;
 use switchboard_a2a::{Json, Metadata};
 
 use super::chain::Hop;
-use crate::ids::AgentName;
+use crate::ids::{AgentName, CallerId};
 use crate::reason::{REASON_DETAIL_KEY, Reason};
 
-/// Called for every refusal.
-pub type RefusalListener = Box<dyn Fn(&DelegationRefused) + Send + Sync>;
+/// Called for every refusal, with the caller that it is of: of a task's calls the one that pays for it.
+pub type RefusalListener = Box<dyn Fn(&DelegationRefused, &CallerId) + Send + Sync>;
 
 /// Why a call or a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +72,11 @@ impl DelegationRefused {
         }
         words.push_str(to.as_str());
         Self { kind, to: to.to_string(), chain, problem: words }
+    }
+
+    /// What is refused of one task, whatever chain it is in.
+    pub(super) fn of_task(kind: RefusalKind, to: &AgentName, problem: String) -> Self {
+        Self { kind, to: to.to_string(), chain: Vec::new(), problem }
     }
 
     /// A count that the store refused.

@@ -154,7 +154,7 @@ impl EngineState {
         parent: crate::ids::TaskKey,
     ) -> Caller {
         let handle = TaskHandle { engine: self.clone(), live: live.clone(), run };
-        let delegates = handle.served().map(|served| served.switches.delegation.delegates.clone()).unwrap_or_default();
+        let delegates = handle.delegates();
         let all = self.directory.agents();
         let allowed = all.iter().filter(|hosted| delegates.name(&hosted.name, hosted.served().manifest.execution));
         let agents = allowed.map(|hosted| hosted.name.clone()).collect();

@@ -47,7 +47,7 @@ impl EngineState {
         let (engine, task) = (self.clone(), live.clone());
         // Spawned: the caller may disconnect, the append must go on.
         self.work.spawn(async move { task.flush(&engine, sides).await }).await??;
-        self.report_refusal(refused.into());
+        self.report_refusal(refused.into(), &live.task.owner);
         let epoch = live.core.lock().last_epoch;
         Ok(Submitted { engine: self, live, seq: Seq(1), first: InitialTask::New(epoch, received), waiting: None })
     }

@@ -55,7 +55,10 @@ fn a_loop_and_a_chain_that_is_too_deep_are_refused_and_the_caller_goes_on() {
     let kernel = kernel(&folder, &["a", "b", "~own"], limited(DelegationLimits::default()));
     let refusals = Arc::new(Mutex::new(Vec::new()));
     let seen = refusals.clone();
-    kernel.engine.on_refusal(Box::new(move |refused| seen.lock().push((refused.kind, refused.chain.clone()))));
+    kernel.engine.on_refusal(Box::new(move |refused, caller| {
+        assert_eq!(caller.as_str(), "local");
+        seen.lock().push((refused.kind, refused.chain.clone()));
+    }));
     kernel.run(async {
         assert_eq!(say(&kernel, "a", "b a b end").await, "a b a b", "an agent may be asked back");
         let looped = say(&kernel, "a", "b a b a end").await;

@@ -8,6 +8,8 @@ mod kernel;
 mod agent_reports;
 mod calls;
 mod cooldowns;
+mod counted_once;
+mod delegated_messages;
 mod delegation;
 mod direct;
 mod feed;
