@@ -36,5 +36,5 @@ pub use environment::{COMMON_VARIABLES, environment};
 pub use metric_definitions::describe_metrics;
 pub use program::{ProgramError, Version, find, is_tested, version};
 pub use routing::{ByDifficulty, Classifier, Difficulty, Workers};
-pub use settings::{INTERRUPT_TIMEOUT, Settings, SkillSettings, Worker};
+pub use settings::{INTERRUPT_TIMEOUT, ServerAccess, Settings, SkillSettings, Worker};
 pub use worktree::WorktreePolicy;

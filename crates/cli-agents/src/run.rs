@@ -29,6 +29,10 @@ use outcome::RunningGauge;
 /// The variables with which a program calls other agents of this server.
 const URL_VARIABLE: &str = "SWITCHBOARD_URL";
 const TOKEN_VARIABLE: &str = "SWITCHBOARD_TASK_TOKEN";
+/// The certificates to trust there, where the system may not.
+const CA_VARIABLE: &str = "SWITCHBOARD_CA";
+/// The agents that it may call, as its configuration has them, with spaces between.
+const DELEGATES_VARIABLE: &str = "SWITCHBOARD_DELEGATES";
 /// How long a program may take to exit by itself once its turn is over.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// While a question is open, so many events are held before the program's output is no longer read (backpressure).
@@ -104,9 +108,17 @@ pub(super) async fn run(
 
 /// How the program calls other agents: where this server is, and a token of the task. Nothing if it may call none.
 async fn token_variables(agent: &CliAgent, task: &TaskHandle) -> Result<Vec<(String, String)>, CallError> {
-    let Some(url) = &agent.settings.url else { return Ok(Vec::new()) };
+    let Some(server) = &agent.settings.server else { return Ok(Vec::new()) };
     let Some(token) = task.issue_token().await? else { return Ok(Vec::new()) };
-    Ok(vec![(URL_VARIABLE.to_owned(), url.clone()), (TOKEN_VARIABLE.to_owned(), token)])
+    let mut variables = vec![(URL_VARIABLE, server.url.clone()), (TOKEN_VARIABLE, token)];
+    if let Some(file) = server.certificate.as_ref().and_then(|file| file.to_str()) {
+        variables.push((CA_VARIABLE, file.to_owned()));
+    }
+    if let Some(entries) = task.delegates().entries() {
+        let names: Vec<String> = entries.iter().map(ToString::to_string).collect();
+        variables.push((DELEGATES_VARIABLE, names.join(" ")));
+    }
+    Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// An open question, and the future of its answer.

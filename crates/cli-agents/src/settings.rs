@@ -26,8 +26,8 @@ pub struct Settings {
     pub repo_lock: bool,
     /// Variables that a child sees; without it the usual ones and the program's own.
     pub env: Option<Vec<String>>,
-    /// Where programs find this server, with a token of their task, if the agent delegates to others.
-    pub url: Option<String>,
+    /// How programs call other agents, with a token of their task, if the agent delegates to others.
+    pub server: Option<ServerAccess>,
     /// The account that children run as.
     pub user: Option<User>,
     pub permissions: Permissions,
@@ -47,6 +47,15 @@ pub struct Settings {
     pub events: u64,
     /// Whether a summary of the repository goes before the prompt.
     pub context: bool,
+}
+
+/// How programs of this machine reach the server.
+#[derive(Clone, Debug)]
+pub struct ServerAccess {
+    /// Its address for clients on this machine: what goes out over a proxy would show the token to it.
+    pub url: String,
+    /// The file with its certificate, which the system may not trust.
+    pub certificate: Option<PathBuf>,
 }
 
 /// What differs for one skill.
@@ -87,7 +96,7 @@ impl Settings {
             worktree: WorktreePolicy::Off,
             repo_lock: true,
             env: None,
-            url: None,
+            server: None,
             user: None,
             permissions: Permissions::default(),
             skills: BTreeMap::new(),

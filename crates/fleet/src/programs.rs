@@ -13,13 +13,12 @@ use switchboard_cli_agents::adapters::{
 };
 use switchboard_cli_agents::process::{Children, ChildrenOptions, OutputLimits, User};
 use switchboard_cli_agents::{
-    ByDifficulty, Classifier, CliAgent, INTERRUPT_TIMEOUT, Settings, SharedResources, SkillSettings, Worker, Workers,
-    WorktreePolicy, exec_child,
+    ByDifficulty, Classifier, CliAgent, INTERRUPT_TIMEOUT, ServerAccess, Settings, SharedResources, SkillSettings,
+    Worker, Workers, WorktreePolicy, exec_child,
 };
 use switchboard_engine::Engine;
-use switchboard_engine::clock::Clock;
 use switchboard_host::StartError;
-use switchboard_host::serve::Lifecycle;
+use switchboard_host::serve::{Lifecycle, ServerParts};
 use switchboard_server::Front;
 use tokio_util::sync::CancellationToken;
 
@@ -36,8 +35,8 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Programs {
     shared: Arc<SharedResources>,
     worktrees: PathBuf,
-    /// Where programs find this server.
-    url: String,
+    /// How programs find this server.
+    server: ServerAccess,
     agents: Arc<Mutex<ProgramAgents>>,
 }
 
@@ -56,7 +55,11 @@ struct ProgramAgent {
 
 impl Programs {
     /// Ends what an earlier server has left, and makes ready to start programs.
-    pub fn open(data_dir: &Path, url: &str, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+    pub fn open(parts: &ServerParts) -> Result<Self, StartError> {
+        let (data_dir, clock) = (&parts.data_dir, Arc::clone(&parts.clock));
+        let certificate =
+            parts.config.server.tls.files().and_then(|(certificate, _)| std::path::absolute(certificate).ok());
+        let server = ServerAccess { url: parts.local_url.clone(), certificate };
         let options = children_options(data_dir.join("children"));
         keep_memory_private();
         let (children, orphans) = Children::open(options).map_err(StartError::Children)?;
@@ -64,14 +67,14 @@ impl Programs {
             tracing::warn!(ended = orphans.ended, "programs that an earlier server had started were still running");
         }
         let (shared, worktrees) = (SharedResources::new(children, clock), data_dir.join("worktrees"));
-        Ok(Self { shared, worktrees, url: url.to_owned(), agents: Arc::default() })
+        Ok(Self { shared, worktrees, server, agents: Arc::default() })
     }
 
     /// Adds an agent, or replaces the one of that name; also while the server runs.
     pub fn add(&self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
         let problem =
             |error: AgentSettingsError| StartError::Agent { name: name.to_owned(), problem: error.to_string() };
-        let settings = Settings { url: Some(self.url.clone()), ..settings(name, agent).map_err(problem)? };
+        let settings = Settings { server: Some(self.server.clone()), ..settings(name, agent).map_err(problem)? };
         let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.worktrees.join(name)));
         let added = ProgramAgent { agent: agent.clone(), removed: CancellationToken::new() };
         let mut agents = self.agents.lock();
@@ -194,7 +197,7 @@ pub fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, Age
         },
         repo_lock: agent.repo_lock,
         env: agent.env.as_ref().map(|env| env.iter().map(|name| name.as_str().to_owned()).collect()),
-        url: None,
+        server: None,
         user,
         permissions: agent.permissions.rules(),
         skills,

@@ -103,6 +103,7 @@ impl Serving {
             callbacks: callbacks.clone(),
             reloads: reloads.clone(),
             base_url: config.server.base_url(address).as_str().to_owned(),
+            local_url: banner::local_url(&config.server, address),
         };
         let Fleet { hosted, directory, lifecycles } = match fleet(parts).await {
             Ok(fleet) => fleet,

@@ -74,7 +74,7 @@ pub struct Registry {
 impl Registry {
     /// Reads files and registrations. What is wrong with a file refuses the start.
     pub async fn open(parts: ServerParts, sources: AgentSources) -> Result<Arc<Self>, StartError> {
-        let programs = Programs::open(&parts.data_dir, &parts.base_url, parts.clock.clone())?;
+        let programs = Programs::open(&parts)?;
         let tasks = parts.config.limits.remote_tasks.get();
         let clients = RemoteClients::new(sources.folder.clone(), tasks).map_err(StartError::Egress)?;
         let files = AgentFiles::new(sources.folder, sources.overrides.environment);

@@ -205,7 +205,7 @@ fn flags(workspace: &Workspace, data_dir: &Path) -> String {
 
 /// The base URL for clients on this machine. With TLS it must match the certificate: the public base URL if configured,
 /// else the address or `localhost`, whichever the certificate is valid for.
-fn local_url(server: &Server, address: SocketAddr) -> String {
+pub(super) fn local_url(server: &Server, address: SocketAddr) -> String {
     let address = reachable(address);
     let by_address = server.url_at(address).as_str().to_owned();
     let Some((certificate, _)) = server.tls.files() else { return by_address };

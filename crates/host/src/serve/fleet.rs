@@ -47,6 +47,8 @@ pub struct ServerParts {
     pub reloads: ReloadListeners,
     /// The address that agent cards say.
     pub base_url: String,
+    /// The address for clients on this machine.
+    pub local_url: String,
 }
 
 /// Something that starts and stops with the server.

@@ -237,6 +237,7 @@ impl Running {
             callers: keys.clone(),
             egress: Egress::new(switchboard_egress::Options::default()).unwrap(),
             base_url: "http://localhost".to_owned(),
+            local_url: "http://localhost".to_owned(),
         };
         let reload_now = Arc::new(Notify::new());
         let sources = AgentSources {

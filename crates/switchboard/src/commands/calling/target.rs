@@ -44,11 +44,20 @@ impl Target {
     }
 }
 
-/// Where the server is that a program of one of its tasks was started by, and the token of that task. It comes before
-/// every key: what the program calls is part of its task.
-pub(super) fn task_token() -> Option<(String, String)> {
+/// What a program of a task is given to call other agents: where the server is, the token of the task, and what to trust
+/// the server by.
+pub(super) struct TaskAccess {
+    pub(super) url: String,
+    token: String,
+    certificate: Option<PathBuf>,
+}
+
+/// That of the task whose program this runs in. It comes before every key that is not typed: what the program calls is
+/// part of its task.
+pub(super) fn task_access() -> Option<TaskAccess> {
     let read = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    Some((read("SWITCHBOARD_URL")?, read("SWITCHBOARD_TASK_TOKEN")?))
+    let (url, token) = (read("SWITCHBOARD_URL")?, read("SWITCHBOARD_TASK_TOKEN")?);
+    Some(TaskAccess { url, token, certificate: read("SWITCHBOARD_CA").map(PathBuf::from) })
 }
 
 pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failure> {
@@ -56,13 +65,13 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
         return on_file(&path);
     }
     let is_address = typed.contains(['.', ':', '/']) || typed == "localhost";
-    if let Some((url, token)) = task_token() {
+    if let Some(TaskAccess { url, token, certificate }) = task_access() {
         let base = format!("{}/a2a", url.trim_end_matches('/'));
         let is_of_server = typed.strip_prefix(&base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         if is_of_server || !is_address {
             let mut peer = Peer::new(if is_of_server { typed.to_owned() } else { format!("{base}/{typed}") });
             peer.credentials = Credentials::Bearer(Secret::Plain(token));
-            return Ok(Target::new(peer));
+            return Ok(Target { roots: roots(certificate.as_deref()), ..Target::new(peer) });
         }
     }
     // A name of the workspace has none of these, and an address at least one, `localhost` aside.
