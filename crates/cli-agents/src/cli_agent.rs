@@ -4,18 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_a2a::{ContextId, Message};
+use switchboard_a2a::Message;
 use switchboard_admission::ExclusiveQueue;
 use switchboard_engine::clock::Clock;
-use switchboard_engine::{
-    Agent, AgentError, CallerId, Engine, Manifest, Park, Recovery, Skill, TaskHandle, TaskView, Turn,
-};
+use switchboard_engine::{Agent, AgentError, Engine, Manifest, Park, Recovery, Skill, TaskHandle, TaskView, Turn};
 
 use super::git::Git;
 use super::process::Children;
 use super::repository_locks::RepositoryLocks;
 use super::repository_summary::SummaryCache;
-use super::sessions::TurnCheckpoint;
+use super::sessions::{ConversationTurn, TurnCheckpoint, conversation_queue};
 use super::worktree::AgentWorktrees;
 use super::{Settings, Version, is_tested};
 
@@ -29,7 +27,7 @@ pub struct CliAgent {
     pub(super) settings: Settings,
     pub(super) shared: Arc<SharedResources>,
     /// One turn at a time per conversation.
-    pub(super) sessions: Arc<ExclusiveQueue<(CallerId, ContextId)>>,
+    pub(super) sessions: Arc<ExclusiveQueue<ConversationTurn>>,
     pub(super) worktrees: Arc<AgentWorktrees>,
 }
 
@@ -82,7 +80,7 @@ impl CliAgent {
         let folder_name = || super::worktree::short_name(worktrees.as_os_str().as_encoded_bytes());
         let own = settings.user.as_ref().map(|user| user.home.join(".switchboard/worktrees").join(folder_name()));
         let worktrees = AgentWorktrees::new(own.unwrap_or_else(|| worktrees.clone()), worktrees);
-        Self { settings, shared, sessions: ExclusiveQueue::per_key(), worktrees }
+        Self { settings, shared, sessions: conversation_queue(), worktrees }
     }
 
     pub(super) fn git(&self) -> Git {

@@ -109,6 +109,14 @@ impl RepositoryLock {
         })?
     }
 
+    /// The tasks that have to leave before it is held.
+    pub(super) fn tasks_ahead(&self) -> Vec<TaskId> {
+        let ids = |_: &LockRequest, ahead: &[&LockRequest]| {
+            ahead.iter().map(|request| request.blocker.task.clone()).collect()
+        };
+        self.read(ids).unwrap_or_default()
+    }
+
     /// Whether it is a lock on this repository.
     pub(super) fn is_for(&self, folder: &Path) -> bool {
         self.read(|own, _| own.folder == folder).unwrap_or(false)

@@ -2,13 +2,38 @@
 //!
 //! A task says in its artifact `agent-metadata` which session it works in, and notes the same for its conversation; a
 //! later task finds the newest note. What must survive a crash within a turn is saved with the task.
+//!
+//! Only one turn at a time works in a conversation.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{Task, Timestamp};
+use switchboard_a2a::{ContextId, Task, TaskId, Timestamp};
+use switchboard_admission::{ExclusiveQueue, QueuePosition};
+use switchboard_engine::CallerId;
 
 use crate::adapters::Usage;
+
+/// A turn that works in a conversation or waits for it.
+pub(super) struct ConversationTurn {
+    pub(super) caller: CallerId,
+    pub(super) context: ContextId,
+    pub(super) task: TaskId,
+}
+
+/// One turn at a time in each conversation.
+pub(super) fn conversation_queue() -> Arc<ExclusiveQueue<ConversationTurn>> {
+    let is_same = |one: &ConversationTurn, other: &ConversationTurn| {
+        (&one.caller, &one.context) == (&other.caller, &other.context)
+    };
+    ExclusiveQueue::new(is_same, |_| {})
+}
+
+/// The tasks whose turns have to end before this one begins.
+pub(super) fn tasks_ahead(turn: &QueuePosition<ConversationTurn>) -> Vec<TaskId> {
+    turn.read(|_, ahead| ahead.iter().map(|turn| turn.task.clone()).collect()).unwrap_or_default()
+}
 
 /// The artifact with the CLI, the model and the session.
 pub(super) const METADATA_ARTIFACT: &str = "agent-metadata";

@@ -5,9 +5,9 @@ mod outcome;
 use std::path::Path;
 use std::time::Duration;
 
-use switchboard_a2a::{ContextId, Message};
+use switchboard_a2a::Message;
 use switchboard_engine::reason::Reason;
-use switchboard_engine::{AgentError, CallerId, Cause, Seq, Stopped, TaskHandle, Turn};
+use switchboard_engine::{AgentError, Cause, Seq, Stopped, TaskHandle, Turn};
 
 use super::CliAgent;
 use super::approvals;
@@ -16,7 +16,7 @@ use super::process::TreeExit;
 use super::process_bound_position::ProcessBoundPosition;
 use super::request_options::RequestOptions;
 use super::run::{self, RunOutcome};
-use super::sessions::{self, AgentMetadata, ConversationRecord, TokenTotals, TurnCheckpoint};
+use super::sessions::{self, AgentMetadata, ConversationRecord, ConversationTurn, TokenTotals, TurnCheckpoint};
 use super::settings::Worker;
 use super::task_reporter::{Cost, TaskReporter};
 use super::transcript;
@@ -45,7 +45,8 @@ const GO_ON: &str = "You were interrupted while you worked on the message below.
 
 pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
     // Before anything is waited for: turns begin in the order in which their messages came.
-    let conversation = agent.sessions.enqueue((turn.caller.clone(), task.context_id().clone()));
+    let (caller, context) = (turn.caller.clone(), task.context_id().clone());
+    let conversation = agent.sessions.enqueue(ConversationTurn { caller, context, task: task.id().clone() });
     let conversation = ProcessBoundPosition::new(conversation);
     let mut saved: TurnCheckpoint = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
@@ -97,6 +98,9 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         if begins_task && let Some(refusal) = approvals::refuse_as_first_message(&turn.message, true) {
             return Ok(task.reject(refusal).await?);
         }
+        if task.rejects_deadlock(&sessions::tasks_ahead(&conversation), "this conversation").await? {
+            return Ok(());
+        }
         task.status("Waiting: another task of this conversation is running.").await?;
         task.release_permit_while(conversation.wait()).await?;
     }
@@ -122,7 +126,10 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         return Ok(task.reject(refusal).await?);
     }
     let workspace = match agent.settings.worktree {
-        WorktreePolicy::Off => Workspace::open(&agent.settings, repositories, chosen, kept, &task).await?,
+        WorktreePolicy::Off => match Workspace::open(&agent.settings, repositories, chosen, kept, &task).await? {
+            Some(workspace) => workspace,
+            None => return Ok(()),
+        },
         policy => {
             drop(kept);
             let wanted = WorktreeRequest {
@@ -215,7 +222,7 @@ struct PreparedTurn<'a> {
     permissions: &'a Permissions,
     options: RequestOptions,
     /// Its turn in the conversation.
-    conversation: ProcessBoundPosition<(CallerId, ContextId)>,
+    conversation: ProcessBoundPosition<ConversationTurn>,
     workspace: Workspace,
     /// What the conversation has come to, with whatever program.
     past: Option<ConversationRecord>,

@@ -4,7 +4,7 @@ mod repository;
 
 use std::path::{Path, PathBuf};
 
-use switchboard_engine::{BlockingTask, Stopped, TaskHandle};
+use switchboard_engine::{BlockingTask, CallError, Stopped, TaskHandle};
 
 use super::process::TreeExit;
 use super::repository_locks::{RepositoryLock, RepositoryLocks};
@@ -165,27 +165,30 @@ impl Workspace {
     }
 
     /// Waits for the repository lock of the folder, from the position that was `kept` for it if there is one, and
-    /// reports the blocker meanwhile.
+    /// reports the blocker meanwhile. None if the task was rejected, because it would wait for one that waits for it.
     pub(super) async fn open(
         settings: &Settings,
         repositories: &RepositoryLocks,
         chosen: ChosenFolder,
         kept: Option<RepositoryLock>,
         task: &TaskHandle,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Option<Self>, CallError> {
         let folder = chosen.folder.clone();
         if !settings.repo_lock {
-            return Ok(Self { chosen, folder, worktree: None, lock: None });
+            return Ok(Some(Self { chosen, folder, worktree: None, lock: None }));
         }
         let top = repository::top(&folder).unwrap_or(&folder);
         let kept = kept.filter(|lock| lock.is_for(top));
         let lock = kept.unwrap_or_else(|| repositories.enqueue(top, task));
         if lock.ahead().is_some() {
+            if task.rejects_deadlock(&lock.tasks_ahead(), "this repository").await? {
+                return Ok(None);
+            }
             task.release_permit_while(wait(&lock, task)).await??;
             // What it waited for must not stand there as if it still did.
             task.status("The repository is free.").await?;
         }
-        Ok(Self { chosen, folder, worktree: None, lock: Some(lock) })
+        Ok(Some(Self { chosen, folder, worktree: None, lock: Some(lock) }))
     }
 
     /// A worktree needs no repository lock.

@@ -52,6 +52,12 @@ impl Harness {
         Self::build(fixture, settings, switches, Duration::from_millis(300), wrap)
     }
 
+    /// With a second agent, `reviewer`, beside it.
+    pub(crate) fn with_reviewer(fixture: &Fixture, settings: Settings, switches: Switches, reviewer: Settings) -> Self {
+        let grace = Duration::from_millis(300);
+        Self::build_all(fixture, settings, switches, Some(reviewer), grace, |store| Arc::new(store))
+    }
+
     /// With children that have all the time they need to end, however busy the machine is.
     pub(crate) fn patient(fixture: &Fixture, settings: Settings) -> Self {
         Self::build(fixture, settings, Switches::default(), Duration::from_secs(600), |store| Arc::new(store))
@@ -61,6 +67,17 @@ impl Harness {
         fixture: &Fixture,
         settings: Settings,
         switches: Switches,
+        grace: Duration,
+        wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
+    ) -> Self {
+        Self::build_all(fixture, settings, switches, None, grace, wrap)
+    }
+
+    fn build_all(
+        fixture: &Fixture,
+        settings: Settings,
+        switches: Switches,
+        reviewer: Option<Settings>,
         grace: Duration,
         wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
     ) -> Self {
@@ -75,9 +92,14 @@ impl Harness {
         let (children, _) = Children::open(options).unwrap();
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
         let shared = SharedResources::new(children.clone(), Arc::new(clock.clone()));
+        let reviewer = reviewer.map(|settings| {
+            let worktrees = fixture.data().join("worktrees-of-reviewer");
+            let agent = Served::new(CliAgent::new(settings, shared.clone(), worktrees)).switches(switches.clone());
+            Hosted::serving("reviewer", agent)
+        });
         let agent = Arc::new(CliAgent::new(settings, shared, fixture.data().join("worktrees")));
         let hosted = Hosted::serving("coder", Served::new(agent.clone()).switches(switches));
-        let directory = FixedDirectory::new(vec![hosted], None);
+        let directory = FixedDirectory::new(std::iter::once(hosted).chain(reviewer).collect(), Some("coder".into()));
         let options = Options {
             durability: Durability::Process,
             max_queue_delay: Duration::from_secs(3_600),

@@ -5,6 +5,7 @@
 mod answers;
 mod approvals;
 mod cancels;
+mod deadlocks;
 mod diffs;
 mod endings;
 mod environment;
