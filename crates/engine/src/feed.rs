@@ -149,6 +149,8 @@ impl FeedReader {
                     () = engine.clock.sleep(HOLE_WAIT) => {}
                     () = engine.drained.cancelled() => return Ok(false),
                 }
+                // The other senders of the same commit are about to run: one page for all of them, not a page for each.
+                tokio::task::yield_now().await;
             }
             self.taken.extend(engine.feed_ring.after(read, PAGE_BYTES));
             if !self.taken.is_empty() {

@@ -1,6 +1,6 @@
 //! The ring buffer of committed rows, bounded by bytes. Without a reader it is empty, and an append pays one atomic load.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,6 +11,8 @@ use crate::store::feed::FeedRow;
 
 /// What a row takes besides its events, roughly.
 const ROW_BYTES: usize = 256;
+/// What a place takes, empty or not.
+const PLACE_BYTES: usize = size_of::<Option<Arc<FeedRow>>>();
 
 pub(crate) struct FeedRing {
     max_bytes: usize,
@@ -22,17 +24,43 @@ pub(crate) struct FeedRing {
 
 #[derive(Default)]
 struct State {
-    rows: BTreeMap<i64, Arc<FeedRow>>,
+    /// The rows after `floor`, one place for each, without holes at either end. A row whose append has not reported yet, or
+    /// which none of this process wrote, leaves its place empty.
+    rows: VecDeque<Option<Arc<FeedRow>>>,
     bytes: usize,
     /// Rows up to this one do not come any more: they were committed before there was a reader, or made room for others.
     floor: i64,
 }
 
 impl State {
-    fn pop_oldest(&mut self) {
-        if let Some((row, oldest)) = self.rows.pop_first() {
-            self.bytes -= oldest.size() + ROW_BYTES;
-            self.floor = row;
+    /// The place of a row after `floor`.
+    fn place(&self, row: i64) -> Option<usize> {
+        usize::try_from(row - self.floor - 1).ok()
+    }
+
+    fn get(&self, row: i64) -> Option<&Arc<FeedRow>> {
+        self.rows.get(self.place(row)?)?.as_ref()
+    }
+
+    fn insert(&mut self, row: FeedRow, max_bytes: usize) {
+        let Some(mut place) = self.place(row.row) else { return };
+        if place >= max_bytes / PLACE_BYTES {
+            // So far ahead that not even empty places would fit: the ring begins anew.
+            *self = Self { floor: row.row - 1, ..Self::default() };
+            place = 0;
+        }
+        if place >= self.rows.len() {
+            self.rows.resize(place + 1, None);
+        }
+        if let Some(slot) = self.rows.get_mut(place) {
+            self.bytes += row.size() + ROW_BYTES;
+            self.bytes -= slot.replace(Arc::new(row)).map_or(0, |known| known.size() + ROW_BYTES);
+        }
+        while self.bytes > max_bytes
+            && let Some(oldest) = self.rows.pop_front()
+        {
+            self.floor += 1;
+            self.bytes -= oldest.map_or(0, |row| row.size() + ROW_BYTES);
         }
     }
 }
@@ -73,11 +101,7 @@ impl FeedRing {
         if row.row <= state.floor || self.readers() == 0 {
             return;
         }
-        state.bytes += row.size() + ROW_BYTES;
-        state.rows.insert(row.row, Arc::new(row));
-        while state.bytes > self.max_bytes {
-            state.pop_oldest();
-        }
+        state.insert(row, self.max_bytes);
         drop(state);
         self.filled.notify_waiters();
     }
@@ -94,7 +118,7 @@ impl FeedRing {
             filled.as_mut().enable();
             {
                 let state = self.state.lock();
-                if state.floor > row || state.rows.contains_key(&(row + 1)) {
+                if state.floor > row || state.get(row + 1).is_some() {
                     return;
                 }
             }
@@ -107,8 +131,9 @@ impl FeedRing {
         let state = self.state.lock();
         let mut found = Vec::new();
         let mut bytes = 0;
-        for (expected, (next, row)) in (row + 1..).zip(state.rows.range(row + 1..)) {
-            if *next != expected || bytes > max_bytes {
+        let Some(place) = state.place(row + 1) else { return found };
+        for row in state.rows.iter().skip(place).map_while(Option::as_ref) {
+            if bytes > max_bytes {
                 break;
             }
             bytes += row.size();
