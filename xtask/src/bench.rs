@@ -186,7 +186,7 @@ impl Programs {
     fn build(&self, kinds: &[Kind]) -> anyhow::Result<()> {
         program::run(&mut program::bench_cargo(&["build", "--release", "--workspace"]))?;
         if kinds.iter().any(|kind| kind.is_switchboard()) {
-            let build = ["build", "--profile", &self.profile, "--package", "switchboard"];
+            let build = ["build", "--profile", &self.profile, "--package", "switchboard", "--package", "without-hub"];
             program::run(program::cargo(&build).env_remove("CARGO_TARGET_DIR"))?;
         }
         Ok(())

@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::drive::Pace;
+use crate::fill::Filling;
 use crate::target::Target;
 use crate::webhook::Receiver;
 use crate::work::Work;
@@ -80,12 +81,17 @@ enum Mode {
         #[arg(long)]
         since: Option<String>,
     },
-    /// Creates finished tasks as fast as it can
+    /// Creates tasks as fast as it can: finished ones, or with another text as the agent leaves them
     Fill {
         #[command(flatten)]
         load: Load,
         #[arg(long)]
         tasks: u64,
+        #[arg(long, default_value = fill::FINISHES)]
+        text: String,
+        /// Do not wait until a task ends or asks
+        #[arg(long)]
+        immediately: bool,
         /// Report this process's memory afterwards
         #[arg(long)]
         pid: Option<u32>,
@@ -174,12 +180,12 @@ async fn run(mode: Mode) -> anyhow::Result<()> {
             measure("stream", &load, Work::Stream { text, chunks }).await
         }
         Mode::Get { load, tasks } => {
-            let ids = fill::run(&load.url, load.connections, tasks.max(1)).await?.ids;
+            let ids = fill::run(&load.url, Filling::finished(), load.connections, tasks.max(1)).await?.ids;
             measure("get", &load, Work::Get { ids }).await
         }
         Mode::List { load, since } => measure("list", &load, Work::List { since }).await,
-        Mode::Fill { load, tasks, pid } => {
-            let filled = fill::run(&load.url, load.connections, tasks).await?;
+        Mode::Fill { load, tasks, text, immediately, pid } => {
+            let filled = fill::run(&load.url, Filling { text, immediately }, load.connections, tasks).await?;
             let resident_kib = pid.map(memory::resident_kib).transpose()?;
             report::fill(tasks, filled.elapsed, resident_kib, load.json)
         }

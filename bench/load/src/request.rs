@@ -25,11 +25,20 @@ impl RequestWriter {
 
     /// `SendMessage` or `SendStreamingMessage` with one text part.
     pub(crate) fn message(&mut self, method: &str, id: u64, text: &str, webhook: Option<&str>) -> &[u8] {
-        let run = self.run;
         let configuration = match webhook {
             Some(url) => format!(r#","configuration":{{"taskPushNotificationConfig":{{"url":"{url}"}}}}"#),
             None => String::new(),
         };
+        self.configured_message(method, id, text, &configuration)
+    }
+
+    /// `SendMessage` that is answered as soon as its task has begun.
+    pub(crate) fn immediate_message(&mut self, id: u64, text: &str) -> &[u8] {
+        self.configured_message("SendMessage", id, text, r#","configuration":{"returnImmediately":true}"#)
+    }
+
+    fn configured_message(&mut self, method: &str, id: u64, text: &str, configuration: &str) -> &[u8] {
+        let run = self.run;
         self.finish(format_args!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"message":{{"messageId":"{run:x}-{id}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}{configuration}}}}}"#
         ))

@@ -92,7 +92,7 @@ fn disk(plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<(Ext
 }
 
 /// Resident MiB after so many finished tasks.
-fn fill(programs: &Programs, server: &Server, tasks: u64) -> anyhow::Result<f64> {
+pub(crate) fn fill(programs: &Programs, server: &Server, tasks: u64) -> anyhow::Result<f64> {
     let options =
         options(&[("--url", &server.url()), ("--tasks", &tasks.to_string()), ("--pid", &server.pid().to_string())]);
     let fill: Fill = load::run(programs, "fill", &options)?;
@@ -140,6 +140,6 @@ fn checked(rate: Rate) -> anyhow::Result<Rate> {
     Ok(rate)
 }
 
-fn options(pairs: &[(&str, &str)]) -> Vec<String> {
+pub(crate) fn options(pairs: &[(&str, &str)]) -> Vec<String> {
     pairs.iter().flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()]).collect()
 }

@@ -1,8 +1,10 @@
-//! What a hub in between adds: SendMessage to an agent, and to the same agent through a second server that serves it as a
-//! remote one; and the memory of a hub that follows many tasks. Three processes share the cores, so none is pinned.
+//! What the hub costs: a message with and without it on one server; SendMessage to an agent, and to the same agent
+//! through a second server that serves it as a remote one; the memory of a hub that follows many tasks, or keeps many that
+//! wait for an answer. Where several processes share the cores, none is pinned.
 
 use crate::bench::Programs;
-use crate::bench::load::{self, Rate, Subscriptions};
+use crate::bench::extras;
+use crate::bench::load::{self, Fill, Rate};
 use crate::bench::number::{grouped, median};
 use crate::bench::plan::Plan;
 use crate::bench::server::{Kind, Placement, Server, ServerOptions};
@@ -11,6 +13,8 @@ use crate::bench::server::{Kind, Placement, Server, ServerOptions};
 pub(crate) const HEADING: &str = "## What a hub adds to a call";
 
 const MANY: u32 = 32;
+/// The share of the rate that is left beside the readers of the log.
+const PROJECTOR_BUDGET: f64 = 0.95;
 /// The share of the direct rate that is left through a hub.
 const RATE_BUDGET: f64 = 0.35;
 /// What one client waits longer, at the median.
@@ -18,52 +22,109 @@ const DELAY_BUDGET_MS: f64 = 3.0;
 /// Resident memory of a hub that follows as many tasks as `limits.remoteTasks` allows.
 const MEMORY_BUDGET_MIB: f64 = 200.0;
 const FOLLOWED: u64 = 4000;
+/// What a hub gains by a task that waits: next to nothing, since it is a row.
+const WAITING_BUDGET_KIB: f64 = 1.0;
+const WAITING: u64 = 20_000;
 
 /// The measurements of all rounds.
 pub(crate) struct Hub {
+    without: Vec<Rate>,
+    with: Vec<Rate>,
     direct: Vec<(Rate, Rate)>,
     through: Vec<(Rate, Rate)>,
     followed: u64,
     followed_mib: f64,
+    waiting: u64,
+    waiting_kib: f64,
     seconds: f64,
 }
 
 pub(crate) fn run(plan: &Plan, programs: &Programs) -> anyhow::Result<Hub> {
+    let (without, with) = beside_the_projector(plan, programs)?;
     let options = ServerOptions { many_running: true, placement: Placement::Unpinned, ..ServerOptions::default() };
     let remote = Server::start(Kind::Process, programs, options)?;
     let hub = Server::start_hub(&remote, programs, options)?;
     let (mut direct, mut through) = (Vec::new(), Vec::new());
     for round in 1..=plan.rounds {
         println!("\nhub, round {round} of {}", plan.rounds);
-        direct.push(measure(plan, programs, &remote, "direct")?);
-        through.push(measure(plan, programs, &hub, "through a hub")?);
+        let both = |server: &Server, title: &str| -> anyhow::Result<(Rate, Rate)> {
+            let place = Placement::Unpinned;
+            Ok((
+                measure(plan, programs, server, place, MANY, title)?,
+                measure(plan, programs, server, place, 1, title)?,
+            ))
+        };
+        direct.push(both(&remote, "direct")?);
+        through.push(both(&hub, "through a hub")?);
     }
-    let followed = if plan.quick { 200 } else { FOLLOWED };
-    let (url, streams, pid) = (hub.url(), followed.to_string(), hub.pid().to_string());
-    let words = ["--url", &url, "--streams", &streams, "--pid", &pid].map(str::to_owned);
-    let held: Subscriptions = load::run_placed(programs, Placement::Unpinned, "subscriptions", &words, &[])?;
-    let followed_mib = held.after_kib as f64 / 1024.0;
+    // A fresh one each, since memory that was given back to the allocator hides the next measurement.
+    drop(hub);
+    let (followed, waiting) = if plan.quick { (200, 500) } else { (FOLLOWED, WAITING) };
+    let followed_mib = memory_of_followed(programs, &Server::start_hub(&remote, programs, options)?, followed)?;
     println!("  {followed} followed tasks: {followed_mib:.1} MiB");
-    Ok(Hub { direct, through, followed, followed_mib, seconds: plan.seconds })
+    let waiting_kib = memory_of_waiting(programs, &Server::start_hub(&remote, programs, options)?, waiting)?;
+    println!("  {waiting} tasks that wait for an answer: {waiting_kib:.2} KiB each");
+    let seconds = plan.seconds;
+    Ok(Hub { without, with, direct, through, followed, followed_mib, waiting, waiting_kib, seconds })
 }
 
-/// With many connections, and with one.
-fn measure(plan: &Plan, programs: &Programs, server: &Server, title: &str) -> anyhow::Result<(Rate, Rate)> {
-    let of = |connections: u32| -> anyhow::Result<Rate> {
-        let (url, connections, seconds) = (server.url(), connections.to_string(), plan.seconds.to_string());
-        let words = ["--url", &url, "--connections", &connections, "--seconds", &seconds].map(str::to_owned);
-        let rate: Rate = load::run_placed(programs, Placement::Unpinned, "send", &words, &[])?;
-        let error = rate.first_error.as_deref().unwrap_or("no reason given");
-        anyhow::ensure!(rate.errors == 0 && rate.completed > 0, "{title}: {} errors, the first: {error}", rate.errors);
-        println!("  {title:<16} {connections:>3} at once {:>10.0}/s  p50 {:>7.3} ms", rate.rate, rate.p50_ms);
-        Ok(rate)
-    };
-    Ok((of(MANY)?, of(1)?))
+/// The same agent on the same server, without the hub and with it. Only one of the two is under load at a time.
+fn beside_the_projector(plan: &Plan, programs: &Programs) -> anyhow::Result<(Vec<Rate>, Vec<Rate>)> {
+    let without = Server::start(Kind::WithoutHub, programs, ServerOptions::default())?;
+    let with = Server::start(Kind::Process, programs, ServerOptions::default())?;
+    let mut rates = (Vec::new(), Vec::new());
+    for round in 1..=plan.rounds {
+        println!("\nprojector, round {round} of {}", plan.rounds);
+        rates.0.push(measure(plan, programs, &without, Placement::Pinned, MANY, "without the hub")?);
+        rates.1.push(measure(plan, programs, &with, Placement::Pinned, MANY, "with the hub")?);
+    }
+    Ok(rates)
+}
+
+fn measure(
+    plan: &Plan,
+    programs: &Programs,
+    server: &Server,
+    placement: Placement,
+    connections: u32,
+    title: &str,
+) -> anyhow::Result<Rate> {
+    let (connections, seconds) = (connections.to_string(), plan.seconds.to_string());
+    let words = extras::options(&[("--url", &server.url()), ("--connections", &connections), ("--seconds", &seconds)]);
+    let rate: Rate = load::run_placed(programs, placement, "send", &words, &[])?;
+    let error = rate.first_error.as_deref().unwrap_or("no reason given");
+    anyhow::ensure!(rate.errors == 0 && rate.completed > 0, "{title}: {} errors, the first: {error}", rate.errors);
+    println!("  {title:<16} {connections:>3} at once {:>10.0}/s  p50 {:>7.3} ms", rate.rate, rate.p50_ms);
+    Ok(rate)
+}
+
+/// Resident MiB of a hub that follows so many tasks, none of which has a client that waits.
+fn memory_of_followed(programs: &Programs, hub: &Server, tasks: u64) -> anyhow::Result<f64> {
+    let (url, tasks_word) = (hub.url(), tasks.to_string());
+    let mut words = extras::options(&[("--url", &url), ("--tasks", &tasks_word), ("--text", "hold")]);
+    words.push("--immediately".to_owned());
+    load::run_placed::<Fill>(programs, Placement::Unpinned, "fill", &words, &[])?;
+    hub.wait_for_gauge("switchboard_remote_attached", tasks)?;
+    extras::fill(programs, hub, 1)
+}
+
+/// What a hub has gained in KiB for each of so many tasks that wait, here and at the other server, for an answer.
+fn memory_of_waiting(programs: &Programs, hub: &Server, tasks: u64) -> anyhow::Result<f64> {
+    // As many ended ones first: what caches take of them they would take of those that wait.
+    let before = extras::fill(programs, hub, tasks)?;
+    let words = extras::options(&[("--url", &hub.url()), ("--tasks", &tasks.to_string()), ("--text", "ask")]);
+    load::run_placed::<Fill>(programs, Placement::Unpinned, "fill", &words, &[])?;
+    let after = extras::fill(programs, hub, 1)?;
+    Ok((after - before).max(0.0) * 1024.0 / tasks as f64)
 }
 
 impl Hub {
-    /// The share of the direct rate, and what one client waits longer: worked out in each round, of which the median
-    /// counts.
+    /// The share of the rate that is left beside the projector: worked out in each round, of which the median counts.
+    fn projector_share(&self) -> Option<f64> {
+        median(self.without.iter().zip(&self.with).map(|(without, with)| with.rate / without.rate).collect())
+    }
+
+    /// The share of the direct rate, and what one client waits longer, likewise.
     fn ratios(&self) -> Option<(f64, f64)> {
         let rounds = || self.direct.iter().zip(&self.through);
         let share = median(rounds().map(|(direct, through)| through.0.rate / direct.0.rate).collect())?;
@@ -73,30 +134,41 @@ impl Hub {
 
     pub(crate) fn is_met(&self) -> bool {
         let is_within = |(share, added)| share >= RATE_BUDGET && added <= DELAY_BUDGET_MS;
-        self.ratios().is_some_and(is_within) && self.followed_mib <= MEMORY_BUDGET_MIB
+        self.projector_share().is_some_and(|share| share >= PROJECTOR_BUDGET)
+            && self.ratios().is_some_and(is_within)
+            && self.followed_mib <= MEMORY_BUDGET_MIB
+            && self.waiting_kib <= WAITING_BUDGET_KIB
     }
 
     /// The section of docs/performance.md.
     pub(crate) fn section(&self) -> String {
+        let beside = self.projector_share().unwrap_or_default();
         let (share, added) = self.ratios().unwrap_or_default();
         let verdict = |is_met: bool| if is_met { "yes" } else { "**no**" };
-        let middle = |rates: &[(Rate, Rate)], value: fn(&(Rate, Rate)) -> f64| {
-            median(rates.iter().map(value).collect()).unwrap_or_default()
-        };
-        let rate = |rates: &[(Rate, Rate)]| grouped(middle(rates, |rates| rates.0.rate));
-        let delay = |rates: &[(Rate, Rate)]| middle(rates, |rates| rates.1.p50_ms);
+        let middle = |values: Vec<f64>| median(values).unwrap_or_default();
+        let alone = |rates: &[Rate]| grouped(middle(rates.iter().map(|rate| rate.rate).collect()));
+        let rate = |rates: &[(Rate, Rate)]| grouped(middle(rates.iter().map(|rates| rates.0.rate).collect()));
+        let delay = |rates: &[(Rate, Rate)]| middle(rates.iter().map(|rates| rates.1.p50_ms).collect());
         format!(
             "{HEADING}\n\n\
-             Made by `cargo xtask bench --hub --write`: SendMessage to an agent of one server, and to the same agent \
-             through a second server, which serves it as a remote one; both with `durability: process`, all processes \
-             on all cores, the median of {} interleaved rounds of {} s. Share and delay are worked out in each round. \
-             The hub stores the task too, follows it at the other server, and answers when that has ended.\n\n\
-             | work | direct | through a hub | | budget | met |\n|---|---|---|---|---|---|\n\
-             | SendMessage at {MANY} connections, req/s | {} | {} | {share:.2} × | ≥ {RATE_BUDGET} × | {} |\n\
-             | one client, p50, ms | {:.2} | {:.2} | + {added:.2} | ≤ + {DELAY_BUDGET_MS} | {} |\n\
-             | memory of a hub that follows {} tasks, MiB | – | {:.1} | | ≤ {MEMORY_BUDGET_MIB} | {} |\n",
+             Made by `cargo xtask bench --hub --write`, all with `durability: process`, the median of {} interleaved \
+             rounds of {} s; shares and delays are worked out in each round. First SendMessage on a server without the \
+             hub and on one whose projector reads every row, pinned to one core. Then SendMessage to an agent of one \
+             server, and to the same agent through a second server, which serves it as a remote one, all processes on \
+             all cores: the hub stores the task too, follows it at the other server, and answers when that has ended. \
+             Memory is measured on a fresh hub: with tasks that it follows while no client waits, and with tasks that \
+             wait for an answer, here and there.\n\n\
+             | work | without | with | | budget | met |\n|---|---|---|---|---|---|\n\
+             | SendMessage beside the projector, req/s | {} | {} | {beside:.2} × | ≥ {PROJECTOR_BUDGET} × | {} |\n\
+             | SendMessage through a hub at {MANY} connections, req/s | {} | {} | {share:.2} × | ≥ {RATE_BUDGET} × | {} |\n\
+             | the same, one client, p50, ms | {:.2} | {:.2} | + {added:.2} | ≤ + {DELAY_BUDGET_MS} | {} |\n\
+             | memory of a hub that follows {} tasks, MiB | – | {:.1} | | ≤ {MEMORY_BUDGET_MIB} | {} |\n\
+             | memory for each of {} tasks that wait, KiB | – | {:.2} | | ≤ {WAITING_BUDGET_KIB} | {} |\n",
             self.direct.len(),
             self.seconds,
+            alone(&self.without),
+            alone(&self.with),
+            verdict(beside >= PROJECTOR_BUDGET),
             rate(&self.direct),
             rate(&self.through),
             verdict(share >= RATE_BUDGET),
@@ -106,6 +178,9 @@ impl Hub {
             grouped(self.followed as f64),
             self.followed_mib,
             verdict(self.followed_mib <= MEMORY_BUDGET_MIB),
+            grouped(self.waiting as f64),
+            self.waiting_kib,
+            verdict(self.waiting_kib <= WAITING_BUDGET_KIB),
         )
     }
 }

@@ -27,7 +27,6 @@ pub(crate) struct Fill {
 #[derive(Deserialize)]
 pub(crate) struct Subscriptions {
     pub(crate) kib_per_stream: f64,
-    pub(crate) after_kib: u64,
 }
 
 #[derive(Deserialize)]

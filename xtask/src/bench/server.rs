@@ -10,6 +10,8 @@ use crate::bench::Programs;
 
 /// A server that needs longer than this to answer is not going to.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Thousands of tasks have begun elsewhere within this time, or will not.
+const GAUGE_PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -22,6 +24,9 @@ pub(crate) enum Kind {
     Process,
     /// Switchboard with `durability: full`
     Full,
+    /// The same agent with `durability: process` on a server without the hub
+    #[value(skip)]
+    WithoutHub,
     /// The binary of `--against` with `durability: process`
     #[value(skip)]
     ProcessBefore,
@@ -83,6 +88,7 @@ impl Kind {
             Kind::Official => "official Rust SDK",
             Kind::Process => "Switchboard, process",
             Kind::Full => "Switchboard, full",
+            Kind::WithoutHub => "without the hub",
             Kind::ProcessBefore => "before, process",
             Kind::FullBefore => "before, full",
         }
@@ -104,6 +110,7 @@ impl Kind {
             Kind::Axum => programs.target.join("bench/release/peer-axum"),
             Kind::Official => programs.target.join("bench/release/peer-official"),
             Kind::Process | Kind::Full => programs.built().join("switchboard"),
+            Kind::WithoutHub => programs.built().join("without-hub"),
             Kind::ProcessBefore | Kind::FullBefore => programs.against.clone().unwrap_or_default(),
         };
         let mut words = options.placement.command("0");
@@ -116,6 +123,7 @@ impl Kind {
                     words.extend(["--push-timeout-ms".to_owned(), OFFICIAL_WEBHOOK_TIMEOUT_MS.to_string()]);
                 }
             }
+            Kind::WithoutHub => words.extend(["--bind", address, "--workspace", directory].map(str::to_owned)),
             Kind::Process | Kind::Full | Kind::ProcessBefore | Kind::FullBefore => {
                 words.extend(["serve", "--bind", address, "--workspace", directory].map(str::to_owned));
             }
@@ -126,7 +134,7 @@ impl Kind {
     /// Ours logs every request unless told not to; the peers log nothing.
     pub(crate) fn environment(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Kind::Process | Kind::ProcessBefore => {
+            Kind::Process | Kind::WithoutHub | Kind::ProcessBefore => {
                 &[("SWITCHBOARD_STORE_DURABILITY", "process"), ("SWITCHBOARD_LOG_LEVEL", "warn")]
             }
             Kind::Full | Kind::FullBefore => {
@@ -214,6 +222,26 @@ impl Server {
         Ok(std::fs::metadata(data.join("switchboard.db"))?.len())
     }
 
+    /// Waits until a gauge of `/metrics` has come to a value, all its labels together.
+    pub(crate) fn wait_for_gauge(&self, name: &str, value: u64) -> anyhow::Result<()> {
+        let start = Instant::now();
+        loop {
+            let metrics = get(self.address, "/metrics")?;
+            let of_gauge = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']));
+            let numbers =
+                metrics.lines().filter(of_gauge).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+            let found: f64 = numbers.sum();
+            if found as u64 == value {
+                return Ok(());
+            }
+            anyhow::ensure!(
+                start.elapsed() < GAUGE_PATIENCE,
+                "{name} is {found}, not {value}, after {GAUGE_PATIENCE:?}"
+            );
+            std::thread::sleep(PAUSE);
+        }
+    }
+
     fn wait_until_healthy(&mut self) -> anyhow::Result<()> {
         let start = Instant::now();
         while !healthy(self.address) {
@@ -254,13 +282,15 @@ fn free_address() -> anyhow::Result<SocketAddr> {
 }
 
 fn healthy(address: SocketAddr) -> bool {
-    let attempt = || -> std::io::Result<bool> {
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        write!(stream, "GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
-        let mut start = [0u8; 12];
-        stream.read_exact(&mut start)?;
-        Ok(start.ends_with(b" 200"))
-    };
-    attempt().unwrap_or(false)
+    get(address, "/healthz").is_ok_and(|answer| answer.get(..12).is_some_and(|start| start.ends_with(" 200")))
+}
+
+/// The whole answer to a GET.
+fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
