@@ -19,7 +19,7 @@ pub fn configured(agents: Vec<Agent>) -> FleetFactory {
 
 fn fleet(agents: &[Agent], parts: &ServerParts) -> Result<Fleet, StartError> {
     // Even if no agent starts programs any more: an earlier server may have left orphans.
-    let programs = Programs::open(&parts)?;
+    let programs = Programs::open(parts)?;
     let host = |agent: &Agent| Ok(Hosted::serving(agent.name.as_str(), served(agent, &programs)?));
     let hosted = agents.iter().map(host).collect::<Result<_, StartError>>()?;
     Ok(Fleet { hosted, lifecycles: vec![Box::new(programs)], ..Fleet::default() })
