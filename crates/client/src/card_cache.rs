@@ -81,6 +81,13 @@ struct State {
     routes: Option<(Option<Arc<FoundCard>>, Arc<Routes>)>,
 }
 
+/// What is known of a card.
+pub struct CardLookup {
+    pub card: Result<Arc<FoundCard>, ClientError>,
+    /// The agent was asked just now, and this is its answer.
+    pub was_asked: bool,
+}
+
 enum Cached {
     Fresh(Arc<FoundCard>),
     Stale(Arc<FoundCard>),
@@ -95,12 +102,18 @@ impl CardCache {
 
     /// The card, fetched or cached.
     pub(crate) async fn card(&self, exchange: &Exchange<'_>) -> Result<Arc<FoundCard>, ClientError> {
-        match self.cached() {
+        self.look_up(exchange).await.card
+    }
+
+    pub(crate) async fn look_up(&self, exchange: &Exchange<'_>) -> CardLookup {
+        let card = match self.cached() {
             Cached::Fresh(card) => Ok(card),
             Cached::Failed(error) => Err(error),
+            // The stale card is used also where the agent does not answer.
             Cached::Stale(card) => Ok(self.revalidate(exchange, card).await),
-            Cached::Missing => self.find(exchange).await,
-        }
+            Cached::Missing => return self.find(exchange).await,
+        };
+        CardLookup { card, was_asked: false }
     }
 
     fn cached(&self) -> Cached {
@@ -113,21 +126,22 @@ impl CardCache {
         }
     }
 
-    async fn find(&self, exchange: &Exchange<'_>) -> Result<Arc<FoundCard>, ClientError> {
+    async fn find(&self, exchange: &Exchange<'_>) -> CardLookup {
         let _guard = self.fetch_lock.lock().await;
         match self.cached() {
-            Cached::Fresh(card) | Cached::Stale(card) => return Ok(card),
-            Cached::Failed(error) => return Err(error),
+            Cached::Fresh(card) | Cached::Stale(card) => return CardLookup { card: Ok(card), was_asked: false },
+            Cached::Failed(error) => return CardLookup { card: Err(error), was_asked: false },
             Cached::Missing => {}
         }
-        match discovery::find(exchange, exchange.address).await {
+        let card = match discovery::find(exchange, exchange.address).await {
             Ok(card) => Ok(self.keep(card)),
             Err(error) => {
                 let until = negative_ttl(&error).map(|ttl| Instant::now() + ttl);
                 self.state.lock().failure = until.map(|until| (error.clone(), until));
                 Err(error)
             }
-        }
+        };
+        CardLookup { card, was_asked: true }
     }
 
     /// One caller revalidates, with a short timeout; all others use the stale card.

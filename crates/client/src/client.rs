@@ -14,7 +14,7 @@ use switchboard_a2a::{
 use switchboard_egress::Egress;
 
 use crate::address::AgentAddress;
-use crate::card_cache::CardCaches;
+use crate::card_cache::{CardCaches, CardLookup};
 use crate::discovery::FoundCard;
 use crate::interface::Interface;
 use crate::redact::redact_url;
@@ -67,6 +67,11 @@ impl Client {
     /// When there is none, with every url that was tried.
     pub async fn card(&self, context: &CallContext) -> Result<Arc<FoundCard>, ClientError> {
         self.inner.card_caches.of(context).card(&self.exchange(context)).await
+    }
+
+    /// The same, and whether the agent was asked for it: a card from the cache says nothing of the agent.
+    pub async fn look_up_card(&self, context: &CallContext) -> CardLookup {
+        self.inner.card_caches.of(context).look_up(&self.exchange(context)).await
     }
 
     /// Fetches the card unless it is the one that is cached, which the agent is asked; a heartbeat and a refresh in one.

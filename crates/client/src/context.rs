@@ -27,6 +27,10 @@ pub struct CallContext {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The idempotency key of a sent message. Generated if it is absent.
     pub idempotency_key: Option<String>,
+    /// Extensions to declare beside the peer's.
+    pub extensions: Vec<String>,
+    /// A message that may have arrived is not sent again unless the agent recognizes the repetition.
+    pub sends_once: bool,
 }
 
 impl CallContext {

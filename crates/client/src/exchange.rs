@@ -268,10 +268,13 @@ impl Exchange<'_> {
 
     /// Under both names: which one an agent reads depends on its version.
     fn declare_extensions(&self, headers: &mut HeaderMap) -> Result<(), ClientError> {
-        if self.peer.extensions.is_empty() {
+        let own = &self.peer.extensions;
+        let of_call = self.context.extensions.iter().filter(|uri| !own.contains(uri));
+        let declared: Vec<&str> = own.iter().chain(of_call).map(String::as_str).collect();
+        if declared.is_empty() {
             return Ok(());
         }
-        let value = header_value("extensions", "an extension's name", &self.peer.extensions.join(", "))?;
+        let value = header_value("extensions", "an extension's name", &declared.join(", "))?;
         headers.insert(EXTENSIONS, value.clone());
         headers.insert(OLD_EXTENSIONS, value);
         Ok(())

@@ -44,6 +44,7 @@ pub mod token_request;
 mod trace;
 mod wire_format;
 
+pub use card_cache::CardLookup;
 pub use client::Client;
 pub use context::CallContext;
 pub use conversation::Conversation;
@@ -55,7 +56,7 @@ pub use oauth::{ClientCredentials, is_private};
 pub use peer::{Binding, Limits, Peer, RetryPolicy};
 pub use redact::redact_url;
 pub use response_text::{is_data, is_explained, is_secondary, points_to_artifacts, readable_parts, response_text};
-pub use task_stream::{GapReason, StreamGap, TaskStream, Update};
+pub use task_stream::{GapReason, StreamGap, TaskStream, Update, remaining_parts};
 
 use switchboard_egress::{Egress, Options, SetupError};
 

@@ -29,6 +29,7 @@ use tokio::time::Instant;
 use crate::client::Client;
 use crate::event_stream::EventStream;
 use crate::{CallContext, ClientError};
+pub use catch_up::remaining_parts;
 use requests::PendingCall;
 pub(crate) use state::Origin;
 use state::{Machine, Rules, State};
@@ -88,6 +89,7 @@ impl TaskStream {
             task_limit: peer.limits.task,
             is_numbered,
             streaming: capabilities.and_then(|these| these.streaming),
+            sends_once: context.sends_once,
         };
         let mut stream = Self {
             client,
@@ -170,6 +172,11 @@ impl TaskStream {
     /// The id of the task, as soon as it is known, also after an error.
     pub fn task_id(&self) -> Option<TaskId> {
         self.machine.task_id()
+    }
+
+    /// Whether the agent has given the task up: it sent an error on the stream, and nothing after it.
+    pub fn is_given_up(&self) -> bool {
+        self.machine.is_given_up
     }
 
     /// One step. Everything awaited here is kept in `self`, so that a step can be cancelled and repeated.

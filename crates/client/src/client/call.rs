@@ -142,7 +142,7 @@ impl Client {
         {
             rest_files::add_layer(&mut request.message);
         }
-        let mut attempt = 0;
+        let (mut attempt, mut perhaps_taken) = (0, None);
         loop {
             let Failure { error, retry_after } = match self
                 .call_in_either_form(context, route, call, self.prepare(route, format, call, &request)?)
@@ -157,7 +157,14 @@ impl Client {
                     || is_idempotent(call.operation, &request)
                     || is_sending(call.operation) && self.declares(context, IDEMPOTENCY).await);
             let wait = if may_repeat { self.inner.peer.retries.backoff(attempt, retry_after) } else { None };
-            let Some(wait) = wait else { return Err(error) };
+            let Some(wait) = wait else {
+                // That the last attempt has not arrived says nothing of the ones before it.
+                let is_without_effect = error.is_without_effect();
+                return Err(perhaps_taken.filter(|_| is_without_effect).unwrap_or(error));
+            };
+            if is_sending(call.operation) && !error.is_without_effect() {
+                perhaps_taken = Some(error.clone());
+            }
             tracing::debug!(%error, attempt, wait_ms = wait.as_millis(), "asking again");
             tokio::time::sleep(wait).await;
         }

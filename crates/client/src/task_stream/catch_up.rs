@@ -33,7 +33,7 @@ pub(super) fn difference(
     let mut events: Vec<_> = passed.map(|status| status_update(now, status)).collect();
     for artifact in &now.artifacts {
         let known = emitted.artifacts.iter().find(|known| known.artifact_id == artifact.artifact_id);
-        match known.map(|known| remainder(&known.parts, &artifact.parts)) {
+        match known.map(|known| remaining_parts(&known.parts, &artifact.parts)) {
             None => events.push(artifact_update(now, artifact.clone(), false)),
             Some(Some(parts)) if parts.is_empty() => {}
             Some(Some(parts)) => {
@@ -67,7 +67,7 @@ pub(super) fn is_other(emitted: &TaskStatus, now: &TaskStatus) -> bool {
 
 /// The parts after the known ones; none if those are not a prefix. Adjacent texts count as one: agents join them as
 /// they like.
-pub(super) fn remainder(known: &[Part], now: &[Part]) -> Option<Vec<Part>> {
+pub fn remaining_parts(known: &[Part], now: &[Part]) -> Option<Vec<Part>> {
     let mut rest: Vec<Part> = joined(now);
     rest.reverse();
     for part in joined(known) {

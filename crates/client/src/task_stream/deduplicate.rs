@@ -39,7 +39,7 @@ impl Deduplicator {
         let added = now.artifacts.iter().map(|artifact| {
             let mut known = emitted.iter().flat_map(|emitted| &emitted.artifacts);
             let known = known.find(|known| known.artifact_id == artifact.artifact_id);
-            let rest = known.and_then(|known| catch_up::remainder(&known.parts, &artifact.parts));
+            let rest = known.and_then(|known| catch_up::remaining_parts(&known.parts, &artifact.parts));
             let parts = rest.unwrap_or_else(|| artifact.parts.clone());
             let text = parts.iter().filter_map(Part::as_text).collect();
             let others = parts.into_iter().filter(|part| part.as_text().is_none()).collect();

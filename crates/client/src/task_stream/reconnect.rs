@@ -24,7 +24,7 @@ impl Machine {
             }
             // An empty stream that is closed in order has started nothing, so the message is sent without streaming.
             // Agents that number their events do stream: theirs was cut off, and is reopened.
-            (None, Origin::Sent { .. }) if !self.rules.is_numbered => {
+            (None, Origin::Sent { .. }) if !self.rules.is_numbered && !self.rules.sends_once => {
                 self.call(Call::SendBlocking);
                 Ok(())
             }
@@ -86,7 +86,10 @@ impl Machine {
                 Ok(())
             }
             _ if error.is_transient() => self.connection_lost(error),
-            _ => Err(error),
+            _ => {
+                self.give_up(error);
+                Ok(())
+            }
         }
     }
 
@@ -191,7 +194,7 @@ impl Machine {
                 self.catch_up(now);
                 // An agent that sent an error and has no stream will not send more.
                 if let Some(error) = agent_error {
-                    self.fail(error);
+                    self.give_up(error);
                 }
                 Ok(())
             }
@@ -199,14 +202,23 @@ impl Machine {
                 self.failures.agent_error = agent_error;
                 self.connection_lost(error)
             }
-            Err(error) => Err(agent_error.or(reason).unwrap_or_else(|| self.unknown(error))),
+            Err(error) => match agent_error {
+                Some(error) => {
+                    self.give_up(error);
+                    Ok(())
+                }
+                // That the agent does not know the task says more than why it cannot be subscribed to.
+                None if error.error_kind() == Some(ErrorKind::TaskNotFound) => Err(self.unknown(error)),
+                None => Err(reason.unwrap_or_else(|| self.unknown(error))),
+            },
         }
     }
 
     /// The error for a task the agent refuses to return.
     fn unknown(&self, error: ClientError) -> ClientError {
         match &self.emitted.task {
-            Some(emitted) if error.error_kind().is_some() => {
+            // An agent that has broken down may know it when it is well again.
+            Some(emitted) if error.error_kind().is_some_and(|kind| kind != ErrorKind::Internal) => {
                 let missing = GapReason::Unknown(error.to_string());
                 ClientError::Gap(StreamGap { task: emitted.id.clone(), missing })
             }
@@ -218,7 +230,7 @@ impl Machine {
     pub(super) fn poll(&mut self) {
         let (Some(task), Stage::Polling { idle }) = (self.task_id(), self.stage) else { return };
         let usual = MIN_POLL_INTERVAL.saturating_mul(1 << idle.min(5)).min(MAX_POLL_INTERVAL);
-        self.fetch(task, self.rules.poll.unwrap_or(usual), Why::Poll);
+        self.fetch(task, spread(self.rules.poll.unwrap_or(usual)), Why::Poll);
     }
 
     pub(super) fn on_polled(&mut self, now: Result<Task, ClientError>) -> Result<(), ClientError> {
@@ -234,10 +246,19 @@ impl Machine {
             *idle = if is_news { 0 } else { idle.saturating_add(1) };
         }
         if !is_news && let Some(error) = self.failures.agent_error.take() {
-            self.fail(error);
+            self.give_up(error);
         }
         self.failures.attempt = 0;
         Ok(())
+    }
+}
+
+/// A fifth more or less, so that tasks that began together are not all asked after at once.
+fn spread(interval: Duration) -> Duration {
+    let mut random = [0; 1];
+    match getrandom::fill(&mut random) {
+        Ok(()) => interval.mul_f64(0.8 + 0.4 * f64::from(random[0]) / 255.0),
+        Err(_) => interval,
     }
 }
 

@@ -15,6 +15,9 @@ use crate::client::OperationCall;
 use crate::event_stream::EventStream;
 use crate::{CallContext, ClientError};
 
+/// The newest messages of a task that is read. Some agents give none unless they are asked for them.
+const HISTORY: u32 = 1_000;
+
 /// The call a stream makes.
 pub(super) enum PendingCall {
     /// It is made at this time, or as soon as the stream is to look.
@@ -61,7 +64,7 @@ impl TaskStream {
             }
             Call::Fetch { task, .. } => {
                 let (client, context, task) = (self.client.clone(), self.context.clone(), task.clone());
-                Box::pin(async move { (Answer::Fetched(client.get(&context, &task, None).await), None) })
+                Box::pin(async move { (Answer::Fetched(client.get(&context, &task, Some(HISTORY)).await), None) })
             }
         }
     }

@@ -39,6 +39,8 @@ pub(super) struct Rules {
     pub(super) is_numbered: bool,
     /// What its card says of streaming, if there is a card.
     pub(super) streaming: Option<bool>,
+    /// See [`crate::CallContext::sends_once`].
+    pub(super) sends_once: bool,
 }
 
 /// What the stream waits for.
@@ -161,6 +163,8 @@ pub(super) struct Machine {
     pub(super) emitted: Emitted,
     pub(super) cursor: Cursor,
     pub(super) failures: Failures,
+    /// The agent's own error has ended the stream.
+    pub(super) is_given_up: bool,
     pub(super) ready: VecDeque<Update>,
 }
 
@@ -187,6 +191,7 @@ impl Machine {
             emitted,
             cursor: Cursor::default(),
             failures: Failures::default(),
+            is_given_up: false,
             ready: VecDeque::new(),
         }
     }
@@ -227,6 +232,12 @@ impl Machine {
         if !self.is_over() {
             self.state = State::Failed(error);
         }
+    }
+
+    /// The agent has said why it does not go on.
+    pub(super) fn give_up(&mut self, error: ClientError) {
+        self.is_given_up = true;
+        self.fail(error);
     }
 
     pub(super) fn opened(&mut self) {

@@ -165,6 +165,24 @@ async fn a_stream_that_says_nothing_and_ends_in_order_is_no_answer_so_the_messag
 }
 
 #[tokio::test]
+async fn a_message_that_is_to_be_sent_once_is_not_sent_again_after_a_stream_that_said_nothing() {
+    for (is_idempotent, times) in [(false, 1), (true, 2)] {
+        let peer = agent(is_idempotent, move |asked, before| match (asked.what().as_str(), before) {
+            ("SendStreamingMessage", 0) => events(&[]),
+            ("SendStreamingMessage", _) => events(&[event(json!({"task": task(COMPLETED, "done")}))]),
+            _ => result(json!({"task": task(COMPLETED, "done")})),
+        })
+        .await;
+        let context = CallContext { sends_once: true, ..CallContext::default() };
+        let stream = client(peer.url(), |_| {}).stream(&context, say("hello")).await.unwrap();
+        let finished = stream.finish().await;
+        assert_eq!(finished.is_ok(), is_idempotent, "{finished:?}");
+        assert!(is_idempotent || matches!(finished, Err(ClientError::Lost { .. })));
+        assert_eq!(peer.story().len(), times, "{:?}", peer.story());
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_breaks_before_it_says_anything_may_have_begun_something() {
     let torn = || {
         let head = "HTTP/1.1 200 So\r\ncontent-type: text/event-stream\r\ncontent-length: 1000\r\n\r\n";
