@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use switchboard_a2a::ErrorKind;
 use switchboard_client::{CardAttempt, ClientError};
 
 /// The first wait; each next one is twice as long.
@@ -29,9 +30,22 @@ impl Away {
         Some(usual.max(at_least.unwrap_or_default()).min(left))
     }
 
-    /// It has answered.
-    pub(super) fn is_back(&mut self) {
-        (self.since, self.attempt) = (None, 0);
+    /// It has failed at this time.
+    pub(super) fn begin(&mut self, now: Duration) {
+        self.since.get_or_insert(now);
+    }
+
+    /// Whether it has failed since it was last well.
+    pub(super) fn has_begun(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// A stream has lasted so long, and may have brought news. A task may be silent for hours, so one that has held is as
+    /// good: the next failure begins another outage.
+    pub(super) fn held(&mut self, lasted: Duration, had_news: bool) {
+        if had_news || lasted >= LONGEST_WAIT {
+            (self.since, self.attempt) = (None, 0);
+        }
     }
 }
 
@@ -42,6 +56,20 @@ pub(super) fn is_away(error: &ClientError) -> bool {
         ClientError::NoCard(tried) => tried.iter().any(is_silent),
         ClientError::Timeout { .. } => true,
         error => error.is_transient() || error.is_without_effect(),
+    }
+}
+
+/// Whether an error about a task that is followed says that there is no use in asking again. An agent that has broken
+/// down, or a proxy in front of it, may well know its task later.
+pub(super) fn is_final(error: &ClientError) -> bool {
+    match error {
+        ClientError::Agent(error) => matches!(error.kind, ErrorKind::TaskNotFound),
+        ClientError::Unreachable { .. }
+        | ClientError::Lost { .. }
+        | ClientError::Timeout { .. }
+        | ClientError::NotA2a { .. }
+        | ClientError::NoCard(_) => false,
+        _ => true,
     }
 }
 
@@ -63,7 +91,27 @@ mod tests {
         assert_eq!(away.wait(second(103), Some(second(5))), Some(second(5)), "as long as the breaker says");
         assert_eq!(away.wait(second(108), None), Some(second(2)), "no longer than the limit");
         assert_eq!(away.wait(second(110), None), None);
-        away.is_back();
-        assert_eq!(away.wait(second(500), None), Some(second(1)));
+        away.held(second(59), false);
+        assert_eq!(away.wait(second(170), None), None, "it was hardly back");
+        away.held(second(60), false);
+        assert_eq!(away.wait(second(500), None), Some(second(1)), "a silent task was followed again");
+        away.held(Duration::ZERO, true);
+        assert_eq!(away.wait(second(900), None), Some(second(1)));
+    }
+
+    #[test]
+    fn only_what_the_agent_says_of_the_task_ends_the_matter() {
+        let agent = |kind| ClientError::Agent(switchboard_a2a::Error::new(kind));
+        let answered = |status| {
+            let (origin, what, hint) = ("here".to_owned(), "a page".to_owned(), String::new());
+            ClientError::NotA2a { origin, status, what, hint }
+        };
+        for error in [agent(ErrorKind::Internal), agent(ErrorKind::Overloaded), answered(500), answered(503)] {
+            assert!(!is_final(&error), "{error}");
+        }
+        let credentials = ClientError::Credentials { origin: "here".to_owned(), status: 401, problem: String::new() };
+        for error in [agent(ErrorKind::TaskNotFound), credentials] {
+            assert!(is_final(&error), "{error}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! its body counts where the agent no longer knows a task that it has ended.
 
 use switchboard_a2a::{StreamResponse, TaskId};
-use switchboard_webhooks::{CallbackReceiver, CallbackWatch, ReceiveError};
+use switchboard_webhooks::{CallbackReceiver, CallbackWatch};
 
 /// Where a remote agent sends push notifications to.
 #[derive(Clone)]
@@ -13,10 +13,9 @@ pub struct Callbacks {
 }
 
 impl Callbacks {
-    /// Opens the callback of a task: its address and its token.
-    pub(super) async fn open(&self, task: &TaskId) -> Result<(String, String), ReceiveError> {
-        let token = self.receiver.open(task).await?;
-        Ok((CallbackReceiver::address(&self.base, task), token))
+    /// The address of a task's callback.
+    pub(super) fn address(&self, task: &TaskId) -> String {
+        CallbackReceiver::address(&self.base, task)
     }
 
     pub(super) fn watch(&self, task: &TaskId) -> CallbackWatch {

@@ -12,6 +12,9 @@ use super::turn::RemoteTurn;
 /// Tasks of the newest page.
 const PAGE: u32 = 50;
 
+/// The newest messages of a task. Some agents give none unless they are asked for them.
+const HISTORY: u32 = 100;
+
 /// States in which an agent has work, or waits for an answer.
 const LIVE: [TaskState; 4] =
     [TaskState::Working, TaskState::Submitted, TaskState::InputRequired, TaskState::AuthRequired];
@@ -30,12 +33,13 @@ impl RemoteTurn<'_> {
         if let Some(answered) = &sending.answers {
             return self.find_answer(sending, answered).await;
         }
-        if let Some(end) = self.notified_end().await {
-            let (task, context) = match end {
-                StreamResponse::Task(task) => (task.id, task.context_id),
-                StreamResponse::StatusUpdate(update) => (update.task_id, update.context_id),
-                StreamResponse::ArtifactUpdate(_) | StreamResponse::Message(_) => return Ok(Found::Unknown),
-            };
+        let ended = match self.notified_end().await {
+            Some(StreamResponse::Task(task)) => Some((task.id, task.context_id)),
+            Some(StreamResponse::StatusUpdate(update)) => Some((update.task_id, update.context_id)),
+            _ => None,
+        };
+        // It may be the end of an earlier turn's task.
+        if let Some((task, context)) = ended.filter(|(task, _)| !sending.before.contains(task)) {
             return Ok(Found::Arrived(sending.attach(task, context)));
         }
         let page = match self.called(self.parts.client.list(&self.context, newest(None)).await) {
@@ -50,7 +54,7 @@ impl RemoteTurn<'_> {
 
     /// An answer is in the history of its task, or the task has gone on without waiting.
     async fn find_answer(&self, sending: &Sending, answered: &Attached) -> Result<Found, ClientError> {
-        let now = match self.called(self.parts.client.get(&self.context, &answered.task, None).await) {
+        let now = match self.called(self.parts.client.get(&self.context, &answered.task, Some(HISTORY)).await) {
             Ok(now) => now,
             Err(error) if is_away(&error) => return Err(error),
             Err(_) => return Ok(Found::Unknown),
@@ -106,7 +110,7 @@ fn newest(status: Option<TaskState>) -> ListRequest {
         status,
         page_size: Some(PAGE),
         page_token: None,
-        history_length: None,
+        history_length: Some(HISTORY),
         status_timestamp_after: None,
         include_artifacts: false,
         tenant: None,

@@ -6,7 +6,6 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
 use switchboard_a2a::{StreamResponse, Task};
 use switchboard_client::{ClientError, TaskStream, Update};
-use switchboard_engine::reason::Reason;
 use switchboard_engine::{AgentError, Stopped};
 use switchboard_webhooks::CallbackWatch;
 
@@ -36,6 +35,17 @@ pub(super) struct LostStream {
     /// What was told of the remote task.
     pub(super) told: Option<Task>,
     pub(super) had_news: bool,
+    /// How long it has lasted.
+    pub(super) lasted: Duration,
+    /// The agent itself has ended it with an error.
+    pub(super) is_given_up: bool,
+}
+
+impl LostStream {
+    /// One that could not be opened.
+    pub(super) fn unopened(error: ClientError, link: Link) -> Self {
+        Self { error, link, told: None, had_news: false, lasted: Duration::ZERO, is_given_up: false }
+    }
 }
 
 /// Counts as an attached task while it lives.
@@ -59,7 +69,6 @@ impl Drop for AttachedGauge {
 struct Spent {
     before: Duration,
     since: Duration,
-    saved: Duration,
 }
 
 impl Spent {
@@ -83,10 +92,11 @@ impl RemoteTurn<'_> {
             Link::Sending(sending) => sending.answers.as_ref().map_or(0, |answered| answered.spent_ms),
         };
         let (before, now) = (Duration::from_millis(before), clock.monotonic());
-        let mut spent = Spent { before, since: now, saved: now };
+        let spent = Spent { before, since: now };
         let left = self.parts.settings.deadline.map(|deadline| deadline.saturating_sub(spent.before));
         let mut deadline = sleep_or_never(left.map(|left| clock.sleep(left)));
         let mut poll = self.poll_timer(watch.is_some());
+        let mut save = clock.sleep(SAVE_EVERY).fuse();
         let mut cancel: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
         let mut push: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
         let (mut is_canceled, mut is_canceling, mut had_news) = (false, false, false);
@@ -114,7 +124,11 @@ impl RemoteTurn<'_> {
                 () = &mut poll => {
                     self.look(&mut stream, "poll");
                     poll = self.poll_timer(watch.is_some());
-                    self.save_time(&mut link, &mut spent).await?;
+                    continue;
+                }
+                () = &mut save => {
+                    self.save_time_now(&mut link, &spent).await?;
+                    save = clock.sleep(SAVE_EVERY).fuse();
                     continue;
                 }
                 () = &mut cancel => {
@@ -122,7 +136,7 @@ impl RemoteTurn<'_> {
                     continue;
                 }
                 () = &mut deadline => {
-                    self.save_time_now(&mut link, &mut spent).await?;
+                    self.save_time_now(&mut link, &spent).await?;
                     return Ok(self.give_up_late().await.map(|()| Followed::Over)?);
                 }
                 () = self.task.canceled(), if !is_canceled => {
@@ -142,12 +156,18 @@ impl RemoteTurn<'_> {
                         after: Duration::ZERO,
                         task: stream.task_id(),
                     };
-                    return Ok(Followed::Lost(Box::new(LostStream { error, link, told: None, had_news })));
+                    let lasted = clock.monotonic().saturating_sub(now);
+                    let is_given_up = false;
+                    let lost = LostStream { error, link, told: None, had_news, lasted, is_given_up };
+                    return Ok(Followed::Lost(Box::new(lost)));
                 }
                 Err(error) => {
-                    self.save_time_now(&mut link, &mut spent).await?;
+                    self.save_time_now(&mut link, &spent).await?;
                     let told = stream.task().cloned();
-                    return Ok(Followed::Lost(Box::new(LostStream { error, link, told, had_news })));
+                    let lasted = clock.monotonic().saturating_sub(now);
+                    let is_given_up = stream.is_given_up();
+                    let lost = LostStream { error, link, told, had_news, lasted, is_given_up };
+                    return Ok(Followed::Lost(Box::new(lost)));
                 }
             };
             if matches!(update, Update::Event(_)) {
@@ -187,25 +207,11 @@ impl RemoteTurn<'_> {
         sleep_or_never(is_pushed.then(|| self.parts.clock.sleep(wait)))
     }
 
-    async fn save_time(&self, link: &mut Link, spent: &mut Spent) -> Result<(), Stopped> {
+    async fn save_time_now(&self, link: &mut Link, spent: &Spent) -> Result<(), Stopped> {
         let now = self.parts.clock.monotonic();
-        match now.saturating_sub(spent.saved) >= SAVE_EVERY {
-            true => self.save_time_now(link, spent).await,
-            false => Ok(()),
-        }
-    }
-
-    async fn save_time_now(&self, link: &mut Link, spent: &mut Spent) -> Result<(), Stopped> {
-        let now = self.parts.clock.monotonic();
-        spent.saved = now;
         let Link::Attached(attached) = link else { return Ok(()) };
         attached.spent_ms = millis(spent.now(now));
         self.task.save(&Saved::Attached(Attached::clone(attached))).await
-    }
-
-    async fn give_up_late(&self) -> Result<(), Stopped> {
-        let text = format!("{} has not ended its task in time", self.parts.name);
-        self.task.fail_because(Reason::TimedOut, Some("deadline"), text).await
     }
 }
 

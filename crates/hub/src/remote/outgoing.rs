@@ -1,24 +1,66 @@
 //! The request of a turn to its remote agent. It is the same bytes however often it is made: an agent that recognises a
 //! repetition refuses one that differs.
 
+use switchboard_a2a::card::AgentCard;
+use switchboard_a2a::extension::confidence::Confidence;
+use switchboard_a2a::extension::cost::Cost;
+use switchboard_a2a::extension::tool_call::ToolCall;
+use switchboard_a2a::extension::trace::{self, Trace};
+use switchboard_a2a::extension::worldstate_delta::WorldstateDelta;
+use switchboard_a2a::extension::{IDEMPOTENCY, Payload, RESUMPTION, blast, effect_domain, hitl_mode, stamp_request};
 use switchboard_a2a::{
-    AuthenticationInfo, ContextId, Json, Message, MessageId, Metadata, PushConfig, Role, SendConfiguration,
-    SendRequest, TaskId,
+    AuthenticationInfo, Json, Message, MessageId, Metadata, PushConfig, Role, SendConfiguration, SendRequest, TaskId,
 };
 use switchboard_client::CallContext;
-use switchboard_engine::{Turn, sha256};
+use switchboard_engine::{CHAIN_KEY, DelegationChain, Turn, sha256};
 use uuid::Uuid;
+
+use super::saved::Sending;
+
+/// What decides about where a message at the root address goes; it has been decided here.
+const ROUTING_HINTS: [&str; 5] = ["targets", "fanout", "force", "cooldownKey", "dispatcherAgent"];
+
+/// Extensions that are understood here, or passed on as they are.
+const KNOWN_EXTENSIONS: [&str; 10] = [
+    RESUMPTION,
+    IDEMPOTENCY,
+    Cost::URI,
+    Confidence::URI,
+    ToolCall::URI,
+    WorldstateDelta::URI,
+    trace::URI,
+    effect_domain::URI,
+    hitl_mode::URI,
+    blast::URI,
+];
 
 /// What a request is made of beside the turn.
 pub(super) struct Outgoing<'a> {
     /// The task here.
     pub(super) task: &'a TaskId,
-    /// The conversation there, if there is one.
-    pub(super) context: Option<ContextId>,
-    /// The remote task that the message answers.
-    pub(super) answers: Option<TaskId>,
-    /// The address and the token for push notifications.
-    pub(super) callback: Option<(String, String)>,
+    pub(super) sending: &'a Sending,
+    /// The token for push notifications.
+    pub(super) token: Option<String>,
+}
+
+/// Where a task stands in its tree.
+pub(super) struct Place {
+    /// The root's id.
+    pub(super) root: String,
+    /// The agent that calls, if it is one.
+    pub(super) caller: Option<String>,
+}
+
+impl Place {
+    /// By the delegation chain of what the task calls; of its own server only, since the rest is claimed.
+    pub(super) fn of(task: &TaskId, chain: Option<&DelegationChain>) -> Self {
+        let hops = chain.map_or(&[][..], |chain| chain.hops.as_slice());
+        let own = hops.last().map(|hop| hop.node.as_str());
+        let root =
+            hops.iter().find(|hop| Some(hop.node.as_str()) == own).map_or(task.as_str(), |hop| hop.task.as_str());
+        let caller = hops.len().checked_sub(2).and_then(|index| hops.get(index)).map(|hop| hop.agent.clone());
+        Self { root: root.to_owned(), caller }
+    }
 }
 
 /// The id of a message there: ids of two callers here may be the same.
@@ -34,29 +76,74 @@ pub(super) fn key(task: &TaskId, turn: u64) -> String {
     format!("{task}:{turn}")
 }
 
-/// Tracing and idempotency of a turn's calls.
-pub(super) fn call_context(task: &TaskId, turn: &Turn) -> CallContext {
+/// Tracing and idempotency of a turn's calls. Everything under one root has one trace, whether its caller has begun one or
+/// not.
+pub(super) fn call_context(task: &TaskId, turn: &Turn, place: &Place) -> CallContext {
     let trace = turn.trace.as_deref();
+    let correlation_id = trace.and_then(|trace| trace.correlation_id.clone());
+    let traceparent = trace.and_then(|trace| trace.traceparent.as_ref()).map(|trace| trace.as_str().to_owned());
     CallContext {
-        correlation_id: trace.and_then(|trace| trace.correlation_id.clone()),
+        correlation_id: Some(correlation_id.unwrap_or_else(|| place.root.clone())),
         parent_id: Some(task.to_string()),
-        traceparent: trace.and_then(|trace| trace.traceparent.as_ref()).map(|trace| trace.as_str().to_owned()),
+        traceparent: Some(traceparent.unwrap_or_else(|| own_traceparent(&place.root, task))),
         idempotency_key: Some(key(task, turn.seq.0)),
+        sends_once: true,
         ..CallContext::default()
     }
 }
 
-pub(super) fn request(turn: &Turn, to: Outgoing<'_>) -> SendRequest {
+/// The trace of a root that came without one. It follows from ids, so that it is the same in every process.
+fn own_traceparent(root: &str, task: &TaskId) -> String {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let trace = sha256([b"trace:".as_slice(), root.as_bytes()]);
+    let span = sha256([b"span:".as_slice(), task.as_str().as_bytes()]);
+    format!("00-{}-{}-01", hex(&trace[..16]), hex(&span[..8]))
+}
+
+/// The extensions to declare at an agent: those that it requires, which its callers here had to declare, those that are
+/// known, and those of the message.
+pub(super) fn extensions(card: &AgentCard, turn: &Turn) -> Vec<String> {
+    let offered = card.capabilities.extensions.iter();
+    let wanted = offered.filter(|extension| {
+        extension.required
+            || KNOWN_EXTENSIONS.contains(&extension.uri.as_str())
+            || turn.message.extensions.contains(&extension.uri)
+    });
+    wanted.map(|extension| extension.uri.clone()).collect()
+}
+
+/// What the extensions of a card expect in the request.
+pub(super) fn stamps(card: Option<&AgentCard>, turn: &Turn) -> Metadata {
+    let mut stamps = Metadata::default();
+    if let (Some(card), Some(skill)) = (card, turn.skill()) {
+        stamp_request(card, skill, &mut stamps);
+    }
+    stamps
+}
+
+pub(super) fn request(turn: &Turn, context: &CallContext, place: &Place, to: Outgoing<'_>) -> SendRequest {
+    let Outgoing { task, sending, token } = to;
+    let is_routed = turn.routing.is_some();
+    let mut metadata = turn.message.metadata.clone().unwrap_or_default();
+    if is_routed {
+        metadata.retain(|key| !ROUTING_HINTS.contains(&key));
+    }
+    // What the caller has sent of it is in it.
+    if let Some(chain) = &sending.chain {
+        metadata.insert(CHAIN_KEY, chain.clone());
+    }
+    let answered = sending.answers.as_ref();
     let message = Message {
-        message_id: message_id(to.task, turn.seq.0),
-        context_id: to.context,
-        task_id: to.answers,
+        message_id: message_id(task, turn.seq.0),
+        context_id: answered.map(|answered| answered.context.clone()).or_else(|| sending.context.clone()),
+        task_id: answered.map(|answered| answered.task.clone()),
         role: Role::User,
+        metadata: (!metadata.is_empty()).then_some(metadata),
         // Tasks of this server mean nothing there.
         reference_task_ids: Vec::new(),
         ..turn.message.clone()
     };
-    let push = to.callback.map(|(url, token)| PushConfig {
+    let push = sending.callback.clone().zip(token).map(|(url, token)| PushConfig {
         tenant: None,
         id: Some("switchboard".to_owned()),
         task_id: None,
@@ -72,12 +159,24 @@ pub(super) fn request(turn: &Turn, to: Outgoing<'_>) -> SendRequest {
         return_immediately: true,
     };
     let mut metadata = turn.metadata.clone().unwrap_or_default();
-    let trace = turn.trace.as_deref();
-    let skill = turn.skill().map(str::to_owned);
-    add(&mut metadata, "skill", skill.as_deref());
-    add(&mut metadata, "skillHint", skill.as_deref());
-    add(&mut metadata, "correlationId", trace.and_then(|trace| trace.correlation_id.as_deref()));
-    add(&mut metadata, "parentId", Some(to.task.as_str()));
+    if is_routed {
+        metadata.retain(|key| !ROUTING_HINTS.contains(&key));
+    }
+    let skill = turn.skill();
+    add(&mut metadata, "skill", skill);
+    add(&mut metadata, "skillHint", skill);
+    add(&mut metadata, "correlationId", context.correlation_id.as_deref());
+    add(&mut metadata, "parentId", Some(task.as_str()));
+    let absent: Vec<_> = sending.stamps.iter().filter(|(key, _)| metadata.get(key).is_none()).collect();
+    for (key, stamp) in absent {
+        metadata.insert(key, stamp.clone());
+    }
+    if metadata.get(trace::KEY).is_none()
+        && let Some(known) = context.traceparent.as_deref().and_then(Trace::from_traceparent)
+    {
+        let skill = skill.map(str::to_owned);
+        Trace { caller_agent: place.caller.clone(), skill, ..known }.write_to(&mut metadata);
+    }
     SendRequest { tenant: None, message, configuration: Some(configuration), metadata: Some(metadata) }
 }
 
@@ -92,4 +191,85 @@ fn add(metadata: &mut Metadata, key: &str, value: Option<&str>) {
 /// A number between 0.8 and 1.2 that differs between tasks, so that they do not all look at once.
 pub(super) fn spread() -> f64 {
     0.8 + 0.4 * f64::from(Uuid::new_v4().as_bytes()[0]) / 255.0
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use switchboard_engine::{Cause, Seq};
+
+    use super::*;
+
+    fn metadata(value: serde_json::Value) -> Metadata {
+        serde_json::from_str(&value.to_string()).unwrap()
+    }
+
+    fn turn() -> Turn {
+        let sent = || metadata(json!({ "targets": ["reviewer"], "fanout": "all", "force": true, "repo": "r" }));
+        Turn {
+            message: Message { metadata: Some(sent()), ..Message::text(Role::User, "go") },
+            seq: Seq(1),
+            cause: Cause::Begin,
+            saved: None,
+            was_stopped: false,
+            caller: "ann".into(),
+            accepted_output_modes: Vec::new(),
+            metadata: Some(sent()),
+            trace: None,
+            hints: switchboard_engine::RoutingHints { skill: Some("review".to_owned()), ..Default::default() },
+            routing: None,
+            decision: None,
+            approved: Default::default(),
+        }
+    }
+
+    fn sent(turn: &Turn, sending: &Sending) -> SendRequest {
+        let task = TaskId::from("here");
+        let place = Place::of(&task, None);
+        let context = call_context(&task, turn, &place);
+        request(turn, &context, &place, Outgoing { task: &task, sending, token: Some("secret".to_owned()) })
+    }
+
+    #[test]
+    fn names_of_agents_here_stay_here_once_they_have_routed_the_message() {
+        let direct = sent(&turn(), &Sending::default());
+        let routed = Turn { routing: Some(Json::parse(r#"{"by": "targets"}"#).unwrap()), ..turn() };
+        let routed = sent(&routed, &Sending::default());
+        for key in ["targets", "fanout", "force", "repo"] {
+            for (request, is_kept) in [(&direct, true), (&routed, key == "repo")] {
+                let metadata = [&request.metadata, &request.message.metadata];
+                let kept =
+                    metadata.map(|metadata| metadata.as_ref().is_some_and(|metadata| metadata.get(key).is_some()));
+                assert_eq!(kept, [is_kept; 2], "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_is_made_of_what_was_saved() {
+        let card = json!({
+            "name": "far", "description": "", "version": "1", "supportedInterfaces": [], "skills": [],
+            "defaultInputModes": [], "defaultOutputModes": [],
+            "capabilities": {"extensions": [
+                {"uri": Cost::URI}, {"uri": "urn:needed", "required": true}, {"uri": "urn:other"},
+            ]},
+        });
+        let card = AgentCard::decode(card.to_string().as_bytes()).unwrap();
+        let turn = turn();
+        assert_eq!(extensions(&card, &turn), [Cost::URI, "urn:needed"]);
+        let sending = Sending {
+            context: Some("there".into()),
+            callback: Some("https://public.test/callback".to_owned()),
+            stamps: stamps(Some(&card), &turn),
+            ..Sending::default()
+        };
+        let saved: Sending = serde_json::from_str(&serde_json::to_string(&sending).unwrap()).unwrap();
+        let [first, again] = [&sending, &saved].map(|sending| sent(&turn, sending));
+        assert_eq!(first.message, again.message);
+        let stamp = |request: &SendRequest| request.metadata.as_ref().unwrap().get("x-cost-skill").unwrap().as_text();
+        assert_eq!((stamp(&first), stamp(&again)), (Some("review".to_owned()), Some("review".to_owned())));
+        assert_eq!(first.message.context_id, Some("there".into()));
+        let push = first.configuration.unwrap().task_push_notification_config.unwrap();
+        assert_eq!(push.url, "https://public.test/callback");
+    }
 }

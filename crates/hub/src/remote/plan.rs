@@ -5,7 +5,7 @@ use switchboard_engine::Cause;
 use super::saved::{Attached, Saved, Sending};
 
 /// How a turn begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Plan {
     /// Sends the message; as an answer, to a remote task that waits for it.
     Send { answers: Option<Attached> },
@@ -22,13 +22,17 @@ pub(super) fn plan(saved: Option<Saved>, turn: u64, cause: &Cause) -> Plan {
             Plan::Follow(attached)
         }
         (Some(Saved::Attached(attached)), Cause::Settled { .. }) => Plan::Follow(attached),
+        // A task that has ended there waits for nothing.
+        (Some(Saved::Attached(attached)), _) if attached.ended => Plan::Send { answers: None },
         // A recovered turn on a newer message had not come to sending it: it is the answer to what the task waited for.
         (Some(Saved::Attached(attached)), Cause::Answer { .. } | Cause::Recovered) => {
             Plan::Send { answers: Some(attached) }
         }
-        (Some(Saved::Sending(Sending { answers, .. })), Cause::Answer { .. } | Cause::Recovered) => {
-            Plan::Send { answers }
-        }
+        (Some(Saved::Unsent(Sending { turn: unsent, answers, .. })), _) if unsent == turn => Plan::Send { answers },
+        (
+            Some(Saved::Sending(Sending { answers, .. }) | Saved::Unsent(Sending { answers, .. })),
+            Cause::Answer { .. } | Cause::Recovered,
+        ) => Plan::Send { answers },
         _ => Plan::Send { answers: None },
     }
 }
@@ -39,12 +43,14 @@ mod tests {
 
     fn attached(turn: u64) -> Attached {
         let (task, context) = ("there".into(), "talk".into());
-        Attached { turn, since: 1, task, context, spent_ms: 0, earlier: Vec::new() }
+        Attached { turn, since: 1, task, context, spent_ms: 0, earlier: Vec::new(), before: Vec::new(), ended: false }
     }
 
     #[test]
     fn what_was_saved_decides_what_a_turn_does_first() {
-        let sending = |turn| Sending { turn, keyed: false, answers: None, earlier: Vec::new() };
+        let sending = |turn| Sending { turn, ..Sending::default() };
+        let answering = Sending { turn: 5, answers: Some(attached(1)), ..Sending::default() };
+        let ended = Attached { ended: true, ..attached(1) };
         let answer = || Cause::Answer { question: None };
         let settled = || Cause::Settled { question: None };
         let fresh = Plan::Send { answers: None };
@@ -57,6 +63,11 @@ mod tests {
             (Some(Saved::Attached(attached(1))), 5, answer(), Plan::Send { answers: Some(attached(1)) }),
             (Some(Saved::Attached(attached(1))), 5, Cause::Recovered, Plan::Send { answers: Some(attached(1)) }),
             (Some(Saved::Attached(attached(1))), 5, Cause::Next, fresh.clone()),
+            // The turn before has ended, and the server stopped before this one had come to anything.
+            (Some(Saved::Attached(ended.clone())), 5, Cause::Recovered, fresh.clone()),
+            (Some(Saved::Attached(ended)), 5, Cause::Next, fresh.clone()),
+            (Some(Saved::Unsent(sending(1))), 1, Cause::Recovered, fresh.clone()),
+            (Some(Saved::Unsent(answering)), 5, Cause::Recovered, Plan::Send { answers: Some(attached(1)) }),
             (Some(Saved::Replied), 5, Cause::Next, fresh),
         ] {
             assert_eq!(plan(saved.clone(), turn, &cause), expected, "{saved:?} {turn} {cause:?}");

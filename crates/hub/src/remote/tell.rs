@@ -1,7 +1,9 @@
 //! Tells the events of a remote task as events of the task here.
 
-use switchboard_a2a::{Json, Message, Metadata, Role, StreamResponse, TaskArtifactUpdate, TaskState, TaskStatus};
-use switchboard_client::{GapReason, Update};
+use switchboard_a2a::{
+    Artifact, Json, Message, Metadata, Role, StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus,
+};
+use switchboard_client::{GapReason, Update, remaining_parts};
 use switchboard_engine::{Cause, Stopped};
 
 use super::saved::{Attached, Saved};
@@ -54,22 +56,7 @@ impl RemoteTurn<'_> {
         event: StreamResponse,
     ) -> Result<Told, Stopped> {
         match event {
-            StreamResponse::Task(task) => {
-                let last = task.status.message.as_ref().map(|message| message.message_id.clone());
-                let said = task.history.into_iter().filter(|message| message.role == Role::Agent);
-                for message in said.filter(|message| Some(&message.message_id) != last.as_ref()) {
-                    let status = TaskStatus { state: TaskState::Working, message: Some(message), timestamp: None };
-                    self.tell_status(teller, attached, status, None).await?;
-                }
-                for artifact in task.artifacts {
-                    let artifact = translate::artifact(artifact, attached);
-                    self.task.chunk(artifact, false, false, None).await?;
-                }
-                if self.is_answered(&task.status) {
-                    return Ok(Told::GoOn);
-                }
-                self.tell_status(teller, attached, task.status, task.metadata).await
-            }
+            StreamResponse::Task(task) => self.tell_snapshot(teller, attached, task).await,
             StreamResponse::StatusUpdate(update) => {
                 self.tell_status(teller, attached, update.status, update.metadata).await
             }
@@ -83,6 +70,38 @@ impl RemoteTurn<'_> {
                 self.tell_status(teller, attached, status, None).await
             }
         }
+    }
+
+    /// Tells what a snapshot has beyond what was told: the stream of an answer begins with all that the task has said
+    /// before.
+    async fn tell_snapshot(&self, teller: &mut Teller, attached: &Attached, now: Task) -> Result<Told, Stopped> {
+        let before = translate::told(self.task.snapshot(), attached);
+        let was_told =
+            |message: &Message| before.history.iter().chain(&before.status.message).any(|told| is_same(told, message));
+        let is_current = |message: &Message| now.status.message.as_ref().is_some_and(|last| is_same(last, message));
+        let is_new = |message: &&Message| message.role == Role::Agent && !is_current(message) && !was_told(message);
+        let said: Vec<Message> = now.history.iter().filter(is_new).cloned().collect();
+        for message in said {
+            let status = TaskStatus { state: TaskState::Working, message: Some(message), timestamp: None };
+            self.tell_status(teller, attached, status, None).await?;
+        }
+        for artifact in now.artifacts {
+            let told = before.artifacts.iter().find(|told| told.artifact_id == artifact.artifact_id);
+            let (artifact, append) = match told.map(|told| remaining_parts(&told.parts, &artifact.parts)) {
+                Some(Some(rest)) if rest.is_empty() => continue,
+                Some(Some(rest)) => (Artifact { parts: rest, ..artifact }, true),
+                Some(None) | None => (artifact, false),
+            };
+            self.task.chunk(translate::artifact(artifact, attached), append, false, None).await?;
+        }
+        if self.is_answered(&now.status) {
+            return Ok(Told::GoOn);
+        }
+        let mut status = now.status;
+        if status.state == TaskState::Working {
+            status.message = status.message.filter(|message| !was_told(message));
+        }
+        self.tell_status(teller, attached, status, now.metadata).await
     }
 
     /// Whether a snapshot still has the question that this turn answers: some agents begin the stream of an answer with
@@ -134,9 +153,9 @@ impl RemoteTurn<'_> {
             note_gap(metadata.get_or_insert_default(), &gap);
         }
         let is_stop = state.is_terminal() || state.is_interrupted();
-        if state.is_interrupted() {
-            // The time until the answer does not count.
-            self.task.save(&Saved::Attached(attached.clone())).await?;
+        if is_stop {
+            // The time until an answer does not count, and after the end comes no answer.
+            self.task.save(&Saved::Attached(Attached { ended: end.is_some(), ..attached.clone() })).await?;
         }
         let message = status.message.map(|message| translate::message(message, &self.task));
         self.task.say(state, message, metadata).await?;
@@ -153,6 +172,14 @@ impl RemoteTurn<'_> {
         translate::remote(&mut metadata, self.parts.name.as_str(), None, Some(TaskState::Completed));
         let message = translate::message(message, &self.task);
         self.task.say(TaskState::Completed, Some(message), Some(metadata)).await
+    }
+}
+
+/// Some agents give their messages no ids.
+fn is_same(told: &Message, message: &Message) -> bool {
+    match message.message_id.as_str() {
+        "" => told.message_id.as_str().is_empty() && told.joined_text() == message.joined_text(),
+        id => told.message_id.as_str() == id,
     }
 }
 

@@ -17,9 +17,12 @@ const OWN_PREFIX: &str = "switchboard/";
 /// The remote's metadata without what only this server may say. Its reason stays as a detail.
 pub(super) fn metadata(metadata: Option<Metadata>) -> Option<Metadata> {
     let mut metadata = metadata?;
-    let reason = metadata.get(REASON_KEY).cloned();
+    // The detail says more than the reason: why a delegation was refused, for instance.
+    let is_text = |reason: &&Json| reason.as_text().is_some();
+    let detail = metadata.get(REASON_DETAIL_KEY).filter(is_text);
+    let reason = detail.or_else(|| metadata.get(REASON_KEY).filter(is_text)).cloned();
     metadata.retain(|key| !key.starts_with(OWN_PREFIX));
-    if let Some(reason) = reason.filter(|reason| reason.as_text().is_some()) {
+    if let Some(reason) = reason {
         metadata.insert(REASON_DETAIL_KEY, reason);
     }
     (!metadata.is_empty()).then_some(metadata)
@@ -106,6 +109,8 @@ mod tests {
             context: "talk".into(),
             spent_ms: 0,
             earlier: vec!["a".into(), "t7-a".into()],
+            before: Vec::new(),
+            ended: false,
         };
         let named = |id: &str| Artifact { artifact_id: id.into(), ..Artifact::text(id) };
         let ours: Vec<Artifact> = ["a", "b", "t7-a"].map(|id| artifact(named(id), &attached)).into();
@@ -118,6 +123,12 @@ mod tests {
         let kept = metadata(Some(forged)).unwrap();
         let keys: Vec<&str> = kept.iter().map(|(key, _)| key).collect();
         assert_eq!(keys, ["usage", REASON_DETAIL_KEY]);
+        let mut refused = Metadata::default();
+        for (key, word) in [(REASON_KEY, "rejected"), (REASON_DETAIL_KEY, "delegation_loop")] {
+            refused.insert(key, Json::from_serialize(word).unwrap());
+        }
+        let detail = metadata(Some(refused)).unwrap().get(REASON_DETAIL_KEY).and_then(Json::as_text);
+        assert_eq!(detail.as_deref(), Some("delegation_loop"));
         // An earlier turn's artifact of the same name as a renamed one is that turn's.
         let status = TaskStatus { state: TaskState::Working, message: None, timestamp: None };
         let artifacts = vec![named("a"), named("b"), named("t7-t7-a")];

@@ -1,23 +1,18 @@
 //! One turn of a remote agent: sends its message if that was not done before, and follows the remote task, over as many
 //! streams as it takes, until the task ends, waits for an answer, or is given up.
 
-use std::time::Duration;
-
 use serde_json::json;
-use switchboard_a2a::extension::IDEMPOTENCY;
-use switchboard_a2a::{
-    ArtifactId, ContextId, Json, Message, Metadata, Role, SendRequest, StreamResponse, Task, TaskState,
-};
-use switchboard_client::{CallContext, ClientError, FoundCard, TaskStream, Update};
-use switchboard_engine::reason::{REASON_DETAIL_KEY, Reason};
-use switchboard_engine::{AgentError, TaskHandle, Turn};
+use switchboard_a2a::{ContextId, Message, Role, Task, TaskId, TaskState};
+use switchboard_client::{CallContext, ClientError, TaskStream};
+use switchboard_engine::{AgentError, Stopped, TaskHandle, Turn};
 
 use super::RemoteParts;
-use super::away::{Away, is_away, is_not_sent};
+use super::away::{Away, is_away, is_final, is_not_sent};
 use super::find::Found;
 use super::follow::{Followed, LostStream};
-use super::outgoing::{self, Outgoing};
+use super::outgoing::{self, Place};
 use super::plan::{Plan, plan};
+use super::prepare::unreachable_for_now;
 use super::saved::{Attached, Saved, Sending};
 use super::settings::Resend;
 use super::tell::Teller;
@@ -25,14 +20,12 @@ use super::translate;
 use crate::metric_definitions as metric;
 use crate::registry::{RequestOutcome, RequestSource};
 
-/// Metadata key of how long a caller should wait before it sends again.
-const RETRY_AFTER_KEY: &str = "switchboard/retryAfterMs";
-
 pub(super) struct RemoteTurn<'a> {
     pub(super) parts: &'a RemoteParts,
     pub(super) turn: Turn,
     pub(super) task: TaskHandle,
     pub(super) context: CallContext,
+    pub(super) place: Place,
 }
 
 /// What is known of the remote task.
@@ -43,29 +36,62 @@ pub(super) enum Link {
 
 /// What opens the next stream.
 enum Next {
+    /// Nothing was sent; the message answers this task, if any.
+    Prepare(Option<Attached>),
     Send(Sending),
     Find(Sending),
     Resume(Attached, Box<Task>),
 }
 
+/// How far a turn has come.
+struct Progress {
+    /// The waits for an agent before it has the message, and after.
+    connecting: Away,
+    lost: Away,
+    /// The message has perhaps arrived.
+    is_perhaps_sent: bool,
+    is_repeated: bool,
+    /// The server was stopped while the message was sent.
+    was_stopped: bool,
+    /// The remote server has heard that the task is canceled.
+    has_passed_cancel: bool,
+    teller: Teller,
+}
+
 impl<'a> RemoteTurn<'a> {
     pub(super) fn new(parts: &'a RemoteParts, turn: Turn, task: TaskHandle) -> Self {
-        let context = outgoing::call_context(task.id(), &turn);
-        Self { parts, turn, task, context }
+        let place = Place::of(task.id(), None);
+        let context = outgoing::call_context(task.id(), &turn, &place);
+        Self { parts, turn, task, context, place }
     }
 
-    pub(super) async fn run(self) -> Result<(), AgentError> {
+    pub(super) async fn run(mut self) -> Result<(), AgentError> {
+        match self.task.delegation_chain().await {
+            Ok(chain) => {
+                self.place = Place::of(self.task.id(), Some(&chain));
+                self.context = outgoing::call_context(self.task.id(), &self.turn, &self.place);
+            }
+            Err(error) => tracing::warn!(task = %self.task.id(), %error, "the tasks above a task cannot be read"),
+        }
         let saved = self.turn.saved.as_ref().and_then(Saved::read);
+        let before = saved.as_ref().map(Saved::remote_tasks).unwrap_or_default();
         let next = match plan(saved, self.turn.seq.0, &self.turn.cause) {
             Plan::Follow(attached) => self.resume(attached),
             Plan::Find(sending) if sending.keyed => Next::Send(sending),
             Plan::Find(sending) => Next::Find(sending),
-            Plan::Send { answers } => match self.prepare(answers).await? {
-                Some(sending) => Next::Send(sending),
-                None => return Ok(()),
-            },
+            Plan::Send { answers } => Next::Prepare(answers),
         };
-        self.follow_to_its_end(next).await
+        let is_perhaps_sent = matches!(next, Next::Send(_) | Next::Find(_));
+        let progress = Progress {
+            connecting: Away::new(self.parts.settings.connect_within),
+            lost: Away::new(self.parts.settings.lost_after),
+            is_perhaps_sent,
+            is_repeated: is_perhaps_sent,
+            was_stopped: is_perhaps_sent,
+            has_passed_cancel: false,
+            teller: Teller::default(),
+        };
+        self.follow_to_its_end(next, &before, progress).await
     }
 
     fn resume(&self, attached: Attached) -> Next {
@@ -73,188 +99,220 @@ impl<'a> RemoteTurn<'a> {
         Next::Resume(attached, Box::new(told))
     }
 
-    /// Waits for the agent and saves that the message is about to be sent. Nothing if the task has ended over it.
-    async fn prepare(&self, answers: Option<Attached>) -> Result<Option<Sending>, AgentError> {
-        let card = match self.reach().await? {
-            Ok(card) => card,
-            Err(error) => {
-                self.give_up_unsent(&error).await?;
-                return Ok(None);
-            }
-        };
-        let keyed = card.is_some_and(|found| {
-            found.card.capabilities.extensions.iter().any(|extension| extension.uri == IDEMPOTENCY)
-        });
-        let earlier: Vec<ArtifactId> =
-            self.task.snapshot().artifacts.into_iter().map(|artifact| artifact.artifact_id).collect();
-        let sending = Sending { turn: self.turn.seq.0, keyed, answers, earlier };
-        self.task.save_committed(&Saved::Sending(sending.clone())).await?;
-        Ok(Some(sending))
-    }
-
-    /// The agent's card, or nothing if it answers without one. An agent that is away is waited for, aside.
-    async fn reach(&self) -> Result<Result<Option<std::sync::Arc<FoundCard>>, ClientError>, AgentError> {
-        // Most agents answer at once, and need not give up their permit for that.
-        if self.parts.breaker.allow().is_ok() {
-            match self.called(self.parts.client.card(&self.context).await) {
-                Ok(card) => return Ok(Ok(Some(card))),
-                Err(error) if is_away(&error) => {}
-                Err(ClientError::NoCard(_)) => return Ok(Ok(None)),
-                Err(error) => return Ok(Err(error)),
-            }
-        }
-        let look = async {
-            let mut away = Away::new(self.parts.settings.connect_within);
-            let mut error = None;
-            loop {
-                let at_least = self.parts.breaker.reopens_in();
-                match away.wait(self.parts.clock.monotonic(), at_least) {
-                    Some(wait) => self.parts.clock.sleep(wait).await,
-                    None => return Err(error.unwrap_or_else(unreachable_for_now)),
-                }
-                if self.parts.breaker.allow().is_err() {
-                    continue;
-                }
-                match self.called(self.parts.client.card(&self.context).await) {
-                    Ok(card) => return Ok(Some(card)),
-                    Err(away) if is_away(&away) => error = Some(away),
-                    Err(ClientError::NoCard(_)) => return Ok(None),
-                    Err(error) => return Err(error),
-                }
-            }
-        };
-        Ok(self.task.release_permit_while(look).await?)
-    }
-
-    async fn request(&self, sending: &Sending, card: Option<&FoundCard>) -> Result<SendRequest, AgentError> {
-        let pushes = card.is_some_and(|found| found.card.capabilities.push_notifications == Some(true));
-        let callback = match &self.parts.callbacks {
-            Some(callbacks) if pushes => {
-                let opened = callbacks.open(self.task.id()).await;
-                Some(opened.map_err(|error| AgentError::new(format!("no callback could be opened: {error}")))?)
-            }
-            _ => None,
-        };
-        let context = match &sending.answers {
-            Some(answered) => Some(answered.context.clone()),
-            None => self.noted_context().await?,
-        };
-        let answers = sending.answers.as_ref().map(|answered| answered.task.clone());
-        let to = Outgoing { task: self.task.id(), context, answers, callback };
-        Ok(outgoing::request(&self.turn, to))
-    }
-
-    /// The conversation there that belongs to the one here.
-    async fn noted_context(&self) -> Result<Option<ContextId>, AgentError> {
-        let noted = self.task.noted().await?;
-        let noted = noted.and_then(|noted| noted.read::<serde_json::Value>().ok());
-        Ok(noted.and_then(|noted| noted["contextId"].as_str().map(ContextId::from)))
-    }
-
-    async fn follow_to_its_end(&self, mut next: Next) -> Result<(), AgentError> {
-        let settings = &self.parts.settings;
-        let (mut away, mut is_repeated) =
-            (Away::new(settings.lost_after), matches!(next, Next::Send(_)) && self.has_saved());
-        let mut teller = Teller::default();
+    async fn follow_to_its_end(
+        mut self,
+        mut next: Next,
+        before: &[TaskId],
+        mut progress: Progress,
+    ) -> Result<(), AgentError> {
         loop {
-            let (opened, link) = match next {
-                Next::Find(sending) => match self.find(&sending).await {
-                    Ok(Found::Arrived(attached)) => {
-                        self.count_send("adopted");
-                        self.attach(&attached).await?;
-                        next = self.resume(attached);
-                        continue;
-                    }
-                    Ok(Found::Unknown) if settings.resend == Resend::Safe => {
-                        self.count_send("unknown");
-                        return Ok(self.give_up_unknown().await?);
-                    }
-                    Ok(Found::NotSent | Found::Unknown) => {
-                        is_repeated = true;
-                        next = Next::Send(sending);
-                        continue;
-                    }
-                    Err(error) => (Err(error), Link::Sending(sending)),
+            if self.task.is_canceled() && !self.task.is_over() {
+                return Err(Stopped::Lost.into());
+            }
+            next = match next {
+                Next::Prepare(answers) => match self.prepare(answers, before, &mut progress.connecting).await? {
+                    Some(sending) => Next::Send(sending),
+                    None => return Ok(()),
+                },
+                Next::Find(sending) => match self.find_or_wait(sending, &mut progress).await? {
+                    Some(next) => next,
+                    None => return Ok(()),
                 },
                 Next::Send(sending) => {
-                    let card = self.parts.client.card(&self.context).await.ok();
-                    let request = self.request(&sending, card.as_deref()).await?;
-                    let opened = self.called(self.parts.client.stream(&self.context, request).await);
+                    let opened = self.send(&sending).await?;
                     if let Err(error) = &opened {
                         self.count_send("failed");
-                        match self.after_failed_send(sending, error).await? {
-                            Some(again) => (opened, again),
+                        match self.after_failed_send(sending, error, &mut progress).await? {
+                            Some(next) => next,
                             None => return Ok(()),
                         }
                     } else {
-                        self.count_send(if is_repeated { "repeated" } else { "sent" });
-                        (opened, Link::Sending(sending))
+                        self.count_send(if progress.is_repeated { "repeated" } else { "sent" });
+                        // It is known only once the agent has said which task has it.
+                        progress.is_perhaps_sent = true;
+                        match self.follow_stream(opened, Link::Sending(sending), &mut progress).await? {
+                            Some(next) => next,
+                            None => return Ok(()),
+                        }
                     }
                 }
                 Next::Resume(attached, told) => {
-                    teller.is_named |= translate::names(&self.task.snapshot(), &attached);
-                    let opened = self.parts.client.resume(&self.context, attached.task.clone(), *told).await;
-                    (self.called(opened), Link::Attached(attached))
+                    progress.teller.is_named |= translate::names(&self.task.snapshot(), &attached);
+                    let opened = match self.allowed() {
+                        Ok(()) => {
+                            let task = attached.task.clone();
+                            self.called(self.parts.client.resume(&self.context, task, *told).await)
+                        }
+                        Err(error) => Err(error),
+                    };
+                    match self.follow_stream(opened, Link::Attached(attached), &mut progress).await? {
+                        Some(next) => next,
+                        None => return Ok(()),
+                    }
                 }
             };
-            let (error, link, told) = match opened {
-                Err(error) => (error, link, None),
-                Ok(stream) => match self.follow(stream, link, &mut teller).await? {
-                    Followed::Over => return Ok(()),
-                    Followed::Lost(lost) => {
-                        let LostStream { error, link, told, had_news } = *lost;
-                        if had_news {
-                            away.is_back();
-                        }
-                        (error, link, told)
-                    }
-                },
-            };
-            if !is_away(&error) {
-                return self.give_up_on(link, &error, &mut teller).await;
-            }
-            let at_least = self.parts.breaker.reopens_in();
-            let Some(wait) = away.wait(self.parts.clock.monotonic(), at_least) else {
-                return Ok(self.give_up_lost(&error).await?);
-            };
-            tokio::select! {
-                () = self.parts.clock.sleep(wait) => {}
-                () = self.task.canceled(), if matches!(link, Link::Sending(_)) => {}
-            }
-            is_repeated = true;
-            next = match link {
-                Link::Sending(sending) if sending.keyed || is_not_sent(&error) => Next::Send(sending),
-                Link::Sending(sending) => Next::Find(sending),
-                Link::Attached(attached) => match told {
-                    Some(told) => Next::Resume(attached, Box::new(told)),
-                    None => self.resume(attached),
-                },
-            };
         }
     }
 
-    fn has_saved(&self) -> bool {
-        let saved = self.turn.saved.as_ref().and_then(Saved::read);
-        matches!(saved, Some(Saved::Sending(sending)) if sending.turn == self.turn.seq.0)
-    }
-
-    /// What is sent or looked for next after a send that has failed. Nothing if the task has ended over it.
-    async fn after_failed_send(&self, sending: Sending, error: &ClientError) -> Result<Option<Link>, AgentError> {
-        if is_not_sent(error) && self.task.is_canceled() {
-            return Err(switchboard_engine::Stopped::Canceled.into());
-        }
-        // An answer to a task that has ended there meanwhile begins another one.
-        if !is_away(error) && sending.answers.is_some() && matches!(error, ClientError::Agent(_)) {
-            let told = sending.answers.clone().map(|attached| self.resume(attached));
-            if let Some(Next::Resume(attached, _)) = told {
-                return Ok(Some(Link::Attached(attached)));
+    /// Follows a stream, and says what comes next; nothing if the task has ended here, or waits.
+    async fn follow_stream(
+        &self,
+        opened: Result<TaskStream, ClientError>,
+        link: Link,
+        progress: &mut Progress,
+    ) -> Result<Option<Next>, AgentError> {
+        let lost = match opened {
+            Err(error) => LostStream::unopened(error, link),
+            Ok(stream) => match self.follow(stream, link, &mut progress.teller).await? {
+                Followed::Over => return Ok(None),
+                Followed::Lost(lost) => {
+                    progress.lost.held(lost.lasted, lost.had_news);
+                    let outcome = RequestOutcome::of_error(&lost.error);
+                    self.parts.breaker.record(RequestSource::Task(self.task.id()), outcome);
+                    *lost
+                }
+            },
+        };
+        let LostStream { error, link, told, is_given_up, .. } = lost;
+        let link = match link {
+            // Some agents refuse on the stream that they have opened.
+            Link::Sending(sending) if sending.answers.is_some() && is_given_up => {
+                return self.after_refusal(sending, &error).await;
             }
-        }
-        if !is_away(error) {
-            self.give_up_unsent(error).await?;
+            link => link,
+        };
+        let is_over = match &link {
+            Link::Sending(_) => !is_away(&error),
+            Link::Attached(_) => is_final(&error),
+        };
+        if is_over || is_given_up {
+            self.give_up_on(&link, &error, &mut progress.teller).await?;
             return Ok(None);
         }
-        Ok(Some(Link::Sending(sending)))
+        let remote = match &link {
+            Link::Sending(_) => None,
+            Link::Attached(attached) => Some(&attached.task),
+        };
+        if !self.wait(&error, remote, progress).await? {
+            return Ok(None);
+        }
+        Ok(Some(match link {
+            Link::Sending(sending) if sending.keyed => Next::Send(sending),
+            Link::Sending(sending) => Next::Find(sending),
+            Link::Attached(attached) => match told {
+                Some(told) => Next::Resume(attached, Box::new(told)),
+                None => self.resume(attached),
+            },
+        }))
+    }
+
+    async fn send(&self, sending: &Sending) -> Result<Result<TaskStream, ClientError>, AgentError> {
+        let request = self.request(sending).await?;
+        Ok(match self.allowed() {
+            Ok(()) => self.called(self.parts.client.stream(&self.context, request).await),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// What comes next after a send that has failed. Nothing if the task has ended over it.
+    async fn after_failed_send(
+        &self,
+        sending: Sending,
+        error: &ClientError,
+        progress: &mut Progress,
+    ) -> Result<Option<Next>, AgentError> {
+        if !is_away(error) {
+            return self.after_refusal(sending, error).await;
+        }
+        if is_not_sent(error) && !progress.is_perhaps_sent {
+            if self.task.is_canceled() {
+                return Err(Stopped::Canceled.into());
+            }
+            // Nothing is owed to the remote server while it is waited for.
+            self.task.save(&Saved::Unsent(sending.clone())).await?;
+            progress.connecting.begin(self.parts.clock.monotonic());
+            return Ok(Some(Next::Prepare(sending.answers)));
+        }
+        progress.is_perhaps_sent = true;
+        progress.is_repeated = true;
+        if !self.wait(error, None, progress).await? {
+            return Ok(None);
+        }
+        // If this one has not arrived, it was allowed to be sent again, and still is.
+        Ok(Some(match sending.keyed || is_not_sent(error) {
+            true => Next::Send(sending),
+            false => Next::Find(sending),
+        }))
+    }
+
+    /// A task that does not take an answer has ended there, or was answered by somebody else: it is followed again.
+    async fn after_refusal(&self, sending: Sending, error: &ClientError) -> Result<Option<Next>, AgentError> {
+        let (ClientError::Agent(_), Some(answered)) = (error, &sending.answers) else {
+            self.give_up_unsent(error).await?;
+            return Ok(None);
+        };
+        let attached = sending.attach(answered.task.clone(), answered.context.clone());
+        self.attach(&attached).await?;
+        let text = format!("{} has not taken the answer: {error}", self.parts.name);
+        self.task.say(TaskState::Working, Some(Message::text(Role::Agent, text)), None).await?;
+        Ok(Some(self.resume(attached)))
+    }
+
+    async fn find_or_wait(&self, sending: Sending, progress: &mut Progress) -> Result<Option<Next>, AgentError> {
+        let found = match self.allowed() {
+            Ok(()) => self.find(&sending).await,
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(Found::Arrived(attached)) => {
+                self.count_send("adopted");
+                self.attach(&attached).await?;
+                Ok(Some(self.resume(attached)))
+            }
+            Ok(Found::Unknown) if self.parts.settings.resend == Resend::Safe => {
+                self.count_send("unknown");
+                self.give_up_unknown(progress.was_stopped).await?;
+                Ok(None)
+            }
+            Ok(Found::NotSent | Found::Unknown) => {
+                progress.is_repeated = true;
+                Ok(Some(Next::Send(sending)))
+            }
+            // Whatever is wrong with asking, the message may have arrived.
+            Err(error) => Ok(self.wait(&error, None, progress).await?.then_some(Next::Find(sending))),
+        }
+    }
+
+    /// Waits for the next attempt; not if the agent was away for too long, which ends the task. A cancellation is passed on
+    /// meanwhile, once there is a task to cancel, and the agent's word of it is worth another attempt at once.
+    async fn wait(
+        &self,
+        error: &ClientError,
+        remote: Option<&TaskId>,
+        progress: &mut Progress,
+    ) -> Result<bool, AgentError> {
+        let at_least = self.parts.breaker.reopens_in();
+        let Some(wait) = progress.lost.wait(self.parts.clock.monotonic(), at_least) else {
+            self.give_up_lost(error).await?;
+            return Ok(false);
+        };
+        let passed_on = async {
+            self.task.canceled().await;
+            if let Some(remote) = remote.filter(|_| self.task.is_over()) {
+                let (context, here, remote) = (self.context.clone(), self.task.id().clone(), remote.clone());
+                self.parts.cancel_remote(context, here, remote).await;
+            }
+        };
+        tokio::select! {
+            () = self.parts.clock.sleep(wait) => {}
+            () = passed_on, if !progress.has_passed_cancel => progress.has_passed_cancel = true,
+        }
+        Ok(true)
+    }
+
+    /// Whether a request is let through.
+    fn allowed(&self) -> Result<(), ClientError> {
+        self.parts.breaker.allow().map_err(|_| unreachable_for_now())
     }
 
     /// Saves which remote task is followed from now on.
@@ -276,76 +334,10 @@ impl<'a> RemoteTurn<'a> {
         let agent = self.parts.name.to_string();
         metrics::counter!(metric::REMOTE_SENDS, "agent" => agent, "outcome" => outcome).increment(1);
     }
-
-    /// The agent could not be reached, or has refused the message.
-    async fn give_up_unsent(&self, error: &ClientError) -> Result<(), AgentError> {
-        if is_away(error) {
-            let retry = self.parts.settings.connect_within;
-            let text = format!("{} cannot be reached: {error}", self.parts.name);
-            return Ok(self.fail("unavailable", &text, Some(retry)).await?);
-        }
-        let detail = match error {
-            ClientError::Credentials { .. } | ClientError::Secret(_) => "credentials",
-            _ => "refused",
-        };
-        Ok(self.fail(detail, &format!("{} has not taken the message: {error}", self.parts.name), None).await?)
-    }
-
-    async fn give_up_unknown(&self) -> Result<(), switchboard_engine::Stopped> {
-        let text = format!(
-            "the server stopped while it sent the message to {}, and it cannot be found out whether it has arrived; \
-             look there before you send it again",
-            self.parts.name
-        );
-        self.task.fail_because(Reason::Interrupted, Some("send_unknown"), text).await
-    }
-
-    async fn give_up_lost(&self, error: &ClientError) -> Result<(), switchboard_engine::Stopped> {
-        let text = format!("{} cannot be reached any more: {error}", self.parts.name);
-        self.fail("unreachable", &text, None).await
-    }
-
-    /// The agent says something about the task that ends the matter. If it no longer knows a task that it has ended, what
-    /// it has told of the end counts.
-    async fn give_up_on(&self, link: Link, error: &ClientError, teller: &mut Teller) -> Result<(), AgentError> {
-        let end = self.notified_end().await;
-        if let (Link::Attached(attached), Some(end)) = (&link, end) {
-            let is_its = match &end {
-                StreamResponse::Task(task) => task.id == attached.task,
-                StreamResponse::StatusUpdate(update) => update.task_id == attached.task,
-                _ => false,
-            };
-            if is_its {
-                self.tell(teller, attached, Update::Event(Box::new(end))).await?;
-                return Ok(());
-            }
-        }
-        let text = format!("{} does not go on with its task: {error}", self.parts.name);
-        Ok(self.fail("remote_lost", &text, None).await?)
-    }
-
-    async fn fail(&self, detail: &str, text: &str, retry: Option<Duration>) -> Result<(), switchboard_engine::Stopped> {
-        let mut metadata = Metadata::default();
-        if let Ok(detail) = Json::from_serialize(detail) {
-            metadata.insert(REASON_DETAIL_KEY, detail);
-        }
-        let retry = retry.and_then(|retry| u64::try_from(retry.as_millis()).ok());
-        if let Some(retry) = retry.and_then(|retry| Json::from_serialize(&retry).ok()) {
-            metadata.insert(RETRY_AFTER_KEY, retry);
-        }
-        let message = Message::text(Role::Agent, text);
-        self.task.say(TaskState::Failed, Some(message), Some(metadata)).await
-    }
-}
-
-/// What a message hears that waited for the breaker of its agent.
-fn unreachable_for_now() -> ClientError {
-    let error = switchboard_egress::SendError::Broken;
-    ClientError::Unreachable { origin: "the agent".to_owned(), error }
 }
 
 /// A stream and the task it is about.
-pub(super) fn task_of(stream: &TaskStream) -> Option<(switchboard_a2a::TaskId, ContextId)> {
+pub(super) fn task_of(stream: &TaskStream) -> Option<(TaskId, ContextId)> {
     let context = stream.task().map(|task| task.context_id.clone()).unwrap_or_default();
     stream.task_id().map(|task| (task, context))
 }

@@ -1,5 +1,6 @@
 //! Agents of other servers behind this one.
 
+mod answered;
 mod crashes;
 mod cuts;
 mod lost;
@@ -9,6 +10,7 @@ mod refused;
 mod script;
 mod served;
 mod settled;
+mod unsent;
 mod waiting;
 mod world;
 

@@ -39,6 +39,7 @@ pub(crate) enum Reply {
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
+    accepting: tokio::task::AbortHandle,
 }
 
 impl Scripted {
@@ -57,18 +58,29 @@ impl Scripted {
         Self::with_card(card, answer).await
     }
 
-    async fn with_card(card: Value, answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn with_card(
+        card: Value,
+        answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (shared, answer, card) = (Arc::clone(&asked), Arc::new(answer), Arc::new(card));
-        tokio::spawn(async move {
+        let accepting = tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
                 let (asked, answer, card) = (Arc::clone(&shared), Arc::clone(&answer), Arc::clone(&card));
                 tokio::spawn(async move { serve(socket, &card, &asked, &*answer).await });
             }
         });
-        Self { address, asked }
+        Self { address, asked, accepting: accepting.abort_handle() }
+    }
+
+    /// Nobody is at its address any more.
+    pub(crate) async fn stop(&self) {
+        self.accepting.abort();
+        while !self.accepting.is_finished() {
+            tokio::task::yield_now().await;
+        }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -135,7 +147,7 @@ async fn serve(
 }
 
 /// An agent that neither streams nor pushes.
-fn card(idempotent: bool) -> Value {
+pub(crate) fn card(idempotent: bool) -> Value {
     let extensions = if idempotent { json!([{"uri": IDEMPOTENCY}]) } else { json!([]) };
     json!({
         "name": "scripted", "description": "A script", "version": "1",

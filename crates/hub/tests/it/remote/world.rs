@@ -55,6 +55,13 @@ impl Agent for Worker {
                 let answer = task.ask("which city?").await?;
                 task.complete_with(format!("city: {}", answer.joined_text())).await?;
             }
+            "ask late" => {
+                task.status("at it").await?;
+                task.text("one ").await?;
+                task.ask("which city?").await?;
+                task.text("two").await?;
+                task.complete().await?;
+            }
             "where" => task.complete_with(task.context_id().to_string()).await?,
             "fail" => task.fail("it broke").await?,
             // Says something, waits, and says the rest.

@@ -1,0 +1,91 @@
+//! How a turn ends a task whose remote agent cannot be reached, refuses, takes too long or has forgotten it: the reason
+//! says what the caller may do, and whether the remote task may still be at work.
+
+use std::time::Duration;
+
+use switchboard_a2a::{Json, Message, Metadata, Role, StreamResponse, TaskState};
+use switchboard_client::{ClientError, Update};
+use switchboard_engine::reason::{REASON_DETAIL_KEY, Reason};
+use switchboard_engine::{AgentError, Stopped};
+
+use super::away::is_away;
+use super::tell::Teller;
+use super::turn::{Link, RemoteTurn};
+
+/// Metadata key of how long a caller should wait before it sends again.
+const RETRY_AFTER_KEY: &str = "switchboard/retryAfterMs";
+
+impl RemoteTurn<'_> {
+    /// The agent could not be reached, or has refused the message.
+    pub(super) async fn give_up_unsent(&self, error: &ClientError) -> Result<(), AgentError> {
+        if is_away(error) {
+            let retry = self.parts.settings.connect_within;
+            let text = format!("{} cannot be reached: {error}", self.parts.name);
+            return Ok(self.fail("unavailable", &text, Some(retry)).await?);
+        }
+        let detail = match error {
+            ClientError::Credentials { .. } | ClientError::Secret(_) => "credentials",
+            _ => "refused",
+        };
+        Ok(self.fail(detail, &format!("{} has not taken the message: {error}", self.parts.name), None).await?)
+    }
+
+    /// It is not known whether the message has arrived: the server stopped, or lost the connection.
+    pub(super) async fn give_up_unknown(&self, was_stopped: bool) -> Result<(), Stopped> {
+        let name = &self.parts.name;
+        let what = match was_stopped {
+            true => format!("the server stopped while it sent the message to {name}"),
+            false => format!("the connection to {name} was lost while the message was sent"),
+        };
+        let text =
+            format!("{what}, and it cannot be found out whether it has arrived; look there before you send it again");
+        self.task.fail_because(Reason::Interrupted, Some("send_unknown"), text).await
+    }
+
+    pub(super) async fn give_up_lost(&self, error: &ClientError) -> Result<(), Stopped> {
+        let text = format!("{} cannot be reached any more: {error}", self.parts.name);
+        self.fail("unreachable", &text, None).await
+    }
+
+    pub(super) async fn give_up_late(&self) -> Result<(), Stopped> {
+        let text = format!("{} has not ended its task in time", self.parts.name);
+        self.task.fail_because(Reason::TimedOut, Some("deadline"), text).await
+    }
+
+    /// The agent says something about the task that ends the matter. If it no longer knows a task that it has ended, what
+    /// it has told of the end counts.
+    pub(super) async fn give_up_on(
+        &self,
+        link: &Link,
+        error: &ClientError,
+        teller: &mut Teller,
+    ) -> Result<(), AgentError> {
+        let end = self.notified_end().await;
+        if let (Link::Attached(attached), Some(end)) = (link, end) {
+            let is_its = match &end {
+                StreamResponse::Task(task) => task.id == attached.task,
+                StreamResponse::StatusUpdate(update) => update.task_id == attached.task,
+                _ => false,
+            };
+            if is_its {
+                self.tell(teller, attached, Update::Event(Box::new(end))).await?;
+                return Ok(());
+            }
+        }
+        let text = format!("{} does not go on with its task: {error}", self.parts.name);
+        Ok(self.fail("remote_lost", &text, None).await?)
+    }
+
+    async fn fail(&self, detail: &str, text: &str, retry: Option<Duration>) -> Result<(), Stopped> {
+        let mut metadata = Metadata::default();
+        if let Ok(detail) = Json::from_serialize(detail) {
+            metadata.insert(REASON_DETAIL_KEY, detail);
+        }
+        let retry = retry.and_then(|retry| u64::try_from(retry.as_millis()).ok());
+        if let Some(retry) = retry.and_then(|retry| Json::from_serialize(&retry).ok()) {
+            metadata.insert(RETRY_AFTER_KEY, retry);
+        }
+        let message = Message::text(Role::Agent, text);
+        self.task.say(TaskState::Failed, Some(message), Some(metadata)).await
+    }
+}

@@ -1,0 +1,128 @@
+//! Before a message is sent: the agent is waited for, without a place among those that run, and all that its request will
+//! say is saved, so that a repetition is the same bytes.
+
+use std::sync::Arc;
+
+use switchboard_a2a::extension::IDEMPOTENCY;
+use switchboard_a2a::{ArtifactId, ContextId, Json, SendRequest, TaskId};
+use switchboard_client::{CardLookup, ClientError, FoundCard};
+use switchboard_egress::SendError;
+use switchboard_engine::AgentError;
+
+use super::away::{Away, is_away};
+use super::callbacks::Callbacks;
+use super::outgoing::{self, Outgoing};
+use super::saved::{Attached, Saved, Sending};
+use super::turn::RemoteTurn;
+use crate::registry::BreakerState;
+
+/// What is found out about an agent before a message is sent: its card, or that it answers without one.
+type Reached = Result<Option<Arc<FoundCard>>, ClientError>;
+
+impl RemoteTurn<'_> {
+    /// Waits for the agent and saves that the message is about to be sent. Nothing if the task has ended over it.
+    pub(super) async fn prepare(
+        &mut self,
+        answers: Option<Attached>,
+        before: &[TaskId],
+        away: &mut Away,
+    ) -> Result<Option<Sending>, AgentError> {
+        let card = match self.reach(away).await? {
+            Ok(card) => card,
+            Err(error) => {
+                self.give_up_unsent(&error).await?;
+                return Ok(None);
+            }
+        };
+        let card = card.as_deref().map(|found| &found.card);
+        if let Some(card) = card {
+            self.context.extensions = outgoing::extensions(card, &self.turn);
+        }
+        let keyed =
+            card.is_some_and(|card| card.capabilities.extensions.iter().any(|extension| extension.uri == IDEMPOTENCY));
+        let pushes = card.is_some_and(|card| card.capabilities.push_notifications == Some(true));
+        let callbacks = self.parts.callbacks.as_ref().filter(|_| pushes);
+        let earlier: Vec<ArtifactId> =
+            self.task.snapshot().artifacts.into_iter().map(|artifact| artifact.artifact_id).collect();
+        let chain = self.task.delegation_chain().await;
+        let chain = chain.map_err(|error| AgentError::new(format!("the delegation chain cannot be read: {error}")))?;
+        let context = if answers.is_some() { None } else { self.noted_context().await? };
+        let sending = Sending {
+            turn: self.turn.seq.0,
+            keyed,
+            answers,
+            earlier,
+            before: before.to_vec(),
+            context,
+            callback: callbacks.map(|callbacks| callbacks.address(self.task.id())),
+            chain: Json::from_serialize(&chain).ok(),
+            stamps: outgoing::stamps(card, &self.turn),
+        };
+        self.task.save_committed(&Saved::Sending(sending.clone())).await?;
+        Ok(Some(sending))
+    }
+
+    /// An agent that is away is waited for, aside.
+    async fn reach(&self, away: &mut Away) -> Result<Reached, AgentError> {
+        // Most agents answer at once, and need not give up their permit for that. A card that is known costs no request.
+        if !away.has_begun() && self.parts.breaker.state() == BreakerState::Closed {
+            let CardLookup { card, was_asked } = self.parts.client.look_up_card(&self.context).await;
+            let card = if was_asked { self.called(card) } else { card };
+            match card {
+                Err(error) if is_away(&error) => {}
+                card => return Ok(reached(card)),
+            }
+        }
+        let look = async {
+            let mut error = None;
+            loop {
+                let at_least = self.parts.breaker.reopens_in();
+                match away.wait(self.parts.clock.monotonic(), at_least) {
+                    Some(wait) => self.parts.clock.sleep(wait).await,
+                    None => return Err(error.unwrap_or_else(unreachable_for_now)),
+                }
+                if self.parts.breaker.allow().is_err() {
+                    continue;
+                }
+                match self.called(self.parts.client.refresh_card(&self.context).await) {
+                    Err(away) if is_away(&away) => error = Some(away),
+                    card => return reached(card),
+                }
+            }
+        };
+        Ok(self.task.release_permit_while(look).await?)
+    }
+
+    /// The request, as it was saved.
+    pub(super) async fn request(&self, sending: &Sending) -> Result<SendRequest, AgentError> {
+        let token = match &self.parts.callbacks {
+            Some(Callbacks { receiver, .. }) if sending.callback.is_some() => {
+                let opened = receiver.open(self.task.id()).await;
+                Some(opened.map_err(|error| AgentError::new(format!("no callback could be opened: {error}")))?)
+            }
+            _ => None,
+        };
+        let to = Outgoing { task: self.task.id(), sending, token };
+        Ok(outgoing::request(&self.turn, &self.context, &self.place, to))
+    }
+
+    /// The conversation there that belongs to the one here.
+    pub(super) async fn noted_context(&self) -> Result<Option<ContextId>, AgentError> {
+        let noted = self.task.noted().await?;
+        let noted = noted.and_then(|noted| noted.read::<serde_json::Value>().ok());
+        Ok(noted.and_then(|noted| noted["contextId"].as_str().map(ContextId::from)))
+    }
+}
+
+fn reached(card: Result<Arc<FoundCard>, ClientError>) -> Reached {
+    match card {
+        Ok(card) => Ok(Some(card)),
+        Err(error @ ClientError::NoCard(_)) if !is_away(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a message hears that waited for the breaker of its agent.
+pub(super) fn unreachable_for_now() -> ClientError {
+    ClientError::Unreachable { origin: "the agent".to_owned(), error: SendError::Broken }
+}
