@@ -20,7 +20,7 @@ use crate::metric_definitions;
 use crate::projector::{Failure, Projector};
 use crate::registry::{AgentSources, Registry};
 use crate::remote::serve;
-use crate::routing::{Drops, RoutingDirectory, RoutingRules};
+use crate::routing::{Drops, RoutingDirectory, RoutingRules, drops};
 use crate::tasks::fanout::{Fanout, FanoutOptions};
 use crate::tasks::fanout_plan::FANOUT;
 
@@ -106,6 +106,7 @@ impl Lifecycle for Hub {
             let projector = Projector::open(&state).await.map_err(StartError::Hub)?;
             engine.spawn(projector.run());
             if let Some(drops) = &self.drops {
+                engine.on_refusal(drops::of_refusals(Arc::clone(drops)));
                 let store = Arc::clone(&self.parts.store);
                 engine.spawn(Arc::clone(drops).run(store, engine.closing().clone()));
             }

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::json;
 use switchboard_a2a::Timestamp;
-use switchboard_engine::CallerId;
 use switchboard_engine::clock::Clock;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::store::hub::HubStore;
+use switchboard_engine::{CallerId, RefusalKind, RefusalListener};
 use tokio_util::sync::CancellationToken;
 
 use crate::metric_definitions as metric;
@@ -23,6 +23,9 @@ const EVERY: Duration = Duration::from_secs(10);
 const KEYS: usize = 1_000;
 /// The key of those.
 const OTHER: &str = "other";
+/// The longest key and message that are kept, in bytes. One line that is too long would be refused together with all the
+/// others, and their counts would be lost.
+const LONGEST: usize = 1_024;
 
 /// Why a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +36,8 @@ pub enum DropReason {
     TargetUnresolved,
     /// The same work was asked for a short while ago.
     Cooldown,
+    /// Agents call each other in a loop, or too deep.
+    Hops,
 }
 
 impl DropReason {
@@ -42,6 +47,7 @@ impl DropReason {
             Self::NoSkill => "no_skill",
             Self::TargetUnresolved => "target_unresolved",
             Self::Cooldown => "cooldown",
+            Self::Hops => "hops",
         }
     }
 }
@@ -71,6 +77,7 @@ impl Drops {
     /// Counts one.
     pub fn record(&self, reason: DropReason, key: &str, caller: &CallerId, message: &str) {
         metrics::counter!(metric::DISPATCH_DROPPED, "reason" => reason.name()).increment(1);
+        let (key, message) = (shortened(key), shortened(message));
         let now = self.clock.now();
         let mut counted = self.counted.lock();
         let known = (reason, key.to_owned());
@@ -112,6 +119,20 @@ impl Drops {
             }
         }
     }
+}
+
+fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST)]
+}
+
+/// The listener for calls and messages that the guard of delegation refuses.
+pub fn of_refusals(drops: Arc<Drops>) -> RefusalListener {
+    Box::new(move |refused, caller| match refused.kind {
+        RefusalKind::Loop | RefusalKind::Depth => {
+            drops.record(DropReason::Hops, &refused.to, caller, &refused.problem);
+        }
+        RefusalKind::Breadth | RefusalKind::NotAllowed | RefusalKind::Deadlock => {}
+    })
 }
 
 fn line(((reason, key), dropped): ((DropReason, String), Dropped)) -> JournalLine {

@@ -146,3 +146,17 @@ fn drops_of_very_many_keys_are_counted_together() {
     assert_eq!(find("other"), (json!(10), Some("ann".into())));
     assert_eq!(find("skill:3"), (json!(2), None), "it was of two callers");
 }
+
+#[test]
+fn a_drop_of_a_very_long_name_is_a_line_like_any_other() {
+    let drops = Drops::new(Arc::new(SimulatedClock::at(Timestamp(1))));
+    let long = "ä\u{1}".repeat(40_000);
+    drops.record(DropReason::TargetUnresolved, &long, &"ann".into(), &long);
+    drops.record(DropReason::Hops, "b", &"ann".into(), "looped");
+    let lines = drops.take();
+    assert!(lines.iter().all(|line| line.payload.len() < 16 << 10), "it must fit into the journal");
+    assert_eq!(lines.len(), 2);
+    let known: Vec<String> = (0..3_000).map(|number| format!("agent-{number}")).collect();
+    let told = Error::AgentNotFound { asked: "x".to_owned(), known }.to_string();
+    assert!(told.len() < 1_000 && told.ends_with("… (3000 in all)"), "{told}");
+}
