@@ -3,10 +3,12 @@
 mod histogram;
 mod outcome;
 mod pricing;
+mod reported;
 mod sum;
 mod sums;
 
 pub(crate) use self::outcome::Outcome;
 pub(crate) use self::pricing::Pricing;
+pub(crate) use self::reported::Reported;
 pub(crate) use self::sum::Sum;
 pub(crate) use self::sums::{KEPT, Sums, Window};

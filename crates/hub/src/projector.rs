@@ -216,7 +216,7 @@ impl Projector {
             return Ok(());
         }
         let Some(origin) = self.hub.traces.origin(key, task, events).await? else { return Ok(()) };
-        let outcome = Outcome::of(task, &origin, events, &end, self.hub.pricing);
+        let outcome = Outcome::read(&self.hub, key, task, &origin, events, &end).await?;
         self.load_since(outcome.at).await?;
         let skill = self.known_skill(&outcome);
         let callers = self.hub.parts.config.hub.health.callers.get();

@@ -21,6 +21,7 @@ mod settings;
 mod tell;
 mod translate;
 mod turn;
+mod usage;
 mod waiting;
 
 use std::sync::Arc;

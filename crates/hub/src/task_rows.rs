@@ -135,7 +135,8 @@ pub(crate) async fn outcome(hub: &HubState, row: &TaskRow) -> Result<Option<(Out
         });
         let Some(end) = end else { continue };
         let Some(origin) = hub.traces.origin(row.key, &row.task, events).await? else { return Ok(None) };
-        return Ok(Some((Outcome::of(&row.task, &origin, events, &end, hub.pricing), end)));
+        let outcome = Outcome::read(hub, row.key, &row.task, &origin, events, &end).await?;
+        return Ok(Some((outcome, end)));
     }
     Ok(None)
 }

@@ -2,12 +2,14 @@
 
 use http::{Response, StatusCode};
 use serde_json::json;
+use switchboard_engine::store::TaskRow;
 use switchboard_server::Body;
 
 use super::error::ApiError;
 use super::request::ApiRequest;
 use super::route::{Parameter, Route};
 use super::tasks::query;
+use crate::feed::is_own;
 use crate::task_rows::{CallerNames, outcome, scan};
 
 pub(super) const ROUTE: Route =
@@ -26,6 +28,11 @@ pub(super) const ROUTE: Route =
         Parameter::new("after", "The token under next of the page before."),
     ]);
 
+/// What the hub's own agents do is counted where it is done.
+fn is_outcome(row: &TaskRow) -> bool {
+    row.state.state.is_terminal() && !is_own(&row.task.agent)
+}
+
 async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let size = request.number("pageSize", 50, 1..=100)?;
     let (query, tokens) = query(&request)?;
@@ -33,7 +40,7 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
         let given = switchboard_engine::state_label(state);
         return Err(super::request::wrong("state", given, "completed or failed or canceled or rejected"));
     }
-    let (rows, next) = scan(request.hub, query, size, |row| row.state.state.is_terminal()).await?;
+    let (rows, next) = scan(request.hub, query, size, is_outcome).await?;
     let names = CallerNames::read(request.hub).await?;
     let mut items = Vec::with_capacity(rows.len());
     for row in &rows {

@@ -107,9 +107,9 @@ async fn task_items(
     if !filter.wants_correlation(Some(&origin.correlation)) {
         return Ok(Vec::new());
     }
-    let mut builder = RowItems { hub, filter, row, task, origin: &origin, events, at: None, items: Vec::new() };
+    let mut builder = RowItems { hub, filter, row, key, task, origin: &origin, events, at: None, items: Vec::new() };
     for (seq, line) in events.lines().filter(|(seq, _)| *seq > after) {
-        builder.add(seq, line);
+        builder.add(seq, line).await?;
     }
     Ok(builder.items)
 }
@@ -119,6 +119,7 @@ struct RowItems<'a> {
     hub: &'a HubState,
     filter: &'a FeedFilter,
     row: &'a FeedRow,
+    key: TaskKey,
     task: &'a TaskIdentity,
     origin: &'a Arc<TaskOrigin>,
     events: &'a EventRow,
@@ -128,19 +129,20 @@ struct RowItems<'a> {
 }
 
 impl RowItems<'_> {
-    fn add(&mut self, seq: Seq, line: &[u8]) {
+    async fn add(&mut self, seq: Seq, line: &[u8]) -> Result<(), StoreError> {
         if line.starts_with(br#"{"artifactUpdate""#) {
-            return self.push(seq, "task.artifact", None, || raw(line));
-        }
-        if line.starts_with(br#"{"statusUpdate""#) {
+            self.push(seq, "task.artifact", None, || raw(line));
+        } else if line.starts_with(br#"{"statusUpdate""#) {
             if let Ok(Event::StatusUpdate(update)) = Event::decode(line) {
                 self.add_status(seq, line, &update);
+                self.add_outcome(seq, &update).await?;
             }
         } else if line.starts_with(br#"{"received""#)
             && let Ok(Event::Received(received)) = Event::decode(line)
         {
             self.add_message(seq, &received);
         }
+        Ok(())
     }
 
     fn add_status(&mut self, seq: Seq, line: &[u8], update: &TaskStatusUpdate) {
@@ -150,20 +152,25 @@ impl RowItems<'_> {
         if state.is_interrupted() {
             self.push(seq, "inbox.opened", None, || raw(line));
         }
-        if !state.is_terminal() {
-            return;
-        }
-        if has_expired(update) {
+        if state.is_terminal() && has_expired(update) {
             self.push(seq, "inbox.expired", None, || raw(line));
         }
-        // What the hub's own agents do is counted where it is done.
-        if !is_own(&self.task.agent) {
-            let outcome = Outcome::of(self.task, self.origin, self.events, update, self.hub.pricing);
-            let skill = outcome.skill.clone().unwrap_or_else(|| "-".to_owned());
+    }
+
+    /// What the end of a task means. What the hub's own agents do is counted where it is done.
+    async fn add_outcome(&mut self, seq: Seq, update: &TaskStatusUpdate) -> Result<(), StoreError> {
+        if !update.status.state.is_terminal() || is_own(&self.task.agent) {
+            return Ok(());
+        }
+        let skill = self.origin.skill.as_deref().unwrap_or("-");
+        // It may take a whole log to know it.
+        if self.wants(seq, "outcome", Some(skill)) {
+            let outcome = Outcome::read(self.hub, self.key, self.task, self.origin, self.events, update).await?;
             let mut payload = serde_json::to_value(&outcome).unwrap_or_default();
             self.name_caller(&mut payload, "actor", &outcome.actor);
-            self.push(seq, "outcome", Some(&skill), || to_raw_value(&payload).ok());
+            self.push(seq, "outcome", Some(skill), || to_raw_value(&payload).ok());
         }
+        Ok(())
     }
 
     fn add_message(&mut self, seq: Seq, received: &Received) {
@@ -188,6 +195,22 @@ impl RowItems<'_> {
         seq > Seq(1) && self.events.first_seq == seq && next.is_some_and(goes_on)
     }
 
+    /// A topic of this agent, with one more word behind it if there is one.
+    fn topic(&self, topic: &str, word: Option<&str>) -> String {
+        let topic = format!("{topic}.{}", segment(self.task.agent.as_str()));
+        match word {
+            Some(word) => format!("{topic}.{}", segment(word)),
+            None => topic,
+        }
+    }
+
+    /// Whether an item is wanted, by its topic or by what earlier hubs call it.
+    fn wants(&self, seq: Seq, topic: &str, word: Option<&str>) -> bool {
+        let (correlation, actor) = (self.origin.correlation.as_str(), self.task.owner.as_str());
+        let named = NamedItem { topic, is_first: seq == Seq(1), correlation, actor, skill: word };
+        self.filter.wants_topic(&self.topic(topic, word)) || self.filter.wants_alias(&named)
+    }
+
     /// Puts the name of a caller's key beside the member that names the caller.
     fn name_caller(&self, payload: &mut serde_json::Value, member: &str, caller: &CallerId) {
         if let Some(name) = self.hub.parts.callers.name(caller) {
@@ -195,18 +218,12 @@ impl RowItems<'_> {
         }
     }
 
-    /// Adds an item if it is wanted: a topic of this agent, with one more word behind it if there is one.
+    /// Adds an item if it is wanted.
     fn push(&mut self, seq: Seq, topic: &str, word: Option<&str>, payload: impl FnOnce() -> Option<Box<RawValue>>) {
-        let (correlation, actor) = (self.origin.correlation.as_str(), self.task.owner.as_str());
-        let named = NamedItem { topic, is_first: seq == Seq(1), correlation, actor, skill: word };
-        let mut topic = format!("{topic}.{}", segment(self.task.agent.as_str()));
-        if let Some(word) = word {
-            topic.push('.');
-            topic.push_str(&segment(word));
-        }
-        if !self.filter.wants_topic(&topic) && !self.filter.wants_alias(&named) {
+        if !self.wants(seq, topic, word) {
             return;
         }
+        let topic = self.topic(topic, word);
         let position = Position { major: self.row.major, row: self.row.row, seq };
         self.items.push(Item {
             id: FeedCursor { epoch: self.row.epoch, position },

@@ -1,5 +1,5 @@
 //! What a task's first message says of where it comes from: the work that it belongs to, its skill, when it came. Every item
-//! of the task tells it, so what was read last is kept.
+//! of the task tells it, so what was read last is kept, and so is what logs of several rows report of their work.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,10 +9,15 @@ use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::event::{Event, Received};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{EventRow, ServerStore, StoreError, TaskIdentity};
-use switchboard_engine::{Address, RoutingHints, Seq};
+use switchboard_engine::{RoutingHints, Seq};
+
+use crate::health::Reported;
 
 /// Tasks that are remembered: those that are active at the same time, on a busy server.
 const REMEMBERED: usize = 10_000;
+
+/// Reports that are kept: every reader of the feed asks for the same ones at about the same time.
+const REPORTS: usize = 256;
 
 /// Where a task comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +26,7 @@ pub(crate) struct TaskOrigin {
     pub(crate) correlation: String,
     /// What caused it, as its sender says, else the task that has called it.
     pub(crate) parent: Option<String>,
-    /// The skill that was asked for.
+    /// The skill that was asked for, else the one that routing has picked it by.
     pub(crate) skill: Option<String>,
     pub(crate) received_at: Timestamp,
 }
@@ -30,6 +35,8 @@ pub(crate) struct TaskOrigin {
 pub(crate) struct TraceCache {
     store: Arc<dyn ServerStore>,
     state: Mutex<Remembered>,
+    /// What tasks that have ended report of their work, newest last.
+    reports: Mutex<VecDeque<(TaskKey, Reported)>>,
 }
 
 #[derive(Default)]
@@ -40,7 +47,20 @@ struct Remembered {
 
 impl TraceCache {
     pub(crate) fn new(store: Arc<dyn ServerStore>) -> Self {
-        Self { store, state: Mutex::default() }
+        Self { store, state: Mutex::default(), reports: Mutex::default() }
+    }
+
+    /// What a task that has ended reports of its work, if it was read a short while ago.
+    pub(crate) fn reported(&self, key: TaskKey) -> Option<Reported> {
+        self.reports.lock().iter().rev().find(|(known, _)| *known == key).map(|(_, reported)| reported.clone())
+    }
+
+    pub(crate) fn keep_reported(&self, key: TaskKey, reported: Reported) {
+        let mut reports = self.reports.lock();
+        if reports.len() >= REPORTS {
+            reports.pop_front();
+        }
+        reports.push_back((key, reported));
     }
 
     /// Where the task of a row comes from; nothing if its log is gone.
@@ -87,12 +107,10 @@ impl TraceCache {
                 parent = caller.and_then(|caller| caller.message.task_id.as_ref().map(TaskId::to_string));
             }
         }
-        let address = Address::Agent(task.agent.clone());
-        let hints = RoutingHints::read(&address, &first.message, first.metadata.as_ref()).unwrap_or_default();
         Ok(TaskOrigin {
             correlation: correlation.unwrap_or_else(|| task.id.to_string()),
             parent,
-            skill: hints.skill,
+            skill: RoutingHints::seen_by(&task.agent, first).skill,
             received_at: first.at,
         })
     }

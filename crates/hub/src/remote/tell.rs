@@ -1,5 +1,7 @@
 //! Tells the events of a remote task as events of the task here.
 
+use switchboard_a2a::extension::Payload;
+use switchboard_a2a::extension::cost::Cost;
 use switchboard_a2a::{
     Artifact, Json, Message, Metadata, Role, StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus,
 };
@@ -10,6 +12,7 @@ use super::saved::{Attached, Saved};
 use super::settings::RepliesAs;
 use super::translate::{self, GAP_KEY};
 use super::turn::RemoteTurn;
+use super::usage;
 
 /// Whether there is more to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,16 @@ pub(super) struct Teller {
     pub(super) is_named: bool,
     /// Part of an artifact was missed, so the next event about it is whole.
     gap: Option<String>,
+    /// What the agent has last reported that its work has cost.
+    cost: Option<Cost>,
+}
+
+impl Teller {
+    fn take_cost(&mut self, artifact: &Artifact) {
+        if let Some(cost) = Cost::in_artifact(artifact).pop() {
+            self.cost = Some(cost);
+        }
+    }
 }
 
 impl RemoteTurn<'_> {
@@ -86,6 +99,7 @@ impl RemoteTurn<'_> {
             self.tell_status(teller, attached, status, None).await?;
         }
         for artifact in now.artifacts {
+            teller.take_cost(&artifact);
             let told = before.artifacts.iter().find(|told| told.artifact_id == artifact.artifact_id);
             let (artifact, append) = match told.map(|told| remaining_parts(&told.parts, &artifact.parts)) {
                 Some(Some(rest)) if rest.is_empty() => continue,
@@ -118,6 +132,7 @@ impl RemoteTurn<'_> {
         attached: &Attached,
         update: TaskArtifactUpdate,
     ) -> Result<(), Stopped> {
+        teller.take_cost(&update.artifact);
         let mut metadata = translate::metadata(update.metadata);
         if !update.append
             && let Some(gap) = teller.gap.take()
@@ -140,6 +155,12 @@ impl RemoteTurn<'_> {
             TaskState::Unspecified => TaskState::Working,
             state => state,
         };
+        if state.is_terminal() {
+            let (manifest, cost) = (&self.parts.manifest, teller.cost.take());
+            if let Some(used) = usage::total(manifest, &self.task.snapshot(), &status, metadata.as_ref(), cost) {
+                self.task.usage(used).await?;
+            }
+        }
         let mut metadata = translate::metadata(metadata);
         let end = state.is_terminal().then_some(state);
         if !teller.is_named || end.is_some() {

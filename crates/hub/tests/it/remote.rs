@@ -7,6 +7,7 @@ mod lost;
 mod owed;
 mod parked;
 mod refused;
+mod reported;
 mod script;
 mod served;
 mod settled;
