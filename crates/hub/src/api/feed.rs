@@ -10,7 +10,8 @@ use super::error::ApiError;
 use super::request::{ApiRequest, wrong};
 use super::route::{Header, Parameter, Route};
 use crate::feed::{
-    BackwardQuery, FeedFilter, FeedPageQuery, FeedStream, Pattern, StreamStart, View, read_backward, read_page,
+    BackwardQuery, FeedFilter, FeedPageQuery, FeedStream, Item, Pattern, StreamStart, View, gather, read_backward,
+    read_page,
 };
 
 pub(super) const ROUTE: Route =
@@ -23,8 +24,11 @@ pub(super) const ROUTE: Route =
         Parameter::new("task", "Only this task."),
         Parameter::new("context", "Only this conversation."),
         Parameter::new("correlation", "Only what belongs to this correlation id."),
-        Parameter::new("view", "`full`, or `brief`: no payloads, of each task the newest item, four times a second.")
-            .words(&["full", "brief"]),
+        Parameter::new(
+            "view",
+            "`full`, or `brief`: no payloads, of each task the newest item; a stream sends them four times a second.",
+        )
+        .words(&["full", "brief"]),
         Parameter::new("from", "`now`, `oldest`, or the cursor to go on after. `Last-Event-ID` comes before it."),
         Parameter::new("before", "Of a page: newest first, `now` or the cursor to go back from, in place of `from`."),
         Parameter::new("pageSize", "Of a page: at most so many items, 50 unless it says so, up to 100.").integer(),
@@ -54,7 +58,11 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     if let Some(before) = request.value("before") {
         let before = bound(&request, before)?;
         let query = BackwardQuery { view: &view, filter: &filter, before, floor, size };
-        let page = read_backward(request.hub, &query).await?;
+        let mut page = read_backward(request.hub, &query).await?;
+        if brief {
+            page.items = newest(page.items.into_iter().rev());
+            page.items.reverse();
+        }
         let mut answer = json!({ "items": page.items });
         if let Some(next) = page.next {
             answer["next"] = next.to_string().into();
@@ -63,7 +71,15 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     }
     let query = FeedPageQuery { view: &view, filter: &filter, start: start.into(), floor, size };
     let (items, next) = read_page(request.hub, &query).await?;
+    let items = if brief { newest(items.into_iter()) } else { items };
     Ok(request.answer(StatusCode::OK, &json!({ "items": items, "next": next.to_string() })))
+}
+
+/// Of each task its newest item, without its payload.
+fn newest(items: impl Iterator<Item = Item>) -> Vec<Item> {
+    let mut kept = Vec::new();
+    items.for_each(|item| gather(&mut kept, item));
+    kept
 }
 
 /// The place to go back from; nothing is the newest item.

@@ -11,6 +11,7 @@ use switchboard_engine::store::feed::{FeedCursor, FeedStart, Position};
 
 use super::filter::FeedFilter;
 use super::item::{Item, items};
+use super::log_rows::named_rows;
 use super::view::View;
 use crate::hub::HubState;
 
@@ -31,9 +32,15 @@ pub(crate) struct BackwardQuery<'a> {
     pub(crate) filter: &'a FeedFilter,
     /// The items before this place; the newest ones if absent.
     pub(crate) before: Option<FeedCursor>,
-    /// Rows up to this one are not for this reader.
+    /// Rows up to this one this reader gets from the logs of tasks that the filter names, and not at all if it names none.
     pub(crate) floor: i64,
     pub(crate) size: usize,
+}
+
+impl BackwardQuery<'_> {
+    fn reads_logs(&self) -> bool {
+        self.floor > 0 && self.filter.names_logs()
+    }
 }
 
 /// A page, newest item first.
@@ -56,13 +63,14 @@ pub(crate) async fn read_backward(hub: &HubState, query: &BackwardQuery<'_>) -> 
     let (mut high, mut stretch) = (bound.row.min(newest), STRETCH);
     for _ in 0..STRETCHES {
         if high <= lowest {
-            return Ok(page);
+            return below_floor(hub, query, bound, page).await;
         }
         let low = high.saturating_sub(stretch).max(lowest);
         let (found, rows) = read_stretch(hub, query, low, high, bound, query.size - page.items.len()).await?;
         page.items.extend(found.into_iter().rev());
         if page.items.len() >= query.size {
-            page.next = page.items.last().map(|last| last.id).filter(|last| last.position.row > lowest);
+            let is_last = |last: &FeedCursor| last.position.row <= lowest && !query.reads_logs();
+            page.next = page.items.last().map(|last| last.id).filter(|last| !is_last(last));
             return Ok(page);
         }
         if rows < FEW_ROWS {
@@ -70,8 +78,35 @@ pub(crate) async fn read_backward(hub: &HubState, query: &BackwardQuery<'_>) -> 
         }
         high = low;
     }
+    if high <= lowest {
+        return below_floor(hub, query, bound, page).await;
+    }
     let position = Position { row: high + 1, seq: Seq(0), ..Position::default() };
-    page.next = (high > lowest).then_some(FeedCursor { epoch: now.cursor.epoch, position });
+    page.next = Some(FeedCursor { epoch: now.cursor.epoch, position });
+    Ok(page)
+}
+
+/// Adds what the logs of the tasks that the filter names have below the floor.
+async fn below_floor(
+    hub: &HubState,
+    query: &BackwardQuery<'_>,
+    bound: Position,
+    mut page: BackwardPage,
+) -> Result<BackwardPage, StoreError> {
+    if !query.reads_logs() {
+        return Ok(page);
+    }
+    let rows = named_rows(hub, query.view, query.filter).await?;
+    for row in rows.iter().rev().filter(|row| row.row <= query.floor) {
+        let found = items(hub, query.view, query.filter, row, Seq(0)).await?;
+        let mut found: VecDeque<Item> = found.into_iter().filter(|item| item.id.position < bound).collect();
+        drop_oldest(&mut found, query.size - page.items.len());
+        page.items.extend(found.into_iter().rev());
+        if page.items.len() >= query.size {
+            page.next = page.items.last().map(|last| last.id);
+            break;
+        }
+    }
     Ok(page)
 }
 

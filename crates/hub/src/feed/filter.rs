@@ -33,6 +33,11 @@ impl FeedFilter {
         patterns.any(|pattern| aliases.iter().any(|alias| pattern.matches(alias)))
     }
 
+    /// Whether it names tasks, whose logs can be read in place of all rows.
+    pub(crate) fn names_logs(&self) -> bool {
+        self.task.is_some() || self.context.is_some()
+    }
+
     pub(crate) fn wants_task(&self, task: &TaskIdentity) -> bool {
         self.agent.as_ref().is_none_or(|agent| *agent == task.agent)
             && self.task.as_ref().is_none_or(|id| *id == task.id)

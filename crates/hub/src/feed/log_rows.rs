@@ -1,10 +1,16 @@
-//! The log of one task as rows of the feed.
+//! The logs of tasks as rows of the feed: of one, or of those that a filter names. A key without a role reads back by task or
+//! conversation only, from those logs: reading all of the store is not for every caller.
 
 use switchboard_engine::Seq;
 use switchboard_engine::store::feed::{FeedContent, FeedRow};
-use switchboard_engine::store::{StoreError, TaskRow};
+use switchboard_engine::store::{ListFilter, ListQuery, StoreError, TaskRow};
 
+use super::filter::FeedFilter;
+use super::view::View;
 use crate::hub::HubState;
+
+/// Tasks of a conversation whose logs are read back.
+const CONTEXT_TASKS: usize = 1_000;
 
 /// What is read of a log at a time.
 const LOG_BYTES: usize = 1 << 20;
@@ -30,4 +36,27 @@ pub(crate) async fn log_rows(
         }
     }
     Ok((rows, false))
+}
+
+/// The rows of the caller's tasks that a filter names, oldest first.
+pub(crate) async fn named_rows(hub: &HubState, view: &View, filter: &FeedFilter) -> Result<Vec<FeedRow>, StoreError> {
+    let store = &hub.parts.store;
+    let tasks = match &filter.task {
+        Some(id) => store.row(id).await?.into_iter().collect(),
+        None => {
+            let scope = &view.caller().scopes.agents;
+            let agents = scope.names().map(<[_]>::to_vec);
+            let filter = ListFilter { context: filter.context.clone(), page_size: CONTEXT_TASKS, ..Default::default() };
+            let places =
+                store.list(ListQuery { owner: view.caller().id.clone(), agents, parent: None, filter }).await?.places;
+            let keys = places.into_iter().map(|(_, key)| key).collect();
+            store.load_some(keys, usize::MAX).await?.into_iter().map(|loaded| loaded.row).collect::<Vec<_>>()
+        }
+    };
+    let mut rows = Vec::new();
+    for task in tasks.into_iter().filter(|task| view.sees_task(&task.task)) {
+        rows.extend(log_rows(hub, &task, usize::MAX).await?.0);
+    }
+    rows.sort_by_key(|row| row.row);
+    Ok(rows)
 }

@@ -1,10 +1,12 @@
 //! A page of the feed from the store, for readers that ask now and then.
 
-use switchboard_engine::store::StoreError;
-use switchboard_engine::store::feed::{FeedCursor, FeedStart, Position};
+use switchboard_engine::Seq;
+use switchboard_engine::store::feed::{FeedCursor, FeedRow, FeedStart, Position};
+use switchboard_engine::store::{ServerStore, StoreError};
 
 use super::filter::FeedFilter;
 use super::item::{Item, items};
+use super::log_rows::named_rows;
 use super::view::View;
 use crate::hub::HubState;
 
@@ -19,9 +21,35 @@ pub(crate) struct FeedPageQuery<'a> {
     pub(crate) view: &'a View,
     pub(crate) filter: &'a FeedFilter,
     pub(crate) start: FeedStart,
-    /// Rows up to this one are not for this reader.
+    /// Rows up to this one this reader gets from the logs of tasks that the filter names, and not at all if it names none.
     pub(crate) floor: i64,
     pub(crate) size: usize,
+}
+
+/// A page as it is filled.
+struct Page<'a> {
+    hub: &'a HubState,
+    query: &'a FeedPageQuery<'a>,
+    cursor: FeedCursor,
+    found: Vec<Item>,
+}
+
+impl Page<'_> {
+    /// Adds the items of a row; false if the page is full before its end.
+    async fn add(&mut self, row: &FeedRow) -> Result<bool, StoreError> {
+        let read = self.cursor.position;
+        let after = if row.row == read.row { read.seq } else { Seq(0) };
+        for item in items(self.hub, self.query.view, self.query.filter, row, after).await? {
+            // What an event means stays with it.
+            if self.found.len() >= self.query.size && self.found.last().is_some_and(|last| last.id != item.id) {
+                return Ok(false);
+            }
+            self.cursor = item.id;
+            self.found.push(item);
+        }
+        self.cursor = row.cursor();
+        Ok(true)
+    }
 }
 
 /// Items after a place, and the cursor of the next page.
@@ -29,34 +57,51 @@ pub(crate) async fn read_page(
     hub: &HubState,
     query: &FeedPageQuery<'_>,
 ) -> Result<(Vec<Item>, FeedCursor), StoreError> {
-    let store = &hub.parts.store;
+    let store = &*hub.parts.store;
     let located = store.locate(query.start).await?;
-    let mut cursor = located.cursor;
-    let mut found = Vec::new();
-    let is_below = cursor.position.row < query.floor;
-    if is_below {
-        cursor.position = Position { row: query.floor, ..Position::default() };
+    let mut page = Page { hub, query, cursor: located.cursor, found: Vec::new() };
+    let is_below = located.cursor.position.row < query.floor;
+    if located.is_gap {
+        page.found.push(Item::gap(located.cursor));
     }
-    if located.is_gap || is_below {
-        found.push(Item::gap(cursor));
+    if is_below {
+        if query.filter.names_logs() {
+            let after = located.cursor.position;
+            let mut rows = named_rows(hub, query.view, query.filter).await?;
+            rows.retain(|row| row.row <= query.floor && row.cursor().position > after);
+            for row in &rows {
+                if !page.add(row).await? {
+                    return Ok((page.found, page.cursor));
+                }
+            }
+        }
+        page.cursor = end_of(store, query.floor).await?;
+        if !query.filter.names_logs() && page.found.is_empty() {
+            page.found.push(Item::gap(page.cursor));
+        }
     }
     for _ in 0..READS {
-        let page = store.read_all(cursor.position, ROWS, ROW_BYTES).await?;
-        if page.rows.is_empty() {
+        let read = store.read_all(page.cursor.position, ROWS, ROW_BYTES).await?;
+        if read.rows.is_empty() {
             break;
         }
-        for row in page.rows {
-            let after = if row.row == cursor.position.row { cursor.position.seq } else { switchboard_engine::Seq(0) };
-            for item in items(hub, query.view, query.filter, &row, after).await? {
-                // What an event means stays with it.
-                if found.len() >= query.size && found.last().is_some_and(|last| last.id != item.id) {
-                    return Ok((found, cursor));
-                }
-                cursor = item.id;
-                found.push(item);
+        for row in read.rows {
+            if !page.add(&row).await? {
+                return Ok((page.found, page.cursor));
             }
-            cursor = row.cursor();
         }
     }
-    Ok((found, cursor))
+    Ok((page.found, page.cursor))
+}
+
+/// The place after a row.
+async fn end_of(store: &dyn ServerStore, row: i64) -> Result<FeedCursor, StoreError> {
+    let before = Position { row: row - 1, seq: Seq(i64::MAX.cast_unsigned()), ..Position::default() };
+    let next = store.read_all(before, 1, 1).await?.rows.pop();
+    Ok(match next {
+        Some(found) if found.row <= row => found.cursor(),
+        // It was deleted.
+        Some(found) => FeedCursor { epoch: found.epoch, position: Position { row, ..Position::default() } },
+        None => store.locate(FeedStart::Now).await?.cursor,
+    })
 }

@@ -7,23 +7,19 @@ use std::time::Duration;
 
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::later;
-use switchboard_engine::store::StoreError;
 use switchboard_engine::store::feed::{FeedCursor, FeedRow, FeedStart};
-use switchboard_engine::store::{ListFilter, ListQuery};
 use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
 use switchboard_server::{FrameFormat, StreamFlow};
 use tokio_util::sync::CancellationToken;
 
 use super::filter::FeedFilter;
 use super::item::{Item, items};
-use super::log_rows::log_rows;
+use super::log_rows::named_rows;
 use super::view::View;
 use crate::hub::HubState;
 
 /// How long a brief stream gathers: a screen that shows what is newest needs no more.
 const BRIEF_WAIT: Duration = Duration::from_millis(250);
-/// Tasks of a conversation whose logs are read back.
-const CONTEXT_TASKS: usize = 1_000;
 
 /// Where a stream begins.
 #[derive(Clone, Copy, Debug)]
@@ -85,20 +81,11 @@ impl FeedStream {
         };
         self.waiting.pop_front();
         if self.brief.is_some() {
-            made.into_iter().for_each(|item| self.gather(item));
+            made.into_iter().for_each(|item| gather(&mut self.ready, item));
         } else {
             self.ready.extend(made);
         }
         Ok(true)
-    }
-
-    /// Keeps the newest item of each task, without its payload.
-    fn gather(&mut self, mut item: Item) {
-        item.payload = None;
-        if item.source.task_id.is_some() {
-            self.ready.retain(|other| other.source.task_id != item.source.task_id);
-        }
-        self.ready.push(item);
     }
 
     /// The next items; waits for some.
@@ -121,6 +108,15 @@ impl FeedStream {
         }
         Ok(Some(std::mem::take(&mut self.ready)))
     }
+}
+
+/// Adds an item without its payload, in place of older ones of its task.
+pub(crate) fn gather(items: &mut Vec<Item>, mut item: Item) {
+    item.payload = None;
+    if item.source.task_id.is_some() {
+        items.retain(|other| other.source.task_id != item.source.task_id);
+    }
+    items.push(item);
 }
 
 impl FrameFormat for FeedStream {
@@ -171,41 +167,18 @@ async fn open_reader(
     if view.has_role() || from >= floor {
         return Ok((engine.feed(start.into()).await?, VecDeque::new()));
     }
-    if filter.task.is_none() && filter.context.is_none() {
+    if !filter.names_logs() {
         return Ok((engine.feed_recent().await?, VecDeque::from([FeedItem::Gap])));
     }
     let reader = engine.feed(FeedStart::Now).await?;
     let located = hub.parts.store.locate(start.into()).await?;
     let (after, upto) = (located.cursor, reader.cursor().position.row);
-    let mut rows = logs(hub, view, filter).await?;
+    let mut rows = named_rows(hub, view, filter).await?;
     rows.retain(|row| row.row <= upto && row.cursor().position > after.position);
-    rows.sort_by_key(|row| row.row);
     let row = |row: FeedRow| {
         let seq = if row.row == after.position.row { after.position.seq } else { Seq(0) };
         FeedItem::Row { row: Arc::new(row), after: seq }
     };
     let gap = located.is_gap.then_some(FeedItem::Gap);
     Ok((reader, gap.into_iter().chain(rows.into_iter().map(row)).collect()))
-}
-
-/// The rows of the caller's tasks that a filter names.
-async fn logs(hub: &HubState, view: &View, filter: &FeedFilter) -> Result<Vec<FeedRow>, StoreError> {
-    let store = &hub.parts.store;
-    let tasks = match &filter.task {
-        Some(id) => store.row(id).await?.into_iter().collect(),
-        None => {
-            let scope = &view.caller().scopes.agents;
-            let agents = scope.names().map(<[_]>::to_vec);
-            let filter = ListFilter { context: filter.context.clone(), page_size: CONTEXT_TASKS, ..Default::default() };
-            let places =
-                store.list(ListQuery { owner: view.caller().id.clone(), agents, parent: None, filter }).await?.places;
-            let keys = places.into_iter().map(|(_, key)| key).collect();
-            store.load_some(keys, usize::MAX).await?.into_iter().map(|loaded| loaded.row).collect::<Vec<_>>()
-        }
-    };
-    let mut rows = Vec::new();
-    for task in tasks.into_iter().filter(|task| view.sees_task(&task.task)) {
-        rows.extend(log_rows(hub, &task, usize::MAX).await?.0);
-    }
-    Ok(rows)
 }

@@ -69,6 +69,24 @@ async fn a_reader_goes_on_after_its_cursor_and_is_told_what_it_may_not_read_back
     let context = task["contextId"].as_str().unwrap();
     let mut by_context = running.stream(&format!("/api/feed?context={context}&from=oldest"), "bob", &[]).await;
     assert_eq!(by_context.events(4).await, one);
+    // The same as pages, forward and backward, whole and brief.
+    let (_, of_task) = running.get(&format!("/api/feed?task={id}&from=oldest&pageSize=2"), "bob").await;
+    assert_eq!(topics(&of_task), one[..2]);
+    let more = format!("/api/feed?task={id}&from={}", of_task["next"].as_str().unwrap());
+    assert_eq!(topics(&running.get(&more, "bob").await.1), one[2..]);
+    let (_, backward) = running.get(&format!("/api/feed?context={context}&before=now&pageSize=3"), "bob").await;
+    let newest_first: Vec<&str> = one[1..].iter().rev().copied().collect();
+    assert_eq!(topics(&backward), newest_first);
+    let more = format!("/api/feed?context={context}&before={}", backward["next"].as_str().unwrap());
+    assert_eq!(topics(&running.get(&more, "bob").await.1), one[..1]);
+    let (_, brief) = running.get(&format!("/api/feed?task={id}&from=oldest&view=brief"), "bob").await;
+    assert_eq!((topics(&brief), &brief["items"][0]["payload"]), (vec![one[3].to_owned()], &Value::Null));
+    assert_eq!(running.get(&format!("/api/feed?task={id}&from=oldest"), "cat").await.1["items"], json!([]));
+    // What is not for it is a gap once, and then it is at the end.
+    let (_, gap) = running.get("/api/feed?from=oldest", "bob").await;
+    assert_eq!(topics(&gap), ["gap"]);
+    let (_, end) = running.get(&format!("/api/feed?from={}", gap["next"].as_str().unwrap()), "bob").await;
+    assert_eq!((topics(&end), &end["next"]), (Vec::new(), &gap["next"]));
     let foreign = running.stream(&format!("/api/feed?task={id}&from=oldest"), "cat", &[]).await;
     let mut plain = running.stream("/api/feed?from=oldest", "bob", &[]).await;
     assert_eq!(plain.next().await.event, "gap");
@@ -106,6 +124,13 @@ async fn lines_of_the_journal_come_in_order_and_their_topics_are_guarded() {
     // A line that names no agent is not for keys of some agents.
     let (_, page) = running.get("/api/feed?from=oldest", "eva").await;
     assert_eq!(page["items"], json!([]));
+    // After a start it is not in memory, and a key without a role goes on behind it.
+    running.stop().await;
+    let running = Running::in_folder(data.path()).await;
+    let (_, gap) = running.get("/api/feed?from=oldest", "bob").await;
+    assert_eq!(gap["items"][0]["topic"], "gap");
+    let (_, end) = running.get(&format!("/api/feed?from={}", gap["next"].as_str().unwrap()), "bob").await;
+    assert_eq!((&end["items"], &end["next"]), (&json!([]), &gap["next"]));
 
     let message = json!({ "message": "the disk is full", "urgency": "urgent" });
     for number in 0..60 {

@@ -53,6 +53,10 @@ pub(crate) struct FeedOptions {
 impl FeedOptions {
     /// The feed of a server with these filters, from a place.
     fn url(&self, hub: &HubClient, from: &str) -> Url {
+        self.url_with(hub, ("from", from))
+    }
+
+    fn url_with(&self, hub: &HubClient, place: (&str, &str)) -> Url {
         let mut url = hub.url(&["api", "feed"]);
         let mut query = url.query_pairs_mut();
         for topic in &self.topics {
@@ -64,7 +68,7 @@ impl FeedOptions {
                 query.append_pair(name, value);
             }
         }
-        query.append_pair("from", from);
+        query.append_pair(place.0, place.1);
         drop(query);
         url
     }
@@ -81,14 +85,16 @@ pub(crate) fn run(flags: &HubFlags, options: &FeedOptions, printer: Printer) -> 
     })
 }
 
-/// Prints what there is, page by page.
+/// Prints what there is, page by page. What comes meanwhile is left out: on a busy server that has no end.
 async fn read(hub: &HubClient, options: &FeedOptions, from: &str, printer: Printer) -> Result<(), Failure> {
     let mut from = from.to_owned();
+    let newest = newest(hub, options).await?;
     let mut lines = ItemPrinter::new(printer);
     loop {
         let (items, next) = page(hub, options, &from, "100").await?;
-        let is_end = items.is_empty() && next == from;
-        for item in &items {
+        let last = items.iter().rposition(|item| newest.is_none() || Some(&item["id"]) == newest.as_ref());
+        let is_end = last.is_some() || (items.is_empty() && next == from);
+        for item in items.iter().take(last.map_or(items.len(), |last| last + 1)) {
             lines.print(item);
         }
         if is_end || next.is_empty() || printer::is_output_closed() {
@@ -98,9 +104,25 @@ async fn read(hub: &HubClient, options: &FeedOptions, from: &str, printer: Print
     }
 }
 
+/// The id of the newest item there is; nothing if there is none.
+async fn newest(hub: &HubClient, options: &FeedOptions) -> Result<Option<Value>, Failure> {
+    let mut before = "now".to_owned();
+    loop {
+        let (items, next) = page_of(hub, options.url_with(hub, ("before", &before)), "1").await?;
+        match items.into_iter().next() {
+            Some(mut newest) => return Ok(Some(newest["id"].take())),
+            None if next.is_empty() => return Ok(None),
+            None => before = next,
+        }
+    }
+}
+
 /// A page, and the place after it.
 async fn page(hub: &HubClient, options: &FeedOptions, from: &str, size: &str) -> Result<(Vec<Value>, String), Failure> {
-    let mut url = options.url(hub, from);
+    page_of(hub, options.url(hub, from), size).await
+}
+
+async fn page_of(hub: &HubClient, mut url: Url, size: &str) -> Result<(Vec<Value>, String), Failure> {
     url.query_pairs_mut().append_pair("pageSize", size);
     let answer = hub.call(Method::GET, url, None).await;
     let mut answer = answer.map_err(|error| error.failure(hub))?;
