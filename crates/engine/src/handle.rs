@@ -12,7 +12,7 @@ use switchboard_a2a::{
 
 use crate::engine::{EngineState, state_label};
 use crate::event::{Event, Received, Usage};
-use crate::ids::{AgentName, CallerId};
+use crate::ids::{AgentName, CallerId, Seq};
 use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::output::{push, push_status};
 use crate::review::{Review, Reviewer};
@@ -245,6 +245,13 @@ impl TaskHandle {
                 Some(pushed.map(|_| message))
             })
             .await
+    }
+
+    /// The number of the message that the run has got last. It names the message, whatever id its sender gave it.
+    pub fn last_message(&self) -> Seq {
+        let core = self.live.core.lock();
+        let current = core.fold.kernel.current.as_ref().map_or(0, |current| current.seq);
+        Seq(core.output.taken.max(current))
     }
 
     /// Resolves when the task is to stop. Select over this and the work. The run cannot complete the task after that.

@@ -68,7 +68,7 @@ pub fn configured(mut sources: AgentSources) -> FleetFactory {
         Box::pin(async move {
             let fanout = &parts.config.hub.fanout;
             let options = FanoutOptions { max: fanout.max.get(), inline: fanout.inline.length() };
-            sources.own.push(Hosted::new(FANOUT, Fanout::new(options)));
+            sources.own.push(Hosted::new(FANOUT, Fanout::new(options).with_clock(Arc::clone(&parts.clock))));
             let registry = Registry::open(parts.clone(), sources).await?;
             let drops = Arc::new(Drops::new(Arc::clone(&parts.clock)));
             let rules = RoutingRules::configured(&parts.config.hub);

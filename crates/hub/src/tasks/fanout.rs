@@ -10,13 +10,16 @@ mod report;
 mod tally;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{Message, TaskState};
+use switchboard_a2a::{Message, Metadata, TaskState};
+use switchboard_engine::clock::{Clock, SystemClock};
 use switchboard_engine::fold::ROUTING_KEY;
 use switchboard_engine::{
-    Agent, AgentError, Call, CallError, CallOwner, Cause, Error, Manifest, Recovery, Stopped, TaskHandle, TaskView,
-    Turn, state_label,
+    Agent, AgentError, Call, CallError, CallOwner, Called, Cause, Error, Manifest, Recovery, Seq, Stopped, TaskHandle,
+    TaskView, Turn, state_label,
 };
 
 use crate::metric_definitions as metric;
@@ -26,6 +29,13 @@ use tally::Verdict;
 
 /// What an ambiguous message is answered with.
 const NAME_ONE: &str = "\nName the task that a message is for in referenceTaskIds.";
+
+/// How often a child is begun anew that could not be begun for now, such as while the store is busy.
+const TRIES: usize = 10;
+/// The longest wait between two of these.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Hints in the request's metadata that were for routing: the children are what they have come to.
+const ROUTING_HINTS: [&str; 4] = ["targets", "fanout", "force", "cooldownKey"];
 
 /// Limits of fan-outs.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +49,7 @@ pub struct FanoutOptions {
 /// The agent that carries fan-outs out.
 pub struct Fanout {
     options: FanoutOptions,
+    clock: Arc<dyn Clock>,
 }
 
 /// What survives a restart beside the children themselves.
@@ -47,14 +58,19 @@ pub struct Fanout {
 struct Saved {
     /// The skill that is wanted of every child.
     skill: Option<String>,
-    /// Which child a message was given to, by the message's id: repeated, it must not go to another one.
-    answers: BTreeMap<String, usize>,
+    /// The metadata of the request, for every child.
+    metadata: Option<Metadata>,
+    /// Media types that the caller can read.
+    modes: Vec<String>,
+    /// Which child a message was given to, by its number: repeated, it must not go to another one.
+    given: BTreeMap<Seq, usize>,
 }
 
 /// A fan-out that runs.
 struct Run {
     task: TaskHandle,
     options: FanoutOptions,
+    clock: Arc<dyn Clock>,
     plan: FanoutPlan,
     /// What the children get.
     message: Message,
@@ -65,7 +81,13 @@ struct Run {
 impl Fanout {
     /// A fan-out within limits.
     pub fn new(options: FanoutOptions) -> Self {
-        Self { options }
+        Self { options, clock: Arc::new(SystemClock) }
+    }
+
+    /// The same with a clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
     }
 }
 
@@ -88,13 +110,21 @@ impl Agent for Fanout {
             return Ok(task.reject(format!("{count} agents: a message goes to 1 to {max} (hub.fanout.max)")).await?);
         }
         let saved = turn.saved.as_ref().and_then(|saved| saved.read::<Saved>().ok());
-        let saved = saved.unwrap_or_else(|| Saved { skill: turn.skill().map(str::to_owned), ..Saved::default() });
-        let is_first = turn.message.message_id == first.message_id;
+        let saved = saved.unwrap_or_else(|| {
+            let mut metadata = turn.metadata.clone();
+            metadata.iter_mut().for_each(|metadata| metadata.retain(|key| !ROUTING_HINTS.contains(&key)));
+            let metadata = metadata.filter(|metadata| !metadata.is_empty());
+            let (skill, modes) = (turn.skill().map(str::to_owned), turn.accepted_output_modes.clone());
+            Saved { skill, metadata, modes, ..Saved::default() }
+        });
+        // Its number: a client may use an id again.
+        let is_first = turn.seq == Seq(1);
         let message = Message { task_id: None, context_id: Some(task.context_id().clone()), ..first };
-        let mut run = Run { task, options: self.options, plan, message, saved, children: Vec::new() };
+        let (options, clock) = (self.options, Arc::clone(&self.clock));
+        let mut run = Run { task, options, clock, plan, message, saved, children: Vec::new() };
         run.begin().await?;
         if !is_first && !matches!(turn.cause, Cause::Settled { .. }) {
-            run.hand_on(turn.message).await?;
+            run.hand_on(turn.message, turn.seq).await?;
         }
         run.follow().await
     }
@@ -126,9 +156,11 @@ impl Run {
         let call = Call {
             run_as: CallOwner::Owner,
             skill: self.saved.skill.clone(),
+            metadata: self.saved.metadata.clone(),
+            accepted_output_modes: self.saved.modes.clone(),
             ..Call::new(agent.clone(), self.message.clone()).keyed(index.to_string())
         };
-        let stage = match self.task.call(call).await {
+        let stage = match self.call(call).await {
             // One that an earlier run has begun may wait by now.
             Ok(called) => {
                 let status = called.snapshot().status;
@@ -140,6 +172,26 @@ impl Run {
         };
         self.children.push(Child { agent, stage });
         self.tell_end(index).await
+    }
+
+    /// Calls an agent, again if that does not work just now.
+    async fn call(&self, call: Call) -> Result<Called, CallError> {
+        for _ in 1..TRIES {
+            let wait = match self.task.call(call.clone()).await {
+                Err(CallError::Refused(Error::Unavailable { retry_after_ms, .. })) => {
+                    Duration::from_millis(retry_after_ms).min(LONGEST_WAIT)
+                }
+                result => return result,
+            };
+            let waited = self.task.release_permit_while(async {
+                tokio::select! {
+                    () = self.clock.sleep(wait) => {}
+                    () = self.task.canceled() => {}
+                }
+            });
+            waited.await?;
+        }
+        self.task.call(call).await
     }
 
     /// Follows the children to the end.
@@ -172,7 +224,7 @@ impl Run {
         });
         match happened.await? {
             Ok(news) => self.take(news.map_err(failed)?).await,
-            Err(message) => self.hand_on(message?).await,
+            Err(message) => self.hand_on(message?, self.task.last_message()).await,
         }
     }
 
@@ -199,7 +251,7 @@ impl Run {
             self.take(news.map_err(failed)?).await?;
         }
         match answer {
-            Some(Ok(message)) => self.hand_on(message).await,
+            Some(Ok(message)) => self.hand_on(message, self.task.last_message()).await,
             None | Some(Err(Stopped::Settled)) => Ok(()),
             Some(Err(stopped)) => Err(stopped.into()),
         }
@@ -240,9 +292,8 @@ impl Run {
     }
 
     /// Gives a message to the child it names, or to the only one that it can be for.
-    async fn hand_on(&mut self, message: Message) -> Result<(), AgentError> {
-        let id = message.message_id.to_string();
-        let target = self.saved.answers.get(&id).copied().or_else(|| self.target_of(&message));
+    async fn hand_on(&mut self, message: Message, seq: Seq) -> Result<(), AgentError> {
+        let target = self.saved.given.get(&seq).copied().or_else(|| self.target_of(&message));
         let Some(child) = target.and_then(|index| self.children.get(index)) else {
             return self.tell(format!("it is not clear which agent that message is for.{NAME_ONE}")).await;
         };
@@ -250,12 +301,12 @@ impl Run {
             return self.tell(format!("{} has ended and takes no more messages", child.agent)).await;
         };
         if let Some(index) = target
-            && self.saved.answers.insert(id.clone(), index).is_none()
+            && self.saved.given.insert(seq, index).is_none()
         {
             self.task.save_committed(&self.saved).await?;
         }
         let message = Message { reference_task_ids: Vec::new(), ..message };
-        match called.answer(message, Some(&id)).await {
+        match called.answer(message, Some(&seq.0.to_string())).await {
             Ok(()) => self.forget_question(target),
             Err(error) => return self.tell(format!("{} did not take the message: {error}", child.agent)).await,
         }

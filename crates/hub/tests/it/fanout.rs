@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use switchboard_a2a::{Json, Message, Role, Task, TaskId, TaskState, Timestamp};
@@ -47,25 +48,33 @@ impl Agent for Named {
 }
 
 /// Resolves the root to a fan-out over the agents and with the policy that the text names: `all good,bad`.
-struct Planned(FixedDirectory);
+struct Planned {
+    agents: FixedDirectory,
+    /// Whether the agent `shy` was asked for: it is not served the first time.
+    was_shy: AtomicBool,
+}
 
 impl Directory for Planned {
     fn resolve(&self, at: &Address, caller: &Caller, asked: Option<RoutingRequest<'_>>) -> Result<Resolved, Error> {
-        let Some(asked) = asked.filter(|_| *at == Address::Root) else { return self.0.resolve(at, caller, None) };
+        let is_shy = *at == Address::Agent("shy".into());
+        if is_shy && !self.was_shy.swap(true, Ordering::Relaxed) {
+            return Err(Error::Unavailable { problem: "it comes soon".to_owned(), retry_after_ms: 1 });
+        }
+        let Some(asked) = asked.filter(|_| *at == Address::Root) else { return self.agents.resolve(at, caller, None) };
         let text = asked.message.joined_text();
         let (policy, names) = text.split_once(' ').unwrap_or(("all", &text));
         let targets = names.split(',').map(AgentName::from).collect();
         let plan = FanoutPlan { targets, policy: policy.parse().unwrap() };
-        let hosted = self.0.find(&FANOUT.into()).unwrap();
+        let hosted = self.agents.find(&FANOUT.into()).unwrap();
         Ok(Resolved { hosted, decision: Some(Json::from_serialize(&plan).unwrap()), cooldown: None })
     }
 
     fn find(&self, name: &AgentName) -> Option<Arc<Hosted>> {
-        self.0.find(name)
+        self.agents.find(name)
     }
 
     fn agents(&self) -> Vec<Arc<Hosted>> {
-        self.0.agents()
+        self.agents.agents()
     }
 }
 
@@ -79,12 +88,12 @@ impl Kernel {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let options = Options { durability: Durability::Process, ..Options::default() };
         let store = Arc::new(SqliteStore::open(folder, options).unwrap());
-        let names = ["good", "fine", "bad", "slow", "long", "ask", "ask2"];
+        let names = ["good", "fine", "bad", "slow", "long", "shy", "ask", "ask2"];
         let fanout = Fanout::new(FanoutOptions { max: 4, inline: 1_000 });
         let mut agents: Vec<_> = names.into_iter().map(|name| Hosted::new(name, Named(name))).collect();
         agents.push(Hosted::new(FANOUT, fanout));
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
-        let directory = Planned(FixedDirectory::new(agents, None));
+        let directory = Planned { agents: FixedDirectory::new(agents, None), was_shy: AtomicBool::new(false) };
         let started = Engine::start(store, Arc::new(directory), Arc::new(clock), Settings::default());
         let engine = runtime.block_on(started).unwrap();
         Self { engine, runtime }
@@ -169,6 +178,7 @@ fn each_policy_ends_as_it_says_and_leaves_no_child_behind() {
     kernel.run(async {
         for (text, state, told, artifacts) in [
             ("all good,fine", Completed, "2 of 2 completed", 2),
+            ("all good,shy", Completed, "2 of 2 completed", 2),
             ("all good,bad", Failed, "1 of 2 completed: good completed, bad failed", 2),
             ("all good,nowhere", Failed, "nowhere rejected", 2),
             ("first slow,good", Completed, "1 of 2 completed: slow canceled, good completed", 1),
