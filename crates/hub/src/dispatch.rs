@@ -28,6 +28,8 @@ pub(crate) struct Dispatch {
     pub(crate) metadata: Option<Metadata>,
     /// Makes a repeated request safe.
     pub(crate) key: Option<String>,
+    /// What has to be the same in a repetition beside the message; the hints if absent.
+    pub(crate) request: Option<String>,
     pub(crate) trace: Option<Arc<TraceContext>>,
     /// How long the caller waits for the task to stop; not at all if absent.
     pub(crate) wait: Option<Duration>,
@@ -104,7 +106,10 @@ fn incoming(dispatch: Dispatch) -> IncomingMessage {
     let hints = Json::from_serialize(&dispatch.hints).ok();
     let mut metadata: Option<Metadata> = hints.as_ref().and_then(|hints| hints.read().ok());
     let mut message = Message {
-        message_id: message_id(dispatch.key.as_deref(), hints.as_ref()),
+        message_id: message_id(
+            dispatch.key.as_deref(),
+            dispatch.request.as_deref().or(hints.as_ref().map(Json::as_str)),
+        ),
         context_id: dispatch.context,
         task_id: dispatch.task,
         role: Role::User,
@@ -130,9 +135,9 @@ fn incoming(dispatch: Dispatch) -> IncomingMessage {
 
 /// The id of a message. A request that is repeated makes the same message, and one that only has other hints under the same
 /// key does not pass for a repetition.
-fn message_id(key: Option<&str>, hints: Option<&Json>) -> MessageId {
+fn message_id(key: Option<&str>, hints: Option<&str>) -> MessageId {
     let Some(key) = key else { return MessageId::generate() };
-    let hints = hints.map_or("", Json::as_str);
+    let hints = hints.unwrap_or_default();
     let digest = sha256([b"dispatch:".as_slice(), &key.len().to_be_bytes(), key.as_bytes(), hints.as_bytes()]);
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest[..16]);

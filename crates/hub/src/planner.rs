@@ -5,10 +5,11 @@
 use serde::Serialize;
 use switchboard_a2a::extension::effect_domain::Effect;
 use switchboard_engine::store::hub::HealthBy;
-use switchboard_engine::{Caller, Directory};
+use switchboard_engine::{AgentName, Caller, Directory};
 
 use crate::feed::is_own;
 use crate::health::{Sum, Sums, Window};
+use crate::routing::{AgentSignals, Availability};
 
 /// Outcomes of a day from which on the observed trust counts.
 const ENOUGH_SAMPLES: u64 = 5;
@@ -89,6 +90,13 @@ pub(crate) fn candidates(
 
 fn expected(effect: &Effect) -> f64 {
     effect.delta.abs() * effect.confidence
+}
+
+/// The best of them that can be reached; the best one if none can.
+pub(crate) fn to_call<'a>(candidates: &'a [Candidate], signals: &dyn AgentSignals) -> Option<&'a Candidate> {
+    let is_up =
+        |candidate: &&Candidate| signals.availability(&AgentName::from(candidate.agent.as_str())) != Availability::Down;
+    candidates.iter().find(is_up).or_else(|| candidates.first())
 }
 
 /// How much a declared effect is believed: as declared, until there are enough outcomes of the skill.

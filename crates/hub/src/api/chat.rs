@@ -94,6 +94,7 @@ pub(super) async fn ask(request: &ApiRequest<'_>, question: Question) -> Result<
         agent: Some(AgentName::from(question.agent)),
         metadata: None,
         key: correlation.as_deref().map(correlation_key),
+        request: None,
         trace,
         wait: question.wait,
     };

@@ -49,14 +49,16 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
         force: fields.flag("force"),
         ..DispatchHints::default()
     };
+    let metadata = metadata(&mut fields, &hints);
     let ordered = Dispatch {
         parts,
         hints,
         context: fields.optional_text("contextId", "the id of a conversation").map(Into::into),
         task: fields.optional_text("taskId", "the id of a task").map(Into::into),
         agent: None,
-        metadata: metadata(&mut fields),
+        metadata,
         key,
+        request: None,
         trace,
         wait: fields.span("wait", LONGEST_WAIT),
     };
@@ -121,12 +123,26 @@ fn fanout(fields: &mut Fields) -> Option<String> {
     Some(given)
 }
 
-fn metadata(fields: &mut Fields) -> Option<Metadata> {
+/// The metadata of the message. Hints may stand there too, as in a message that comes over A2A, but not beside a member that
+/// says the same: the message's own would win.
+fn metadata(fields: &mut Fields, hints: &DispatchHints) -> Option<Metadata> {
     let given = fields.value("metadata")?;
     let read = Json::from_serialize(&given).ok().and_then(|json| json.read::<Metadata>().ok());
     if !given.is_object() || read.is_none() {
         fields.problem("metadata", "is no object", "an object");
         return None;
+    }
+    let members = [
+        ("skill", hints.skill.is_some()),
+        ("targets", !hints.targets.is_empty()),
+        ("fanout", hints.fanout.is_some()),
+        ("force", hints.force),
+    ];
+    for (member, _) in members.into_iter().filter(|(member, is_given)| *is_given && given.get(member).is_some()) {
+        fields.problem(&format!("metadata.{member}"), format!("is there beside {member}"), "one of the two");
+    }
+    if hints.skill.is_some() && given.get("skillHint").is_some() {
+        fields.problem("metadata.skillHint", "is there beside skill", "one of the two");
     }
     read
 }

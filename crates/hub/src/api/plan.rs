@@ -2,14 +2,14 @@
 
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
-use switchboard_a2a::{Json, Message, Metadata, Role};
-use switchboard_engine::{Address, IncomingMessage};
-use switchboard_server::Body;
+use switchboard_a2a::{Part, TaskId};
+use switchboard_server::{Body, idempotency_key, trace_headers};
 
 use super::error::ApiError;
 use super::request::ApiRequest;
 use super::route::{Parameter, Route};
-use crate::planner::{Candidate, Goal, Want, candidates};
+use crate::dispatch::{Dispatch, DispatchHints, dispatch};
+use crate::planner::{Candidate, Goal, Want, candidates, to_call};
 
 pub(super) const ROUTE: Route =
     Route::new(Method::POST, "/api/plan", "Find skills by what they change", |request| Box::pin(answer(request))).body(
@@ -48,8 +48,8 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
         let sums = hub.health.read();
         candidates(&**hub.engine.directory(), request.caller(), &goal, &sums, hub.parts.clock.now())
     };
-    let task = match (message, found.first()) {
-        (Some(message), Some(best)) => Some(dispatch(&request, message, best).await?),
+    let task = match (message, to_call(&found, &*request.hub.registry)) {
+        (Some(message), Some(best)) => Some(send(&request, &goal, message, best).await?),
         (Some(_), None) => {
             let problem =
                 format!("no skill that this key may call declares an effect on {} {}", goal.domain, goal.path);
@@ -59,7 +59,7 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     };
     let mut answer = json!({ "candidates": &found[..found.len().min(limit)] });
     if let Some(task) = task {
-        answer["taskId"] = task.into();
+        answer["taskId"] = json!(task);
     }
     Ok(request.answer(StatusCode::OK, &answer))
 }
@@ -70,31 +70,19 @@ fn text_of(dispatch: &Value) -> Option<String> {
     members.get("message")?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Sends the message to the candidate as the caller's own, and returns the task's id.
-async fn dispatch(request: &ApiRequest<'_>, text: String, best: &Candidate) -> Result<String, ApiError> {
-    let mut metadata = Metadata::default();
-    let hints = [("skill", json!(best.skill)), ("targets", json!([best.agent]))];
-    for (name, value) in hints {
-        metadata.insert(name, Json::from_serialize(&value).map_err(|error| unwritable(&error))?);
-    }
-    let incoming = IncomingMessage {
-        address: Address::Root,
-        message: Message::text(Role::User, text),
-        accepted_output_modes: Vec::new(),
-        metadata: Some(metadata),
-        idempotency_key: None,
-        trace: None,
-        push_config: None,
-        webhook: None,
-        return_immediately: true,
-        streaming: false,
+/// Sends the message to the candidate as the caller's own, and returns the task's id. A request that is repeated under its
+/// key gets the task that it began, though another candidate may be the best by now.
+async fn send(request: &ApiRequest<'_>, goal: &Goal, text: String, best: &Candidate) -> Result<TaskId, ApiError> {
+    let headers = &request.exchange.parts.headers;
+    let key = idempotency_key::read(headers).map_err(ApiError::Protocol)?;
+    let trace = trace_headers::read(headers).map_err(ApiError::Protocol)?;
+    let hints = DispatchHints {
+        skill: Some(best.skill.clone()),
+        targets: vec![best.agent.clone()],
+        ..DispatchHints::default()
     };
-    let engine = &request.hub.engine;
-    let routed = engine.route(request.caller(), incoming).await?;
-    let submitted = engine.send(routed).await?;
-    Ok(submitted.id().to_string())
-}
-
-fn unwritable(error: &impl std::fmt::Display) -> ApiError {
-    ApiError::invalid("dispatch", error.to_string(), "a text")
+    let same = format!("plan {}\n{}\n{:?}", goal.domain, goal.path, goal.want);
+    let ordered =
+        Dispatch { parts: vec![Part::text(text)], hints, key, request: Some(same), trace, ..Dispatch::default() };
+    Ok(dispatch(request.hub, request.caller(), ordered).await?.task)
 }

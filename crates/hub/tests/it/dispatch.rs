@@ -119,6 +119,8 @@ async fn what_cannot_be_dispatched_says_which_member_is_wrong() {
         (json!({ "message": "a", "metadata": [] }), "metadata"),
         (json!({ "message": "a", "targets": "echo", "metadata": { "skill": 5 } }), "metadata.skill"),
         (json!({ "message": "a", "target": "echo" }), "target"),
+        (json!({ "message": "a", "targets": "echo", "metadata": { "targets": "other" } }), "metadata.targets"),
+        (json!({ "message": "a", "skill": "acting", "metadata": { "skillHint": "moving" } }), "metadata.skillHint"),
     ];
     for (body, member) in wrong {
         let (status, refusal) = running.post("/api/dispatch", "bob", &body).await;

@@ -43,6 +43,8 @@ async fn a_plan_names_the_skills_that_fit_best_first_and_starts_the_best() {
     let task = plan["taskId"].as_str().unwrap();
     let (_, shown) = running.ask(&format!("GET /a2a/other/tasks/{task}"), "bob", &["A2A-Version: 1.0"], "").await;
     assert_eq!(shown["metadata"]["switchboard/routing"]["skill"], "moving", "{shown}");
+    let (_, task) = running.get(&format!("/api/tasks/{task}"), "vic").await;
+    assert_eq!(task["via"], "api");
     let (_, plan) = running.post("/api/plan", "bob", &goal("down")).await;
     assert_eq!(plan["candidates"][1]["samples"], 5);
     assert!(plan["candidates"][1]["trust"].as_f64().unwrap() < 0.3, "{plan}");
@@ -51,6 +53,26 @@ async fn a_plan_names_the_skills_that_fit_best_first_and_starts_the_best() {
     none["dispatch"] = json!({ "message": "open one" });
     assert_eq!(running.post("/api/plan", "bob", &none).await.0, 404);
     counted(&running, 6).await;
+    // Under a key the first request counts, though another candidate would be the best by now.
+    let keyed = async |text: &str| {
+        let mut asked = goal("down");
+        asked["dispatch"] = json!({ "message": text });
+        running.ask("POST /api/plan", "bob", &["Idempotency-Key: k"], &asked.to_string()).await
+    };
+    let (_, first) = keyed("fail").await;
+    for _ in 0..6 {
+        running.send_with("bob", "other", moving("fail"), &[]).await;
+    }
+    counted(&running, 13).await;
+    for _ in 0..9 {
+        running.send_with("bob", "echo", moving("close"), &[]).await;
+    }
+    counted(&running, 22).await;
+    let (status, again) = keyed("fail").await;
+    assert_ne!(again["candidates"][0]["agent"], first["candidates"][0]["agent"], "{again}");
+    assert_eq!((status, &again["taskId"]), (200, &first["taskId"]), "{again}");
+    let (status, refusal) = keyed("another").await;
+    assert_eq!((status, &refusal["code"]), (409, &json!("IDEMPOTENCY_KEY_REUSED")), "{refusal}");
     running.stop().await;
 }
 
