@@ -4,6 +4,7 @@
 //! fleet without keywords, is resolved by that one alone and costs nothing more.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 use switchboard_engine::{Address, AgentName, Caller, CallerId, Directory, Error, Hosted, Resolved, RoutingRequest};
@@ -54,6 +55,8 @@ pub struct RoutingDirectory {
     rules: RwLock<Arc<RoutingRules>>,
     signals: Arc<dyn AgentSignals>,
     drops: Arc<Drops>,
+    /// Whether the helm was missed last, which is logged once.
+    helm_is_missing: AtomicBool,
 }
 
 impl RoutingDirectory {
@@ -64,7 +67,7 @@ impl RoutingDirectory {
         signals: Arc<dyn AgentSignals>,
         drops: Arc<Drops>,
     ) -> Self {
-        Self { agents, rules: RwLock::new(Arc::new(rules)), signals, drops }
+        Self { agents, rules: RwLock::new(Arc::new(rules)), signals, drops, helm_is_missing: AtomicBool::new(false) }
     }
 
     /// Routes by other rules from the next message on.
@@ -139,15 +142,20 @@ impl RoutingDirectory {
             }
         };
         let cooldown = cooldown(&rules, decision.skill.as_deref(), hints);
-        // Where nothing was asked for and nothing decided there is nothing to tell.
-        let is_worth_telling = decision.by != DecidedBy::Default || decision.skill.is_some();
-        let told = if is_worth_telling { decision.to_json() } else { None };
         metrics::counter!(metric::ROUTED, "by" => decision.by.name()).increment(1);
-        Ok(Resolved { hosted, decision: told, cooldown })
+        Ok(Resolved { hosted, decision: decision.to_json(), cooldown })
     }
 
+    /// The helm as long as it is served: one that only ends what it has begun gets nothing new.
     fn default_agent(&self, caller: &Caller, rules: &RoutingRules) -> Result<Arc<Hosted>, Error> {
-        match rules.helm.as_ref().and_then(|helm| self.agents.find(helm)) {
+        let helm = rules.helm.as_ref();
+        let served = helm.and_then(|helm| self.agents.agents().into_iter().find(|agent| agent.name == *helm));
+        let is_missing = helm.is_some() && served.is_none();
+        if is_missing != self.helm_is_missing.swap(is_missing, Ordering::Relaxed) && is_missing {
+            let helm = helm.map(AgentName::as_str);
+            tracing::warn!(helm, "no such agent is served (hub.roles.helm): the default agent takes its place");
+        }
+        match served {
             Some(helm) if caller.scopes.agents.allows(&helm.name) => Ok(helm),
             Some(helm) => Err(Error::Forbidden(helm.name.to_string())),
             None => self.agents.resolve(&Address::Root, caller, None).map(|resolved| resolved.hosted),

@@ -87,7 +87,7 @@ fn routing(task: &Task) -> Value {
 async fn decisions_are_in_metadata_and_a_conversation_stays_with_its_agent() {
     let fixture = start(RoutingRules { max_targets: 64, ..RoutingRules::default() }).await;
     let plain = fixture.send("c1", json!({})).await.unwrap();
-    assert_eq!(routing(&plain), Value::Null, "nothing was asked for and nothing decided");
+    assert_eq!(routing(&plain), json!({"agent": "bob", "by": "default", "mode": "single"}));
     let drawn = fixture.send("c2", json!({"skill": "draw"})).await.unwrap();
     assert_eq!((&routing(&drawn)["agent"], &routing(&drawn)["by"]), (&json!("zoe"), &json!("skill")));
     let again = fixture.send("c2", json!({})).await.unwrap();
