@@ -30,7 +30,8 @@ fn answer(request: &ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let agents: Vec<Value> = visible.map(|entry| agents::view(entry, caller)).collect();
     let sums = hub.health.read().window(now, Window::Day, HealthBy::All);
     let seen = sums.iter().filter(|((agent, _), _)| view.sees_agent(&AgentName::from(agent.as_str())));
-    let health: Vec<Value> = seen.map(|((agent, _), sum)| entry(hub, agent, sum, caller.scopes.role)).collect();
+    let health: Vec<Value> =
+        seen.map(|((agent, _), sum)| entry(hub, agent, HealthBy::All, "", sum, caller.scopes.role)).collect();
     let consumers: Vec<Value> = hub
         .consumers
         .lags()

@@ -49,14 +49,15 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
             agent.as_ref().is_none_or(|agent| agent.as_str() == found) && name.is_none_or(|name| name == of);
         if is_wanted && view.sees_agent(&AgentName::from(found.as_str())) {
             totals.merge(&sum);
-            agents.push(entry(request.hub, &found, &sum, request.caller().scopes.role));
+            agents.push(entry(request.hub, &found, by, &of, &sum, request.caller().scopes.role));
         }
     }
     Ok(request.answer(StatusCode::OK, &json!({ "agents": agents, "totals": figures(&totals) })))
 }
 
-/// An agent's figures, with what has failed for those who see the work of others.
-pub(super) fn entry(hub: &HubState, agent: &str, sum: &Sum, role: CallerRole) -> Value {
+/// The figures of an agent, or of one of its skills or callers, with what has failed of it for those who see the work of
+/// others. What of it failed last and which skills never succeed is not known by caller.
+pub(super) fn entry(hub: &HubState, agent: &str, by: HealthBy, name: &str, sum: &Sum, role: CallerRole) -> Value {
     let mut entry = figures(sum);
     entry["agent"] = agent.into();
     if role < CallerRole::Viewer {
@@ -64,12 +65,19 @@ pub(super) fn entry(hub: &HubState, agent: &str, sum: &Sum, role: CallerRole) ->
     }
     let now = hub.parts.clock.now();
     let sums = hub.health.read();
-    let of_hour = sums.window(now, Window::Hour, HealthBy::All).remove(&(agent.to_owned(), String::new()));
+    let of_hour = sums.window(now, Window::Hour, by).remove(&(agent.to_owned(), name.to_owned()));
     entry["failureRate1h"] = json!(of_hour.unwrap_or_default().failure_rate());
+    if by == HealthBy::Caller {
+        return entry;
+    }
+    let is_wanted = |skill: &str| by == HealthBy::All || skill == name;
     let skills = sums.window(now, Window::Day, HealthBy::Skill);
     let orphaned = skills.iter().filter(|((of, skill), sum)| of == agent && skill != "-" && sum.successes == 0);
-    entry["orphanedSkills"] = orphaned.map(|((_, skill), _)| skill.as_str()).collect();
-    entry["recentFailures"] = json!(hub.failures.read().get(agent));
+    entry["orphanedSkills"] = orphaned.map(|((_, skill), _)| skill.as_str()).filter(|skill| is_wanted(skill)).collect();
+    let failures = hub.failures.read();
+    let failures = failures.get(agent).into_iter().flatten();
+    let recent: Vec<_> = failures.filter(|failure| is_wanted(failure.skill.as_deref().unwrap_or("-"))).collect();
+    entry["recentFailures"] = json!(recent);
     entry
 }
 

@@ -17,6 +17,7 @@ use super::request::ApiRequest;
 use super::route::Route;
 use crate::feed::View;
 use crate::health::Sum;
+use crate::task_rows::visible;
 
 pub(super) const ROUTE: Route =
     Route::get("/api/overview", "How things stand: live tasks, outcomes, questions, alerts", |request| {
@@ -33,8 +34,7 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let (hub, view) = (request.hub, View::of(request.caller()));
     let store = &hub.parts.store;
     // Whose tasks, and of which agents.
-    let owner = (!view.has_role()).then(|| view.caller().id.clone());
-    let agents = view.caller().scopes.agents.names().map(<[AgentName]>::to_vec);
+    let SurveyQuery { owner, agents, .. } = visible(&view, None, None);
     let counts = store.count_tasks(owner.clone(), agents.clone()).await.map_err(ApiError::Store)?;
     let live = |state: TaskState| counts.iter().find(|(counted, _)| *counted == state).map_or(0, |(_, count)| *count);
     let waiting = WaitingQuery { owner: owner.clone(), agents: agents.clone(), after: None, max: SHOWN };

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
-use switchboard_a2a::TaskId;
+use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::event::Usage;
 use switchboard_engine::fold::USAGE_KEY;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::reason::REASON_KEY;
 use switchboard_engine::store::TaskRow;
-use switchboard_engine::{Address, state_label};
+use switchboard_engine::{Address, Seq, state_label};
 use switchboard_server::Body;
 
 use super::error::ApiError;
@@ -42,6 +42,8 @@ struct Spent {
 /// A task of the tree.
 struct Node {
     row: TaskRow,
+    /// When its first message came.
+    began_at: Option<Timestamp>,
     /// Why it ended as it did.
     reason: Option<String>,
     own: Spent,
@@ -109,7 +111,13 @@ async fn node(hub: &HubState, row: TaskRow) -> Result<Node, ApiError> {
             own = Spent { input_tokens, output_tokens, cost_usd, is_estimated: false };
         }
     }
-    Ok(Node { row, reason, own, total: own })
+    let first = hub.parts.store.read(row.key, Seq(0), 1).await?;
+    let origin = match first.first() {
+        Some(first) => hub.traces.origin(row.key, &row.task, first).await?,
+        None => None,
+    };
+    let began_at = origin.map(|origin| origin.received_at);
+    Ok(Node { row, began_at, reason, own, total: own })
 }
 
 /// Adds each task's total to that of the task that has started it. A child comes after its parent, so the sums are whole
@@ -179,8 +187,8 @@ fn shown(request: &ApiRequest<'_>, names: &CallerNames, node: &Node) -> Value {
     value["task"] = json!(row.task.id);
     value["node"] = request.hub.engine.node_id().into();
     value["reason"] = node.reason.clone().into();
-    value["at"] = row.state.status_at.to_string().into();
-    value["ended"] = row.state.state.is_terminal().into();
+    value["at"] = node.began_at.map(|at| at.to_string()).into();
+    value["ended"] = row.state.state.is_terminal().then(|| row.state.status_at.to_string()).into();
     names.put(&mut value, "owner", &row.task.owner);
     value
 }

@@ -70,6 +70,11 @@ async fn health_is_what_a_recount_of_the_log_finds_also_after_a_restart() {
     // Each key sees its own part, and no more.
     let (_, of_skill) = running.get("/api/health?skill=acting", "vic").await;
     assert_eq!(of_skill["totals"]["outcomes"], 5);
+    let echo = &of_skill["agents"][0];
+    assert_eq!((&echo["failureRate1h"], echo["recentFailures"].as_array().unwrap().len()), (&json!(0.2), 1), "{echo}");
+    let (_, of_cat) = running.get("/api/health?caller=cat", "vic").await;
+    let echo = &of_cat["agents"][0];
+    assert_eq!((&echo["failureRate1h"], &echo["recentFailures"]), (&json!(1.0), &Value::Null), "{echo}");
     let (_, own) = running.get("/api/health", "cat").await;
     assert_eq!((&own["totals"]["outcomes"], &own["agents"][0]["recentFailures"]), (&json!(1), &Value::Null));
     assert_eq!(running.get("/api/health?caller=bob", "cat").await.0, 403);

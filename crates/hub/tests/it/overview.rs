@@ -116,6 +116,11 @@ async fn the_overview_shows_each_key_its_part() {
     let (_, of_echo) = running.get("/api/overview", "eva").await;
     assert_eq!((&of_echo["ended"]["outcomes"], &of_echo["questions"]["open"]), (&json!(3), &json!(0)), "{of_echo}");
     assert_eq!(of_echo["webhooks"], Value::Null, "deliveries of all agents");
+    // Its own fan-outs are its own, whichever agents a key may call.
+    let asked = json!({ "message": "ask", "targets": "all", "wait": "30s" });
+    let (_, task) = running.post("/api/dispatch", "cat", &asked).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{task}");
+    assert_eq!(running.get("/api/overview", "cat").await.1["live"]["inputRequired"], 2);
     running.stop().await;
 }
 

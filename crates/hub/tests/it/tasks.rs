@@ -95,6 +95,11 @@ async fn a_tree_has_every_task_below_its_root_and_the_sum_of_their_cost() {
     let agents: Vec<&str> = children.iter().map(|child| child["agent"].as_str().unwrap()).collect();
     assert_eq!(agents, ["echo", "other"]);
     assert_eq!((&children[0]["own"]["costUsd"], &children[0]["state"]), (&json!(2.0), &json!("completed")));
+    assert_eq!((tree["at"].is_string(), tree["ended"].is_string()), (true, true), "{tree}");
+    let (_, listed) = running.get("/api/invocations", "bob").await;
+    let agents: Vec<&str> =
+        listed["items"].as_array().unwrap().iter().map(|it| it["agent"].as_str().unwrap()).collect();
+    assert_eq!(agents.len(), 2, "the fan-out itself is none: {agents:?}");
     // A child's tree is that of its root.
     let child = children[1]["task"].as_str().unwrap();
     assert_eq!(running.get(&format!("/api/tasks/{child}/tree"), "vic").await.1["task"], json!(root));
