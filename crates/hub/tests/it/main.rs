@@ -7,6 +7,7 @@ mod audit;
 mod bus;
 mod card_server;
 mod chat;
+mod cooldowns;
 mod dispatch;
 mod families;
 mod fanout;
