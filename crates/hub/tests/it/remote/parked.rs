@@ -150,7 +150,7 @@ async fn a_remote_task_is_canceled_though_the_server_was_killed_right_after_the_
         _ => Reply::Error(-32601),
     })
     .await;
-    let (data, files) = (folder(), folder());
+    let data = folder();
     let start = || hub_with_grace(data.path(), &remote.url(), Duration::from_millis(20), |_| {}).0;
     let front = tokio::task::block_in_place(start);
     let client = caller(&front, Version::V1);
@@ -160,11 +160,56 @@ async fn a_remote_task_is_canceled_though_the_server_was_killed_right_after_the_
     kill(front);
     is_deaf.store(false, Ordering::SeqCst);
     let before = remote.calls("CancelTask").len();
-    // The next process has a hub, which has read nothing of this log.
+    canceled_by_a_hub(&remote, data.path(), before + 1).await;
+}
+
+/// The next process has a hub, which has read nothing of the log.
+async fn canceled_by_a_hub(remote: &Scripted, data: &std::path::Path, times: usize) {
+    let files = folder();
     let agents = format!("agents:\n  - name: front\n    url: {}\n", remote.url());
     std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
     let clock = SimulatedClock::at(SystemClock.now());
-    let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
-    passing(&clock, Duration::from_millis(100), remote.called("CancelTask", before + 1)).await;
+    let running = Running::of_workspace_at(data, files.path(), &clock).await;
+    passing(&clock, Duration::from_millis(100), remote.called("CancelTask", times)).await;
     running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_task_is_canceled_when_its_turn_is_given_up_after_many_kills() {
+    let remote = Scripted::start(false, move |asked, _| match asked.method() {
+        "SendMessage" => Reply::Result(json!({ "task": task("TASK_STATE_WORKING", "m") })),
+        "GetTask" => Reply::Result(task("TASK_STATE_WORKING", "m")),
+        "CancelTask" => Reply::Result(task("TASK_STATE_CANCELED", "m")),
+        _ => Reply::Error(-32601),
+    })
+    .await;
+    let data = folder();
+    let start = || tokio::task::block_in_place(|| hub(data.path(), &remote.url(), |_| {}));
+    let mut front = start();
+    let id = begun(&caller(&front, Version::V1), "go").await;
+    let mut kills = 0;
+    let task = loop {
+        let before = remote.calls("GetTask").len();
+        kill(front);
+        kills += 1;
+        assert!(kills < 20, "it is given up in the end");
+        front = start();
+        let client = caller(&front, Version::V1);
+        let seen = async {
+            loop {
+                let task = client.get(&CallContext::default(), &id, None).await.unwrap();
+                if task.status.state.is_terminal() || remote.calls("GetTask").len() > before {
+                    return task;
+                }
+            }
+        };
+        let task = tokio::time::timeout(crate::HANG_GUARD, seen).await.expect("it is resumed or ended");
+        if task.status.state.is_terminal() {
+            break task;
+        }
+    };
+    assert_eq!((task.status.state, remote.calls("CancelTask").len()), (TaskState::Failed, 0), "{task:?}");
+    assert_eq!(remote.calls("SendMessage").len(), 1);
+    kill(front);
+    canceled_by_a_hub(&remote, data.path(), 1).await;
 }
