@@ -11,7 +11,7 @@ pub(crate) const TASKS_IN_MEMORY: &str = "a2a_tasks_in_memory";
 pub(crate) const REFUSED_WRITES: &str = "a2a_refused_writes_total";
 pub(crate) const RECOVERIES: &str = "a2a_recoveries_total";
 pub(crate) const EVICTED_TASKS: &str = "a2a_evicted_tasks_total";
-pub(crate) const EVICTION_HELD_TASKS: &str = "a2a_eviction_held_tasks";
+pub(crate) const EVICTION_HELD_TASKS: &str = "switchboard_eviction_held";
 pub(crate) const FEED_READERS: &str = "switchboard_feed_readers";
 pub(crate) const FEED_GAPS: &str = "switchboard_feed_gaps_total";
 

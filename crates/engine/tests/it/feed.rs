@@ -249,7 +249,7 @@ fn tasks_that_wait_for_a_consumer_beyond_their_retention_are_measured() {
     let held = || {
         metrics::with_local_recorder(&recorder, || kernel.run(kernel.engine.measure()));
         let shown = recorder.handle().render();
-        shown.lines().find_map(|line| line.strip_prefix("a2a_eviction_held_tasks ")).unwrap().to_owned()
+        shown.lines().find_map(|line| line.strip_prefix("switchboard_eviction_held ")).unwrap().to_owned()
     };
     send();
     read_all();

@@ -106,7 +106,7 @@ fn the_metrics_of_a_server_are_those_of_the_page_and_at_rest_nothing_waits() {
         "a2a_tasks{state=\"completed\"} 1",
         "a2a_tasks{state=\"failed\"} 1",
         "a2a_tasks{state=\"working\"} 0",
-        "a2a_eviction_held_tasks 0",
+        "switchboard_eviction_held 0",
         "switchboard_store_queue_depth 0",
     ] {
         assert!(shown.lines().any(|line| line == part), "{part} is not in {shown}");
