@@ -12,6 +12,7 @@ mod environment;
 pub mod hub;
 pub mod limits;
 pub mod log;
+pub mod pricing;
 pub mod problem;
 mod push_notification;
 pub mod routing;

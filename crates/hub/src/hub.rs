@@ -123,6 +123,6 @@ impl Lifecycle for Hub {
 
 /// What tokens cost where neither agent nor model says; nothing if that is to stay unknown.
 fn pricing(config: &Config) -> Option<Pricing> {
-    let prices = &config.hub.health.pricing.default;
-    Some(Pricing { input: prices.input.get(), output: prices.output.get() })
+    let price = config.hub.health.pricing.default.0.as_ref()?;
+    Some(Pricing { input: price.input.get(), output: price.output.get() })
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::config::decimal::Decimal;
+use crate::config::pricing::Pricing;
 use crate::config::routing::{Roles, Routing};
 use crate::config::size::{Count, Size};
 use crate::config::time_span::{TimeLimit, TimeSpan};
@@ -142,26 +143,6 @@ pub struct Alerts {
     pub drop_window: TimeSpan,
 }
 
-/// What tokens cost, where an agent does not say what its work has cost.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
-#[serde(rename_all = "camelCase")]
-pub struct Pricing {
-    /// Of any model.
-    pub default: Price,
-}
-
-/// US dollars for one token.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
-#[serde(rename_all = "camelCase")]
-pub struct Price {
-    /// That a model reads.
-    pub input: Decimal,
-    /// That a model writes.
-    pub output: Decimal,
-}
-
 /// Messages that go to several agents.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
@@ -267,15 +248,6 @@ section_keys!(Alerts, {
     cooldown: TimeSpan::from_minutes(15),
     drops: Count::new(10),
     drop_window: TimeSpan::from_minutes(10),
-});
-
-section_keys!(Pricing, {
-    default (section): Price::default(),
-});
-
-section_keys!(Price, {
-    input: Decimal::new(0.000_003),
-    output: Decimal::new(0.000_015),
 });
 
 section_keys!(Fanout, {

@@ -6,6 +6,7 @@ mod earlier_names;
 mod hosting;
 mod kernel;
 mod key_ring;
+mod pricing;
 mod probe;
 mod sanitize;
 #[cfg(feature = "schema")]
