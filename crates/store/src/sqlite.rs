@@ -33,6 +33,7 @@ use std::time::Duration;
 
 use switchboard_engine::LocalBus;
 use switchboard_engine::store::StoreFuture;
+use switchboard_engine::store::feed::JOURNAL_LINE_BYTES;
 use tokio::sync::watch;
 
 use self::checkpoint::Checkpointer;
@@ -63,6 +64,8 @@ pub struct Options {
     pub max_file_bytes: Option<u64>,
     /// Size of the reader pool.
     pub readers: usize,
+    /// How large a line of the journal may be.
+    pub journal_line: usize,
     /// Shown to the next process that tries to open the directory, such as the address of this one.
     pub note: String,
 }
@@ -74,6 +77,7 @@ impl Default for Options {
             max_queue_delay: Duration::from_secs(2),
             max_file_bytes: None,
             readers: 2,
+            journal_line: JOURNAL_LINE_BYTES,
             note: String::new(),
         }
     }
@@ -86,6 +90,8 @@ pub struct SqliteStore {
     start: Start,
     node: Node,
     bus: Option<LocalBus>,
+    /// How large a line of the journal may be.
+    journal_line: usize,
     /// The greatest row that is committed.
     committed: watch::Sender<i64>,
     /// Shared by the nodes of this process; the last one ends it.
@@ -109,6 +115,7 @@ impl SqliteStore {
         let readers = Arc::new(ReaderPool::spawn(&opened.path, options.readers.max(1))?);
         let checkpointer = Checkpointer::spawn(&opened.path, options.durability)?;
         let committed = watch::Sender::new(opened.newest_row);
+        let journal_line = options.journal_line;
         let writer = Writer {
             queue: Arc::clone(&queue),
             path: opened.path.clone(),
@@ -125,6 +132,7 @@ impl SqliteStore {
         let bus = LocalBus::new(opened.start.number.cast_unsigned());
         let nodes = Node::all(opened.start.number, count).into_iter();
         let node = |node: Node| Self {
+            journal_line,
             queue: Arc::clone(&queue),
             readers: Arc::clone(&readers),
             start: opened.start,

@@ -165,6 +165,10 @@ pub struct Journal {
     pub keep: TimeSpan,
     /// Age at which a line of the audit goes.
     pub audit: TimeSpan,
+    /// Largest line that `/publish` writes.
+    ///
+    /// The hub's own lines have up to 64 KiB, whatever is set.
+    pub line: Size,
 }
 
 /// Messages to operators.
@@ -258,6 +262,7 @@ section_keys!(Fanout, {
 section_keys!(Journal, {
     keep: TimeSpan::from_days(30),
     audit: TimeSpan::from_days(400),
+    line: Size::from_kibibytes(64),
 });
 
 section_keys!(Messages, {

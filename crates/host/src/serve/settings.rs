@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use switchboard_a2a::card::CardFormat;
 use switchboard_egress as egress;
+use switchboard_engine::store::feed::JOURNAL_LINE_BYTES;
 use switchboard_engine::{DelegationLimits, DelegationScope, Settings};
 use switchboard_server::{Options, RenderMetrics, Tls};
 use switchboard_store as store;
@@ -126,6 +127,7 @@ pub(super) fn store(config: &Config, address: SocketAddr) -> store::Options {
             Durability::Process => store::Durability::Process,
         },
         max_queue_delay: config.store.max_queue_delay.duration(),
+        journal_line: config.hub.journal.line.length().max(JOURNAL_LINE_BYTES),
         note: format!("switchboard on {}", config.server.url_at(address).as_str()),
         ..store::Options::default()
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use switchboard_engine::CallerRole;
-use switchboard_engine::store::feed::{JOURNAL_LINE_BYTES, JournalLine};
+use switchboard_engine::store::feed::JournalLine;
 use switchboard_host::redact;
 use switchboard_server::Body;
 
@@ -66,8 +66,10 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     let mut payload = Value::Object(payload);
     redact::json(&mut payload);
     let payload = payload.to_string();
-    if payload.len() > JOURNAL_LINE_BYTES {
-        fields.problem("payload", format!("has {} bytes", payload.len()), "at most 65536 bytes");
+    let most = request.hub.parts.config.hub.journal.line;
+    if payload.len() > most.length() {
+        let right = format!("at most {most} (hub.journal.line)");
+        fields.problem("payload", format!("has {} bytes", payload.len()), &right);
     }
     fields.finish()?;
     if is_reserved(&topic) {

@@ -50,7 +50,14 @@ async fn every_act_of_an_administrator_names_its_key_and_its_request() {
 async fn what_comes_from_outside_is_journaled_without_its_secrets() {
     let (data, files) = (folder(), folder());
     std::fs::write(files.path().join("agents.yaml"), "agents: [{ name: echo, builtin: echo }]\n").unwrap();
-    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let short = |config: &mut switchboard_host::config::Config| {
+        config.hub.journal.line = switchboard_host::config::size::Size::from_kibibytes(1);
+    };
+    let running = Running::of_workspace(data.path(), files.path(), short).await;
+    let long = json!({ "topic": "release.published", "payload": { "log": "x".repeat(1024) } });
+    let (status, refusal) = running.post("/publish", "ann", &long).await;
+    let right = refusal["problems"][0]["right"].as_str().unwrap_or_default();
+    assert_eq!((status, right.contains("hub.journal.line")), (400, true), "{refusal}");
     let payload = json!({ "apiKey": "hush", "log": "sent Authorization: Bearer hush", "version": 2 });
     let line = json!({ "topic": "release.published", "payload": payload });
     assert_eq!(running.post("/publish", "ann", &line).await.0, 202);

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use rusqlite::{Row, params};
 use switchboard_a2a::{TaskState, Timestamp};
 use switchboard_engine::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
-use switchboard_engine::store::feed::{FeedCursor, JOURNAL_LINE_BYTES, JournalLine, Position};
+use switchboard_engine::store::feed::{FeedCursor, JournalLine, Position};
 use switchboard_engine::store::hub::{
     Advance, CONSUMER_STATE_BYTES, ClaimedJob, ConsumerRow, HealthSeries, HealthStep, HealthSum, HubStore, JobEnd,
     NewJob, PutRegistration, RegistrationRow,
@@ -40,7 +40,7 @@ impl HubStore for SqliteStore {
     }
 
     fn advance(&self, advance: Advance) -> StoreFuture<bool> {
-        let checked = check_lines(&advance.journal).and_then(|()| check_state(&advance));
+        let checked = self.check_lines(&advance.journal).and_then(|()| check_state(&advance));
         if let Err(refusal) = checked {
             return refused(refusal);
         }
@@ -57,7 +57,7 @@ impl HubStore for SqliteStore {
     }
 
     fn journal(&self, lines: Vec<JournalLine>) -> StoreFuture<Vec<FeedCursor>> {
-        if let Err(refusal) = check_lines(&lines) {
+        if let Err(refusal) = self.check_lines(&lines) {
             return refused(refusal);
         }
         let bytes = lines.iter().map(|line| line.payload.len() + line.topic.len()).sum();
@@ -65,7 +65,7 @@ impl HubStore for SqliteStore {
     }
 
     fn put_registration(&self, put: PutRegistration) -> StoreFuture<u64> {
-        if let Err(refusal) = check_lines(&put.journal) {
+        if let Err(refusal) = self.check_lines(&put.journal) {
             return refused(refusal);
         }
         let written =
@@ -216,12 +216,15 @@ fn refused<T: Send + 'static>(refusal: StoreError) -> StoreFuture<T> {
     Box::pin(std::future::ready(Err(refusal)))
 }
 
-fn check_lines(lines: &[JournalLine]) -> Result<(), StoreError> {
-    let too_large = lines.iter().find(|line| line.payload.len() > JOURNAL_LINE_BYTES);
-    too_large.map_or(Ok(()), |line| {
-        let what = format!("the journal line {}", line.topic);
-        Err(StoreError::TooLarge { what, bytes: line.payload.len(), max: JOURNAL_LINE_BYTES })
-    })
+impl SqliteStore {
+    fn check_lines(&self, lines: &[JournalLine]) -> Result<(), StoreError> {
+        let max = self.journal_line;
+        let too_large = lines.iter().find(|line| line.payload.len() > max);
+        too_large.map_or(Ok(()), |line| {
+            let what = format!("the journal line {}", line.topic);
+            Err(StoreError::TooLarge { what, bytes: line.payload.len(), max })
+        })
+    }
 }
 
 fn check_state(advance: &Advance) -> Result<(), StoreError> {
