@@ -145,6 +145,12 @@ fn check_default_agent(loader: &mut Loader<'_>, agents: &[Agent], remotes: &[Rem
     let origin = origin_of(&loader.workspace.settings, key);
     let names: Vec<&str> = served.iter().map(|name| name.as_str()).collect();
     let right = suggestion::did_you_mean(name.as_str(), &names, "the agents are");
+    // It may be one that is registered, which the files do not know.
+    if !right.starts_with("did you mean") {
+        let warning = format!("{key}: no file has an agent \"{name}\", it has to be registered: {right}");
+        loader.workspace.warnings.push(warning);
+        return;
+    }
     let mismatch = Mismatch::new(format!("there is no agent \"{name}\""), right);
     loader.problems.push(Problem::new(origin, key, mismatch));
 }

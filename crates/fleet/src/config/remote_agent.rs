@@ -66,6 +66,9 @@ pub struct RemoteAgent {
     /// Whether addresses on its card are followed to other hosts.
     #[schemars(default)]
     pub trust_card_url: bool,
+    /// Variable of the environment with the token of the agent's Discord bot. It is taken and has no effect.
+    #[schemars(default)]
+    pub discord_bot_token_env_key: Option<String>,
     /// How it is treated if it speaks version 0.3.
     #[schemars(default)]
     pub v03: RemoteVersion03,
@@ -100,7 +103,7 @@ impl RemoteAgent {
         let (mut oauth, mut tls) = (OAuth::default(), ClientTls::default());
         let mut headers = Headers::default();
         let (mut timeout, mut timeout_ms) = (None::<TimeSpan>, None::<u32>);
-        let mut trust_card_url = false;
+        let (mut trust_card_url, mut discord_bot_token_env_key) = (false, None::<String>);
         let mut v03 = RemoteVersion03::default();
         section.read("url", &mut url);
         section.read("apiKeyEnv", &mut api_key_env);
@@ -115,6 +118,7 @@ impl RemoteAgent {
         section.read("timeout", &mut timeout);
         section.read("timeoutMs", &mut timeout_ms);
         section.read("trustCardUrl", &mut trust_card_url);
+        section.read("discordBotTokenEnvKey", &mut discord_bot_token_env_key);
         section.section("v03", |section| section.read("restFiles", &mut v03.rest_files));
         let mut serving = RemoteServing::default();
         serving.read(section);
@@ -157,6 +161,7 @@ impl RemoteAgent {
             timeout,
             timeout_ms,
             trust_card_url,
+            discord_bot_token_env_key,
             v03,
             serving,
             origin,

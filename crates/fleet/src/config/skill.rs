@@ -46,7 +46,8 @@ impl Skill {
     /// Reads the list of an agent's skills; `kind` is nothing for an agent elsewhere.
     pub(super) fn read_all(section: &mut Section<'_, '_>, mut kind: Option<&mut Kind>) -> Vec<Self> {
         let mut skills = Vec::new();
-        section.each("skills", |section, _| {
+        // Some fleets list names only.
+        section.each_or_text("skills", &["name", "description"], |section, _| {
             let Some(skill) = Self::read(section, kind.as_deref_mut()) else { return };
             if skills.iter().any(|known: &Self| known.name == skill.name) {
                 let wrong = format!("two skills are called \"{}\"", skill.name);

@@ -102,6 +102,15 @@ pub fn camel_case(field: &str) -> String {
     key
 }
 
+/// A text as a mapping that has it under each of some keys.
+fn with_keys(item: &Node, keys: &[&str]) -> Option<Node> {
+    if keys.is_empty() || !matches!(item.content, Content::Text(_)) {
+        return None;
+    }
+    let entry = |key: &&str| Entry { key: (*key).to_owned(), origin: item.origin.clone(), value: item.clone() };
+    Some(Node { origin: item.origin.clone(), content: Content::Mapping(keys.iter().map(entry).collect()) })
+}
+
 /// A mapping that is being read.
 pub struct Section<'a, 'r> {
     reader: &'r mut Reader<'a>,
@@ -152,7 +161,17 @@ impl<'a, 'r> Section<'a, 'r> {
     }
 
     /// The items of a list of mappings, each read by `read` with its index.
-    pub fn each(&mut self, key: &'static str, mut read: impl FnMut(&mut Section<'a, '_>, Origin)) {
+    pub fn each(&mut self, key: &'static str, read: impl FnMut(&mut Section<'a, '_>, Origin)) {
+        self.each_or_text(key, &[], read);
+    }
+
+    /// The same where an item may be a text, which then is the value of each of some keys.
+    pub fn each_or_text(
+        &mut self,
+        key: &'static str,
+        text_is: &[&str],
+        mut read: impl FnMut(&mut Section<'a, '_>, Origin),
+    ) {
         self.mark_known(key);
         let path = self.path_of(key);
         let Some(entry) = self.entry(key) else { return };
@@ -160,6 +179,8 @@ impl<'a, 'r> Section<'a, 'r> {
             Content::List(items) => {
                 for (index, item) in items.iter().enumerate() {
                     let origin = item.origin.clone();
+                    let written = with_keys(item, text_is);
+                    let item = written.as_ref().unwrap_or(item);
                     self.reader.read(&format!("{path}[{index}]"), Some(item), |section| read(section, origin));
                 }
             }
