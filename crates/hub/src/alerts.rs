@@ -38,8 +38,14 @@ const ORPHAN_OUTCOMES: u64 = 3;
 const BEHIND: Duration = Duration::from_secs(60);
 /// Resolved alerts are shown so long.
 const SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
-/// At most so many are kept, resolved ones first to go: the state has to fit its row.
+/// At most so many are kept, resolved ones first to go.
 const KEPT: usize = 500;
+/// Times of drops that are kept of a key; older ones count with the next one.
+const DROP_TIMES: usize = 64;
+/// A subject is no longer than that: callers choose the keys of what is dropped.
+const SUBJECT_CHARS: usize = 128;
+/// Alerts about an agent that end with it.
+const ENDS_WITH_AGENT: [&str; 3] = ["agent_down", "breaker_open", "effect_drift"];
 
 /// By `name:subject`.
 pub(crate) type AlertStates = BTreeMap<String, AlertState>;
@@ -54,6 +60,9 @@ pub(crate) struct AlertState {
     pub(crate) agent: Option<String>,
     pub(crate) subject: String,
     pub(crate) firing: bool,
+    /// What it is about was noticed and is not over: it fires as soon as it may again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) holds: bool,
     pub(crate) fired_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) resolved_at: Option<Timestamp>,
@@ -79,9 +88,17 @@ impl Drop {
         let reason = line.topic.strip_prefix("dispatch.dropped.")?;
         let payload: Value = serde_json::from_slice(&line.payload).unwrap_or_default();
         let key = ["key", "cooldownKey", "skill"].iter().find_map(|name| payload[*name].as_str());
-        let key = format!("{reason}:{}", key.unwrap_or("-"));
+        let key = format!("{reason}:{}", key.unwrap_or("-")).chars().take(SUBJECT_CHARS).collect();
         Some(Self { key, at: line.at, count: payload["count"].as_u64().unwrap_or(1).max(1) })
     }
+}
+
+/// What a line of the journal says about an agent.
+#[derive(Clone, Debug)]
+pub(crate) enum Noticed {
+    Condition(Condition),
+    /// An agent is not there any more.
+    Gone(String),
 }
 
 /// Something that was noticed about an agent: it is down, or its breaker is open, or not any more.
@@ -95,18 +112,20 @@ pub(crate) struct Condition {
     pub(crate) detail: Value,
 }
 
-impl Condition {
+impl Noticed {
     pub(crate) fn of(line: &JournalLine) -> Option<Self> {
+        if let Some(agent) = line.topic.strip_prefix("hub.agent.removed.") {
+            return Some(Self::Gone(agent.to_owned()));
+        }
         let known = [
             ("hub.agent.down.", "agent_down", true),
             ("hub.agent.up.", "agent_down", false),
-            ("hub.agent.removed.", "agent_down", false),
             ("hub.breaker.opened.", "breaker_open", true),
             ("hub.breaker.closed.", "breaker_open", false),
         ];
         known.into_iter().find_map(|(prefix, alert, holds)| {
             let agent = line.topic.strip_prefix(prefix)?.to_owned();
-            Some(Self { alert, subject: agent.clone(), agent, holds, detail: json!({}) })
+            Some(Self::Condition(Condition { alert, subject: agent.clone(), agent, holds, detail: json!({}) }))
         })
     }
 }
@@ -118,7 +137,10 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) sums: &'a Sums,
     pub(crate) lag: Duration,
     pub(crate) drops: &'a [Drop],
-    pub(crate) conditions: &'a [Condition],
+    pub(crate) noticed: &'a [Noticed],
+    /// Whether what an alert is about an agent is over, as this process sees it now. What is known of an agent begins anew
+    /// with the process and with its definition, so its end is not always noticed.
+    pub(crate) is_over: &'a dyn Fn(&str, &str) -> bool,
 }
 
 /// What an alert should do now.
@@ -136,11 +158,14 @@ pub(crate) fn evaluate(states: &mut AlertStates, given: &Evaluation<'_>) -> Vec<
     board.stuck_agents();
     board.cost();
     board.orphaned_skills();
-    for condition in given.conditions {
-        let level = if condition.holds { Level::Fire } else { Level::Resolve };
-        let Condition { alert, agent, subject, detail, .. } = condition;
-        board.decide(alert, Some(agent), subject, level, detail.clone());
+    for noticed in given.noticed {
+        match noticed {
+            Noticed::Condition(condition) => board.notice(condition),
+            Noticed::Gone(agent) => board.end(|_, of| of == agent),
+        }
     }
+    board.end(given.is_over);
+    board.fire_what_holds();
     let level = if given.lag > BEHIND { Level::Fire } else { Level::Resolve };
     board.decide("projector_behind", None, "projector", level, json!({ "lagMs": given.lag.as_millis() as u64 }));
     board.storms();
@@ -230,6 +255,7 @@ impl Board<'_> {
                 agent: None,
                 subject: dropped.key.clone(),
                 firing: false,
+                holds: false,
                 fired_at: Timestamp(0),
                 resolved_at: None,
                 calm_since: None,
@@ -241,8 +267,11 @@ impl Board<'_> {
         for subject in self.subjects("drop_storm") {
             let Some(state) = self.states.get_mut(&format!("drop_storm:{subject}")) else { continue };
             state.drops.retain(|(at, _)| *at > since);
-            let excess = state.drops.len().saturating_sub(KEPT);
-            state.drops.drain(..excess);
+            let excess = state.drops.len().saturating_sub(DROP_TIMES);
+            let older: u64 = state.drops.drain(..excess).map(|(_, count)| count).sum();
+            if let Some((_, count)) = state.drops.first_mut() {
+                *count = count.saturating_add(older);
+            }
             let count: u64 = state.drops.iter().map(|(_, count)| count).sum();
             let level = match count {
                 count if count >= limit => Level::Fire,
@@ -250,6 +279,41 @@ impl Board<'_> {
                 _ => Level::Hold,
             };
             self.decide("drop_storm", None, &subject, level, json!({ "key": subject, "drops": count }));
+        }
+    }
+
+    /// Takes what was noticed. What holds within the cooldown of its alert is remembered, so that it fires after it.
+    fn notice(&mut self, condition: &Condition) {
+        let Condition { alert, agent, subject, holds, detail } = condition;
+        let level = if *holds { Level::Fire } else { Level::Resolve };
+        self.decide(alert, Some(agent), subject, level, detail.clone());
+        if let Some(state) = self.states.get_mut(&format!("{alert}:{subject}")) {
+            state.holds = *holds;
+        }
+    }
+
+    /// Resolves alerts about agents that are gone, or whose end this process knows of.
+    fn end(&mut self, is_over: impl Fn(&str, &str) -> bool) {
+        let over: Vec<AlertState> = self
+            .states
+            .values_mut()
+            .filter(|state| ENDS_WITH_AGENT.contains(&state.alert.as_str()) && (state.firing || state.holds))
+            .filter(|state| state.agent.as_deref().is_some_and(|agent| is_over(&state.alert, agent)))
+            .map(|state| {
+                state.holds = false;
+                state.clone()
+            })
+            .collect();
+        for AlertState { alert, agent, subject, detail, .. } in over {
+            self.decide(&alert, agent.as_deref(), &subject, Level::Resolve, detail);
+        }
+    }
+
+    fn fire_what_holds(&mut self) {
+        let waiting: Vec<AlertState> =
+            self.states.values().filter(|state| state.holds && !state.firing).cloned().collect();
+        for AlertState { alert, agent, subject, detail, .. } in waiting {
+            self.decide(&alert, agent.as_deref(), &subject, Level::Fire, detail);
         }
     }
 
@@ -276,6 +340,7 @@ impl Board<'_> {
         let now = self.given.now;
         let known = self.states.get(&key);
         let (is_firing, fired_at) = known.map_or((false, None), |state| (state.firing, Some(state.fired_at)));
+        let holds = known.is_some_and(|state| state.holds);
         let drops = known.map(|state| state.drops.clone()).unwrap_or_default();
         match level {
             Level::Fire if !is_firing => {
@@ -289,6 +354,7 @@ impl Board<'_> {
                     agent: agent.map(str::to_owned),
                     subject: subject.to_owned(),
                     firing: true,
+                    holds,
                     fired_at: now,
                     resolved_at: None,
                     calm_since: None,
@@ -327,7 +393,8 @@ impl Board<'_> {
 /// Forgets what has been resolved for a day, and what never fired.
 fn forget(states: &mut AlertStates, now: Timestamp) {
     let since = earlier(now, SHOWN);
-    states.retain(|_, state| state.firing || !state.drops.is_empty() || state.resolved_at.is_some_and(|at| at > since));
+    let is_kept = |state: &AlertState| state.firing || state.holds || !state.drops.is_empty();
+    states.retain(|_, state| is_kept(state) || state.resolved_at.is_some_and(|at| at > since));
     while states.len() > KEPT {
         let oldest = states.iter().min_by_key(|(_, state)| (state.firing, state.fired_at));
         let Some(key) = oldest.map(|(key, _)| key.clone()) else { break };

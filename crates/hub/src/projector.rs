@@ -15,7 +15,7 @@ use switchboard_engine::clock::{earlier, later};
 use switchboard_engine::event::Event;
 use switchboard_engine::ids::{Fence, TaskKey};
 use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart, JournalLine};
-use switchboard_engine::store::hub::{Advance, ConsumerRow, HealthStep, NewJob};
+use switchboard_engine::store::hub::{Advance, CONSUMER_STATE_BYTES, ConsumerRow, HealthStep, NewJob};
 use switchboard_engine::store::{EventRow, StoreError, TaskIdentity};
 use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
 
@@ -48,6 +48,10 @@ pub(crate) struct Projector {
     fence: Fence,
     /// As of the last page that was written.
     state: ProjectorState,
+    /// What happened before this time was read and written.
+    read_until: Timestamp,
+    /// Rows cannot be read now.
+    is_failing: bool,
     /// Sums since this time are in memory.
     since: Timestamp,
     flush: Duration,
@@ -67,7 +71,7 @@ struct Page {
     families: Families,
     failures: Vec<(String, Failure)>,
     drops: Vec<alerts::Drop>,
-    conditions: Vec<alerts::Condition>,
+    noticed: Vec<alerts::Noticed>,
     /// What was observed of declared effects, in order.
     observations: Vec<drift::Observation>,
     journal: Vec<JournalLine>,
@@ -106,7 +110,21 @@ impl Projector {
         let unwritten = cursor.map_or(FeedStart::Oldest, FeedStart::After);
         let reader = hub.engine.feed(unwritten).await?;
         let flush = hub.parts.config.hub.projector.flush.duration();
-        Ok(Self { hub: Arc::clone(hub), reader, unwritten, fence, state, since, flush, evict_at: now })
+        if let Some(cursor) = cursor {
+            hub.registry.projected(cursor.position.row);
+        }
+        Ok(Self {
+            hub: Arc::clone(hub),
+            reader,
+            unwritten,
+            fence,
+            state,
+            read_until: now,
+            is_failing: false,
+            since,
+            flush,
+            evict_at: now,
+        })
     }
 
     /// Reads and writes until the kernel has drained, or another process has taken over.
@@ -126,11 +144,16 @@ impl Projector {
                     return;
                 }
             }
+            self.is_failing = true;
             tokio::select! {
                 () = self.hub.parts.clock.sleep(RETRY) => {}
                 () = drained.cancelled() => return,
             }
-            read = self.read_again().await;
+            // Alerts go on meanwhile, and one of them says how far behind it is.
+            read = match self.write(Page::default()).await {
+                Ok(()) => self.read_again().await,
+                Err(error) => Err(Stopped::Unwritable(error)),
+            };
         }
     }
 
@@ -167,6 +190,7 @@ impl Projector {
             }
             let owed = page.families.jobs(&*self.hub.parts.store, clock.now()).await;
             page.jobs.extend(owed.map_err(Error::from)?);
+            self.is_failing = false;
             self.write(page).await.map_err(Stopped::Unwritable)?;
             if is_over {
                 return Ok(());
@@ -179,7 +203,7 @@ impl Projector {
             FeedContent::Journal(line) => {
                 page.last_at = Some(line.at);
                 page.drops.extend(alerts::Drop::of(line));
-                page.conditions.extend(alerts::Condition::of(line));
+                page.noticed.extend(alerts::Noticed::of(line));
                 Ok(())
             }
             FeedContent::Events { hidden: true, .. } => Ok(()),
@@ -278,64 +302,104 @@ impl Projector {
         Ok(())
     }
 
-    /// Writes a page and what follows from it; only then does memory follow.
+    /// Writes a page and what follows from it; only then does memory follow. While the store refuses, alerts are decided
+    /// anew each time.
     async fn write(&mut self, page: Page) -> Result<(), StoreError> {
         let (store, clock) = (Arc::clone(&self.hub.parts.store), Arc::clone(&self.hub.parts.clock));
-        let now = clock.now();
-        let mut state = self.state.clone();
-        for (agent, failure) in page.failures {
-            state.remember(&agent, failure);
-        }
-        let mut conditions = page.conditions;
-        conditions.extend(page.observations.iter().filter_map(|observed| state.drift.count(observed)));
         let mut sums = self.hub.health.read().clone();
         sums.insert(page.sums.clone());
-        let lag = self.lag(now, page.last_at);
-        let evaluation = alerts::Evaluation {
-            now,
-            settings: &self.hub.parts.config.hub.health.alerts,
-            sums: &sums,
-            lag,
-            drops: &page.drops,
-            conditions: &conditions,
-        };
-        let mut journal = page.journal;
-        journal.extend(alerts::evaluate(&mut state.alerts, &evaluation));
-        self.hub.consumers.report(CONSUMER, lag);
-        let has_changed = state != self.state;
-        let written = page.cursor;
-        if page.cursor.is_some() || has_changed {
+        let mut is_refused = false;
+        let state = loop {
+            let now = clock.now();
+            let mut state = self.state.clone();
+            let journal = self.follow(&mut state, &page, &sums, now, is_refused);
+            let written = Bytes::from(state.fitted(CONSUMER_STATE_BYTES));
+            if page.cursor.is_none() && state == self.state {
+                break state;
+            }
             let advance = Advance {
                 consumer: CONSUMER.to_owned(),
                 fence: self.fence,
                 cursor: page.cursor,
-                state: Bytes::from(state.written()),
+                state: written,
                 health: page.sums.stored(),
-                jobs: page.jobs,
+                jobs: page.jobs.clone(),
                 journal,
             };
-            while let Err(error) = store.advance(advance.clone()).await {
-                if matches!(error, StoreError::ConsumerTaken(_) | StoreError::Closed) {
-                    return Err(error);
-                }
-                tracing::warn!(%error, "the projector could not write a page, and tries again");
-                tokio::select! {
-                    () = clock.sleep(RETRY) => {}
-                    () = self.hub.engine.drained().cancelled() => return Err(error),
-                }
+            let Err(error) = store.advance(advance).await else { break state };
+            // The same page would be refused for ever.
+            if matches!(error, StoreError::ConsumerTaken(_) | StoreError::Closed | StoreError::TooLarge { .. }) {
+                return Err(error);
             }
+            tracing::warn!(%error, "the projector could not write a page, and tries again");
+            is_refused = true;
+            self.show(&state);
+            tokio::select! {
+                () = clock.sleep(RETRY) => {}
+                () = self.hub.engine.drained().cancelled() => return Err(error),
+            }
+        };
+        let now = clock.now();
+        if !self.is_failing {
+            self.read_until = if self.is_behind() { page.last_at.unwrap_or(self.read_until) } else { now };
         }
         sums.prune(now);
         self.since = self.since.max(earlier(now, KEPT));
         self.hub.registry.signals.set_tracks(sums.tracks(now));
         *self.hub.health.write() = sums;
-        self.hub.alerts.write().clone_from(&state.alerts);
+        self.show(&state);
         *self.hub.failures.write() = state.failures.clone();
-        alerts::measure(&state.alerts);
         self.state = state;
-        self.unwritten = written.map_or(self.unwritten, FeedStart::After);
+        if let Some(cursor) = page.cursor {
+            self.unwritten = FeedStart::After(cursor);
+            self.hub.registry.projected(cursor.position.row);
+        }
         self.evict(now).await;
         Ok(())
+    }
+
+    /// What follows from a page: the state that is kept from then on, and lines of the journal.
+    fn follow(
+        &self,
+        state: &mut ProjectorState,
+        page: &Page,
+        sums: &Sums,
+        now: Timestamp,
+        is_refused: bool,
+    ) -> Vec<JournalLine> {
+        for (agent, failure) in &page.failures {
+            state.remember(agent, failure.clone());
+        }
+        let mut noticed = page.noticed.clone();
+        for gone in &noticed {
+            if let alerts::Noticed::Gone(agent) = gone {
+                state.drift.forget(agent);
+            }
+        }
+        let drifting = page.observations.iter().filter_map(|observed| state.drift.count(observed));
+        noticed.extend(drifting.map(alerts::Noticed::Condition));
+        let lag = self.lag(now, page.last_at, is_refused);
+        self.hub.consumers.report(CONSUMER, lag);
+        let is_behind = self.is_behind();
+        // One that is behind has not read all that the registry knows.
+        let is_over = |alert: &str, agent: &str| !is_behind && self.hub.registry.is_over(alert, agent);
+        let evaluation = alerts::Evaluation {
+            now,
+            settings: &self.hub.parts.config.hub.health.alerts,
+            sums,
+            lag,
+            drops: &page.drops,
+            noticed: &noticed,
+            is_over: &is_over,
+        };
+        let mut journal = page.journal.clone();
+        journal.extend(alerts::evaluate(&mut state.alerts, &evaluation));
+        journal
+    }
+
+    fn show(&self, state: &ProjectorState) {
+        self.hub.alerts.write().clone_from(&state.alerts);
+        alerts::measure(&state.alerts);
     }
 
     /// Deletes sums that are older than what is kept.
@@ -357,11 +421,18 @@ impl Projector {
         }
     }
 
+    /// Whether there are rows that it has not read.
+    fn is_behind(&self) -> bool {
+        *self.hub.parts.store.committed().borrow() > self.reader.cursor().position.row
+    }
+
     /// How far behind the newest row it is.
-    fn lag(&self, now: Timestamp, last_at: Option<Timestamp>) -> Duration {
-        let newest = *self.hub.parts.store.committed().borrow();
-        let behind = newest > self.reader.cursor().position.row;
-        let since = last_at.filter(|_| behind).map_or(0, |at| now.0.saturating_sub(at.0));
-        Duration::from_millis(u64::try_from(since).unwrap_or(0))
+    fn lag(&self, now: Timestamp, last_at: Option<Timestamp>, is_refused: bool) -> Duration {
+        let since = match (is_refused || self.is_failing, self.is_behind()) {
+            (true, _) => self.read_until,
+            (false, true) => last_at.unwrap_or(self.read_until),
+            (false, false) => now,
+        };
+        Duration::from_millis(u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0))
     }
 }

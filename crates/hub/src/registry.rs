@@ -11,9 +11,13 @@ mod reload;
 mod remote_state;
 mod roster;
 mod skills;
+mod tombstones;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use switchboard_engine::{
@@ -32,7 +36,7 @@ pub use breaker::{BreakerOpen, BreakerSettings, BreakerState, CircuitBreaker, Re
 pub use reachability::{LastProbe, ProbeSettings, Reachability, ReachabilityChange};
 pub use registrations::{RegistrationError, Removal};
 pub use remote_state::{CardChange, KnownCard, Observed, RemoteState};
-pub use roster::{EntrySource, Roster, RosterEntry};
+pub use roster::{EntrySource, Roster, RosterEntry, RosterProblem};
 pub use skills::{SkillSource, reconcile};
 
 use self::apply::Definitions;
@@ -67,6 +71,10 @@ pub struct Registry {
     files: Arc<Mutex<AgentFiles>>,
     reload_now: Arc<Notify>,
     pub(crate) signals: RoutingSignals,
+    /// The row that the projector has read and written up to: what is owed for the tasks before it is a job by now.
+    projected: AtomicI64,
+    /// The row by which the last task of a removed agent had ended.
+    ended_by: Mutex<BTreeMap<AgentName, i64>>,
     /// Once the kernel has started.
     engine: RwLock<Option<Engine>>,
 }
@@ -90,6 +98,8 @@ impl Registry {
             own,
             reload_now: sources.reload_now,
             signals: RoutingSignals::default(),
+            projected: AtomicI64::new(0),
+            ended_by: Mutex::default(),
             engine: RwLock::new(None),
             parts,
         });
@@ -108,7 +118,7 @@ impl Registry {
                 Entry::Hosted(agent) => switchboard_fleet::served(agent, &self.programs).map(|_| ())?,
                 Entry::Remote(agent) => {
                     let name = agent.name.to_string();
-                    let built = self.remote_state(&AgentName::from(name.as_str()), agent, None);
+                    let built = self.remote_state(&AgentName::from(name.as_str()), agent, None, None);
                     built.map(|_| ()).map_err(|problem| StartError::Agent { name, problem })?;
                 }
             }
@@ -118,6 +128,24 @@ impl Registry {
 
     pub(crate) fn parts(&self) -> &ServerParts {
         &self.parts
+    }
+
+    /// Takes how far the projector has come.
+    pub(crate) fn projected(&self, row: i64) {
+        self.projected.fetch_max(row, Ordering::AcqRel);
+    }
+
+    /// Whether what an alert is about is over, as this process sees the agent now; nothing that it does not know counts.
+    pub(crate) fn is_over(&self, alert: &str, agent: &str) -> bool {
+        let roster = self.roster();
+        let remote = roster.entry(agent).and_then(|entry| entry.remote.as_ref());
+        match alert {
+            "agent_down" => remote
+                .filter(|remote| remote.definition.serving.serve)
+                .is_none_or(|remote| remote.observed.lock().reachability.is_known_to_be_up()),
+            "breaker_open" => remote.is_none_or(|remote| remote.breaker.state() == BreakerState::Closed),
+            _ => false,
+        }
     }
 
     /// Whether an agent runs elsewhere, or is not known any more.
@@ -143,14 +171,21 @@ impl Registry {
     /// Follows files and remote agents until the server stops.
     pub fn start(self: &Arc<Self>, engine: &Engine) {
         *self.engine.write() = Some(engine.clone());
-        for entry in &self.roster().entries {
-            self.start_probes(entry);
+        let roster = self.roster();
+        for (index, entry) in roster.entries.iter().filter(|entry| entry.remote.is_some()).enumerate() {
+            self.start_probes(entry, first_probe_in(index));
         }
         let (registry, closing) = (Arc::clone(self), engine.closing().clone());
         engine.spawn(async move {
             closing.run_until_cancelled(registry.follow_files()).await;
         });
     }
+}
+
+/// How long the first probe of an agent waits: many agents are not probed all at once.
+fn first_probe_in(index: usize) -> Duration {
+    const AT_ONCE: usize = 16;
+    Duration::from_millis(100).saturating_mul(u32::try_from(index / AT_ONCE).unwrap_or(u32::MAX))
 }
 
 fn default_agent(parts: &ServerParts) -> Option<AgentName> {
@@ -169,7 +204,7 @@ impl Directory for Registry {
 
     fn find(&self, name: &AgentName) -> Option<Arc<Hosted>> {
         let roster = self.roster.read();
-        let draining = || roster.draining.iter().find(|hosted| hosted.name == *name).cloned();
+        let draining = || roster.draining.iter().find(|draining| draining.name == *name)?.hosted.clone();
         roster.directory.find(name).or_else(draining)
     }
 

@@ -6,6 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+use switchboard_host::config::document::{Content, Node};
 use switchboard_host::config::problem::{Mismatch, Origin};
 use switchboard_host::config::section::Reader;
 use switchboard_host::config::{Problem, document, substitution};
@@ -14,6 +16,9 @@ use crate::config::agents::{self, Agent, Entry, Kind};
 
 /// Lists all agents, in place of the files.
 pub const AGENTS_VARIABLE: &str = "PROTOLABS_AGENTS_JSON";
+
+/// The folder of further files.
+const DROP_INS: &str = "agents.d";
 
 /// Reads the files of a workspace folder.
 pub struct AgentFiles {
@@ -25,6 +30,8 @@ pub struct AgentFiles {
     unsettled: Option<Vec<FileContent>>,
     /// The agents of each file when it was last good.
     good: BTreeMap<PathBuf, Vec<Entry>>,
+    /// Their items as they were written then, by name.
+    items: BTreeMap<String, Value>,
 }
 
 /// A file and what is in it; an error as its text, which can be compared.
@@ -35,6 +42,8 @@ type FileContent = (PathBuf, Result<Vec<u8>, String>);
 pub struct AgentListing {
     /// In the order of the files.
     pub entries: Vec<Entry>,
+    /// Their items as they were written, by name: variables are not filled in.
+    pub items: BTreeMap<String, Value>,
     /// What is wrong with files whose agents stay as they were.
     pub problems: Vec<Problem>,
 }
@@ -42,7 +51,7 @@ pub struct AgentListing {
 impl AgentFiles {
     /// For a workspace folder, with the values of `${VAR}`.
     pub fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
-        Self { folder, environment, contents: None, unsettled: None, good: BTreeMap::new() }
+        Self { folder, environment, contents: None, unsettled: None, good: BTreeMap::new(), items: BTreeMap::new() }
     }
 
     /// Reads the files; nothing if they are what they were the last time. Where no file lists an agent, the demo fleet is
@@ -60,22 +69,58 @@ impl AgentFiles {
         }
         let mut listing = AgentListing::default();
         match environment_entries(&self.environment) {
-            Some(Ok(entries)) => listing.entries = entries,
+            Some(Ok(entries)) => {
+                let source = self.environment.get(AGENTS_VARIABLE).cloned().unwrap_or_default();
+                self.remember(&entries, &source);
+                listing.entries = entries;
+            }
             // It was logged when the server started.
             None | Some(Err(_)) => self.list(&contents, &mut listing),
         }
         for entry in &mut listing.entries {
-            if let Entry::Hosted(agent) = entry
-                && let Kind::Cli(cli) = &mut agent.kind
-            {
-                cli.start_at(&self.folder);
-            }
+            self.place(entry);
         }
         if listing.entries.is_empty() {
             listing.entries = Agent::demo_fleet().into_iter().map(|agent| Entry::Hosted(Box::new(agent))).collect();
+            let names = listing.entries.iter().map(|entry| entry.name().to_string());
+            self.items.extend(names.map(|name| (name.clone(), json!({ "name": name, "builtin": name }))));
         }
+        self.items.retain(|name, _| listing.entries.iter().any(|entry| entry.name().as_str() == name));
+        listing.items.clone_from(&self.items);
         self.contents = Some(contents);
         Some(listing)
+    }
+
+    /// Reads an item of [`AgentListing::items`] again, as one of a file.
+    pub fn read_item(&self, shown: &str, item: &Value) -> Result<Entry, Vec<Problem>> {
+        let mut entries = Vec::new();
+        let source = json!({ "agents": [item] }).to_string();
+        let problems = read_entries(&Arc::from(shown), &source, &self.environment, &mut entries);
+        match entries.pop().filter(|_| problems.is_empty()) {
+            Some(mut entry) => {
+                self.place(&mut entry);
+                Ok(entry)
+            }
+            None => Err(problems),
+        }
+    }
+
+    /// Paths of programs are those of the workspace folder.
+    fn place(&self, entry: &mut Entry) {
+        if let Entry::Hosted(agent) = entry
+            && let Kind::Cli(cli) = &mut agent.kind
+        {
+            cli.start_at(&self.folder);
+        }
+    }
+
+    /// Keeps the items of a good file as they are written.
+    fn remember(&mut self, entries: &[Entry], source: &str) {
+        let items = document::parse(&Arc::from(""), source).map(|file| items_of(&file)).unwrap_or_default();
+        // Without a problem, each item is an entry.
+        if items.len() == entries.len() {
+            self.items.extend(entries.iter().map(|entry| entry.name().to_string()).zip(items));
+        }
     }
 
     /// Whether the files are to be read again in a moment, because one may have been read while it was written.
@@ -100,16 +145,28 @@ impl AgentFiles {
             let known = listing.entries.len();
             let problems = self.list_file(path, content, &mut listing.entries);
             if problems.is_empty() {
-                good.insert(path.clone(), listing.entries[known..].to_vec());
+                let entries = listing.entries[known..].to_vec();
+                let source = content.as_ref().ok().and_then(|bytes| std::str::from_utf8(bytes).ok());
+                self.remember(&entries, source.unwrap_or_default());
+                good.insert(path.clone(), entries);
                 continue;
             }
             listing.problems.extend(problems);
             listing.entries.truncate(known);
-            let before = self.good.remove(path).unwrap_or_default();
-            let is_free = |entry: &&Entry| listing.entries.iter().all(|other| other.name() != entry.name());
-            let kept: Vec<Entry> = before.iter().filter(is_free).cloned().collect();
-            listing.entries.extend(kept);
-            good.insert(path.clone(), before);
+            // Which files are in a folder that cannot be listed is not known: none of them is gone.
+            let is_unlisted = |file: &PathBuf| file == path || (is_drop_ins(path) && file.starts_with(path));
+            let is_read = |file: &PathBuf| contents.iter().any(|(other, _)| other == file && other != path);
+            let kept: Vec<PathBuf> =
+                self.good.keys().filter(|file| is_unlisted(file) && !is_read(file)).cloned().collect();
+            for file in kept {
+                let before = self.good.remove(&file).unwrap_or_default();
+                for entry in &before {
+                    if listing.entries.iter().all(|other| other.name() != entry.name()) {
+                        listing.entries.push(entry.clone());
+                    }
+                }
+                good.insert(file, before);
+            }
         }
         self.good = good;
     }
@@ -134,12 +191,18 @@ impl AgentFiles {
     /// The files, in their order. A folder that cannot be listed is one that cannot be read.
     fn contents(&self) -> Vec<FileContent> {
         let mut paths = vec![PathBuf::from("agents.yaml")];
-        let drop_ins = Path::new("agents.d");
+        let drop_ins = Path::new(DROP_INS);
         let mut contents = Vec::new();
         match std::fs::read_dir(self.folder.join(drop_ins)) {
             Ok(entries) => {
-                let names = entries.flatten().map(|entry| drop_ins.join(entry.file_name()));
-                let mut names: Vec<PathBuf> = names.filter(|path| is_agent_file(path)).collect();
+                let mut names = Vec::new();
+                for entry in entries {
+                    match entry {
+                        Ok(entry) => names.push(drop_ins.join(entry.file_name())),
+                        Err(error) => contents.push((drop_ins.to_owned(), Err(error.to_string()))),
+                    }
+                }
+                names.retain(|path| is_agent_file(path));
                 names.sort();
                 paths.extend(names);
             }
@@ -154,6 +217,30 @@ impl AgentFiles {
             }
         }
         contents
+    }
+}
+
+fn is_drop_ins(path: &Path) -> bool {
+    path == Path::new(DROP_INS)
+}
+
+/// The items under `agents`, in their order.
+fn items_of(file: &Node) -> Vec<Value> {
+    let Content::Mapping(entries) = &file.content else { return Vec::new() };
+    let agents = entries.iter().find(|entry| entry.key == "agents").map(|entry| &entry.value.content);
+    let Some(Content::List(items)) = agents else { return Vec::new() };
+    items.iter().map(|item| as_written(&item.content)).collect()
+}
+
+fn as_written(content: &Content) -> Value {
+    match content {
+        Content::Empty | Content::Reported => Value::Null,
+        Content::Text(text) => Value::from(text.as_str()),
+        Content::List(items) => items.iter().map(|item| as_written(&item.content)).collect(),
+        Content::Mapping(entries) => {
+            let member = |entry: &document::Entry| (entry.key.clone(), as_written(&entry.value.content));
+            Value::Object(entries.iter().map(member).collect())
+        }
     }
 }
 

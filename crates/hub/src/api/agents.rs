@@ -1,8 +1,11 @@
 //! `GET /api/agents`: the roster, as far as the caller may call its agents. Addresses and errors of agents elsewhere are for
 //! administrators.
 
+use std::collections::BTreeMap;
+
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
+use switchboard_engine::store::hub::HealthBy;
 use switchboard_engine::{Caller, CallerRole};
 use switchboard_fleet::config::agents::Entry;
 use switchboard_server::Body;
@@ -10,7 +13,9 @@ use switchboard_server::Body;
 use super::error::ApiError;
 use super::request::ApiRequest;
 use super::route::{Parameter, Route};
-use crate::registry::{EntrySource, RosterEntry, SkillSource, reconcile};
+use crate::health::{Sum, Window};
+use crate::hub::HubState;
+use crate::registry::{EntrySource, Roster, RosterEntry, SkillSource, reconcile};
 
 pub(super) const LIST: Route = Route::get("/api/agents", "List the agents", |request| Box::pin(list(request)))
     .parameters(&[
@@ -31,16 +36,26 @@ async fn list(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let page_size = request.number("pageSize", 50, 1..=100)?;
     let after = request.value("after");
     let roster = request.hub.registry.roster();
-    let mut visible = roster.entries.iter().filter(|entry| may_call(request.caller(), entry));
-    if let Some(after) = after {
-        visible.by_ref().find(|entry| entry.name.as_str() == after);
-    }
-    let mut page: Vec<_> = visible.take(page_size + 1).collect();
+    let visible = roster.entries.iter().filter(|entry| may_call(request.caller(), entry));
+    // By name, so that a page goes on where the last one ended though its last agent is gone.
+    let mut page: Vec<_> = visible.filter(|entry| after.is_none_or(|after| entry.name.as_str() > after)).collect();
+    page.sort_by(|one, other| one.name.cmp(&other.name));
+    page.truncate(page_size + 1);
     let next =
         (page.len() > page_size).then(|| page.pop()).flatten().and(page.last().map(|last| last.name.to_string()));
-    let items: Vec<Value> = page.into_iter().map(|entry| view(entry, request.caller())).collect();
-    let problems = if is_admin(request.caller()) { roster.problems.clone() } else { Vec::new() };
-    let mut answer = json!({ "items": items, "problems": problems });
+    let health = day(request.hub);
+    let items: Vec<Value> =
+        page.into_iter().map(|entry| with_health(view(entry, request.caller()), entry, &roster, &health)).collect();
+    let problems: Vec<&str> = match is_admin(request.caller()) {
+        true => roster.problems.iter().map(|problem| problem.text.as_str()).collect(),
+        false => Vec::new(),
+    };
+    let roles = &request.hub.parts.config.hub.roles;
+    let roles = json!({
+        "helm": roles.helm.as_ref().map(|name| name.as_str()),
+        "reviewer": roles.reviewer.as_ref().map(|name| name.as_str()),
+    });
+    let mut answer = json!({ "items": items, "problems": problems, "roles": roles });
     if let Some(next) = next {
         answer["next"] = next.into();
     }
@@ -57,7 +72,32 @@ pub(super) fn shown(request: &ApiRequest<'_>, name: &str) -> Result<Value, ApiEr
     let roster = request.hub.registry.roster();
     let entry = roster.entry(name).filter(|entry| may_call(request.caller(), entry));
     let missing = || ApiError::NotFound(format!("there is no agent {name:?}: GET /api/agents lists them"));
-    entry.map(|entry| view(entry, request.caller())).ok_or_else(missing)
+    let entry = entry.ok_or_else(missing)?;
+    Ok(with_health(view(entry, request.caller()), entry, &roster, &day(request.hub)))
+}
+
+/// The outcomes of each agent in the last 24 hours.
+fn day(hub: &HubState) -> BTreeMap<(String, String), Sum> {
+    hub.health.read().window(hub.parts.clock.now(), Window::Day, HealthBy::All)
+}
+
+/// An agent as it is shown, with how it does and, where its address is shown, what is wrong with it.
+fn with_health(
+    mut shown: Value,
+    entry: &RosterEntry,
+    roster: &Roster,
+    health: &BTreeMap<(String, String), Sum>,
+) -> Value {
+    let sum = health.get(&(entry.name.to_string(), String::new())).cloned().unwrap_or_default();
+    shown["health"] = json!({
+        "successRate": sum.success_rate(),
+        "p95Ms": sum.durations.quantile(0.95),
+        "costUsd24h": sum.cost_usd(),
+    });
+    if shown["problems"].is_array() {
+        shown["problems"] = entry.problems(roster).collect();
+    }
+    shown
 }
 
 async fn runtime(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
@@ -92,10 +132,10 @@ async fn health(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
             let card = observed.card.as_ref().map(|known| &known.card);
             let mut probe = json!({
                 "agentName": entry.name.as_str(),
-                "reachable": last.is_some_and(|last| last.error.is_none()),
+                "reachable": last.is_some_and(|last| last.is_reached),
                 "latencyMs": last.map(|last| last.latency.as_millis()),
                 "lastProbedAt": last.map(|last| last.at.to_string()),
-                "cardAvailable": card.is_some(),
+                "cardAvailable": last.map_or(card.is_some(), |last| last.error.is_none()),
                 "streaming": card.and_then(|card| card.capabilities.streaming),
                 "pushNotifications": card.and_then(|card| card.capabilities.push_notifications),
                 "skillCount": reconcile(&remote.definition, card.map(|card| &**card)).len(),
@@ -135,7 +175,11 @@ pub(super) fn view(entry: &RosterEntry, caller: &Caller) -> Value {
         "description": description,
         "skills": skills,
     });
+    if is_admin(caller) {
+        shown["problems"] = json!([]);
+    }
     if let Some(remote) = &entry.remote {
+        shown["subscribesTo"] = json!(remote.definition.serving.subscribes_to);
         let observed = remote.observed.lock();
         let last = observed.reachability.last.as_ref();
         shown["breaker"] = remote.breaker.state().name().into();

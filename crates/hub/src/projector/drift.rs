@@ -59,6 +59,16 @@ impl DriftCounts {
             holds: count < 0,
         })
     }
+
+    /// Forgets an agent that is gone.
+    pub(crate) fn forget(&mut self, agent: &str) {
+        self.0.retain(|subject, _| subject.split_once('/').is_none_or(|(of, _)| of != agent));
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 /// Whether an extension of a card says that its agent reports changes.

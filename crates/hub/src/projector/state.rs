@@ -8,10 +8,10 @@ use switchboard_engine::state_label;
 use switchboard_engine::store::TaskIdentity;
 
 use super::drift::DriftCounts;
-use crate::alerts::AlertStates;
+use crate::alerts::{AlertState, AlertStates};
 use crate::health::Outcome;
 
-/// Failures kept of each agent, and agents of which failures are kept: together they fit into the consumer's row.
+/// Failures kept of each agent, and agents of which failures are kept.
 const FAILURES: usize = 10;
 const AGENTS: usize = 64;
 
@@ -56,8 +56,55 @@ impl ProjectorState {
         })
     }
 
-    pub(crate) fn written(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
+    /// The state in bytes, of which the consumer's row takes so many. Callers choose a part of what is in it, so what is
+    /// least missed goes until it fits.
+    pub(crate) fn fitted(&mut self, most: usize) -> Vec<u8> {
+        loop {
+            let written = serde_json::to_vec(self).unwrap_or_default();
+            let excess = written.len().saturating_sub(most);
+            if excess == 0 || !self.drop_least(excess) {
+                return written;
+            }
+        }
+    }
+
+    /// Drops at least so many bytes of the kind that is least missed; whether there was anything to drop. What fires goes
+    /// last, and storms of drops before all else that does.
+    fn drop_least(&mut self, excess: usize) -> bool {
+        let rank = |state: &AlertState| match (state.firing || state.holds, state.alert == "drop_storm") {
+            (false, _) => 0,
+            (true, true) => 1,
+            (true, false) => 2,
+        };
+        let Some(least) = self.alerts.values().map(rank).min().filter(|rank| *rank < 2) else {
+            return self.drop_rest();
+        };
+        let last_of = |state: &AlertState| state.drops.last().map_or(state.fired_at, |(at, _)| *at);
+        let found = self.alerts.iter().filter(|(_, state)| rank(state) == least);
+        let mut found: Vec<(Timestamp, String, usize)> =
+            found.map(|(key, state)| (last_of(state), key.clone(), length(state) + key.len())).collect();
+        found.sort();
+        let mut dropped = 0;
+        for (_, key, bytes) in found {
+            if dropped >= excess {
+                break;
+            }
+            dropped += bytes;
+            self.alerts.remove(&key);
+        }
+        tracing::warn!(bytes = dropped, "alerts that are least missed were forgotten: there are more than can be kept");
+        true
+    }
+
+    fn drop_rest(&mut self) -> bool {
+        if !self.failures.is_empty() {
+            self.failures.clear();
+        } else if self.drift != DriftCounts::default() {
+            self.drift.clear();
+        } else {
+            return self.alerts.pop_first().is_some();
+        }
+        true
     }
 
     pub(crate) fn remember(&mut self, agent: &str, failure: Failure) {
@@ -71,5 +118,57 @@ impl ProjectorState {
                 self.failures.remove(&agent);
             }
         }
+    }
+}
+
+fn length(state: &AlertState) -> usize {
+    serde_json::to_vec(state).map_or(0, |written| written.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alert(alert: &str, subject: &str, firing: bool, at: i64) -> AlertState {
+        AlertState {
+            alert: alert.to_owned(),
+            agent: None,
+            subject: subject.to_owned(),
+            firing,
+            holds: false,
+            fired_at: Timestamp(at),
+            resolved_at: None,
+            calm_since: None,
+            drops: vec![(Timestamp(at), 1)],
+            detail: serde_json::json!({ "key": subject }),
+        }
+    }
+
+    #[test]
+    fn what_is_least_missed_goes_until_the_state_fits() {
+        let mut state = ProjectorState::default();
+        let mut add = |name: &str, subject: String, firing: bool, at: i64| {
+            state.alerts.insert(format!("{name}:{subject}"), alert(name, &subject, firing, at));
+        };
+        for number in 0..100 {
+            add("drop_storm", format!("quiet-{number:03}-{}", "é".repeat(80)), false, number);
+            add("drop_storm", format!("storm-{number:03}-{}", "é".repeat(80)), true, number);
+        }
+        add("agent_down", "far".to_owned(), true, 1);
+        let whole = state.fitted(usize::MAX).len();
+        assert_eq!(state.alerts.len(), 201);
+        for most in [whole - 1, whole / 2, whole / 4, 1_000] {
+            let written = state.fitted(most);
+            assert!(written.len() <= most, "{} of {most}", written.len());
+            let count = |prefix: &str, firing: bool| {
+                let is = |state: &&AlertState| state.firing == firing && state.subject.starts_with(prefix);
+                state.alerts.values().filter(is).count()
+            };
+            assert!(count("quiet", false) == 0 || count("storm", true) == 100, "quiet ones go first: {most}");
+            assert!(state.alerts.contains_key("agent_down:far"), "it fires, and callers did not name it");
+            assert_eq!(ProjectorState::read(&written), state);
+        }
+        let newest = format!("drop_storm:storm-099-{}", "é".repeat(80));
+        assert!(state.alerts.keys().any(|key| *key == newest), "{:?}", state.alerts.keys());
     }
 }

@@ -14,15 +14,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::breaker::{BreakerSettings, BreakerState, CircuitBreaker};
 use super::remote_state::{KnownCard, Observed, RemoteState};
-use super::roster::{EntrySource, Roster, RosterEntry};
-use super::{Registry, default_agent};
+use super::roster::{Draining, EntrySource, Roster, RosterEntry, RosterProblem};
+use super::{Registry, default_agent, first_probe_in};
 
 /// What files and registrations say.
 #[derive(Default)]
 pub(super) struct Definitions {
     pub(super) files: AgentListing,
     pub(super) registrations: BTreeMap<String, Registered>,
-    /// The versions of registrations that were removed with live tasks.
+    /// The versions of rows of agents that are gone, which stay while tasks or jobs name them.
     pub(super) tombstones: BTreeMap<String, u64>,
     /// The last good card of each remote agent.
     pub(super) cards: BTreeMap<String, KnownCard>,
@@ -43,7 +43,8 @@ impl Registry {
     /// Applies them and says what has changed.
     pub(super) fn apply(self: &Arc<Self>, definitions: &Definitions) -> Vec<RosterChange> {
         let before = self.roster();
-        let mut problems: Vec<String> = definitions.files.problems.iter().map(ToString::to_string).collect();
+        let has_started = self.engine.read().is_some();
+        let mut problems: Vec<_> = definitions.files.problems.iter().map(RosterProblem::of_file).collect();
         let (mut entries, mut changes) = (Vec::new(), Vec::new());
         let mut draining = before.draining.clone();
         for (definition, source, shadows_registration) in definitions.wanted() {
@@ -54,16 +55,19 @@ impl Registry {
                 entries.push(Arc::new(entry));
                 continue;
             }
-            let (served, remote) = match self.build(&name, &definition, known, definitions) {
+            let built = self.check_variables(&definition, &source);
+            let built = built.and_then(|()| self.build(&name, &definition, known, definitions));
+            let (served, remote) = match built {
                 Ok(built) => built,
                 Err(problem) => {
-                    problems.push(format!("{}: agent {name}: {problem}", definition.origin()));
+                    let problem = format!("{}: agent {name}: {problem}", definition.origin());
+                    problems.push(RosterProblem::of_agent(&name, problem));
                     entries.extend(known.cloned());
                     continue;
                 }
             };
             let hosted = served.map(|served| {
-                let drained = || draining.iter().find(|hosted| hosted.name == name).cloned();
+                let drained = || draining.iter().find(|draining| draining.name == name)?.hosted.clone();
                 match known.and_then(|known| known.hosted.clone()).or_else(drained) {
                     Some(hosted) => {
                         hosted.replace(served);
@@ -74,24 +78,41 @@ impl Registry {
             });
             if let Some(known) = known {
                 self.retire(known, matches!(definition, Entry::Remote(_)));
-                if hosted.is_none() {
-                    draining.extend(known.hosted.clone());
+                self.retire_breaker(known, remote.as_ref());
+                if hosted.is_none() || remote.is_none() {
+                    drain(&mut draining, Draining::of(known));
                 }
             }
+            // One that is not served any more may have tasks from before.
+            if let (false, None, None, Some(remote)) = (has_started, known, &hosted, &remote) {
+                let before = Hosted::serving(name.clone(), (self.serve_remote)(remote));
+                let (hosted, remote) = (Some(Arc::new(before)), Some(Arc::clone(remote)));
+                if draining.iter().all(|draining| draining.name != name) {
+                    draining.push(Draining { name: name.clone(), hosted, remote });
+                }
+            }
+            let first_probe = first_probe_in(changes.len());
             changes.push((if known.is_some() { "changed" } else { "added" }, name.clone()));
             let entry = RosterEntry { name, definition, source, shadows_registration, hosted, remote };
             let entry = Arc::new(entry);
-            self.start_probes(&entry);
+            self.start_probes(&entry, first_probe);
             entries.push(entry);
         }
         for gone in &before.entries {
             if entries.iter().all(|entry| entry.name != gone.name) {
                 self.retire(gone, true);
-                draining.extend(gone.hosted.clone());
+                self.retire_breaker(gone, None);
+                drain(&mut draining, Draining::of(gone));
                 changes.push(("removed", gone.name.clone()));
             }
         }
-        draining.retain(|hosted| entries.iter().all(|entry| entry.hosted.is_none() || entry.name != hosted.name));
+        // What is served under the name again takes its tasks over; remote tasks only if it is elsewhere too.
+        let takes_over = |entry: &RosterEntry, draining: &Draining| {
+            entry.name == draining.name
+                && entry.hosted.is_some()
+                && (entry.remote.is_some() || draining.remote.is_none())
+        };
+        draining.retain(|draining| entries.iter().all(|entry| !takes_over(entry, draining)));
         let roster = Roster::new(entries, draining, &self.own, default_agent(&self.parts), problems);
         *self.roster.write() = Arc::new(roster);
         changes
@@ -120,43 +141,98 @@ impl Registry {
                 Ok((Some(served), None))
             }
             Entry::Remote(agent) => {
-                let known = known.and_then(|known| known.remote.as_ref()?.observed.lock().card.clone());
-                let card = known.or_else(|| definitions.cards.get(name.as_str()).cloned());
-                let remote = self.remote_state(name, agent, card)?;
+                let known = known.and_then(|known| known.remote.as_ref());
+                let card = match known {
+                    Some(_) => None,
+                    None => definitions.cards.get(name.as_str()).cloned(),
+                };
+                let remote = self.remote_state(name, agent, card, known)?;
                 let served = agent.serving.serve.then(|| (self.serve_remote)(&remote));
                 Ok((served, Some(remote)))
             }
         }
     }
 
+    /// What is known of an agent elsewhere. Another definition of the same address changes nothing of it; of another one
+    /// only that it was down.
     pub(super) fn remote_state(
         self: &Arc<Self>,
         name: &AgentName,
         agent: &RemoteAgent,
         card: Option<KnownCard>,
+        known: Option<&Arc<RemoteState>>,
     ) -> Result<Arc<RemoteState>, String> {
         let client = self.clients.client(agent).map_err(|error| error.to_string())?;
+        if let Some(known) = known.filter(|known| known.definition.url == agent.url) {
+            let observed = known.observed.lock();
+            let observed = Observed {
+                card: observed.card.clone().or(card),
+                held: observed.held.clone(),
+                reachability: observed.reachability.clone(),
+            };
+            return Ok(Arc::new(RemoteState {
+                definition: agent.clone(),
+                client,
+                breaker: Arc::clone(&known.breaker),
+                observed: Mutex::new(observed),
+                probe_now: Notify::new(),
+                removed: CancellationToken::new(),
+                breaker_retired: known.breaker_retired.clone(),
+            }));
+        }
         let settings = &self.parts.config.hub.breaker;
         let settings = BreakerSettings {
             failures: u32::try_from(settings.failures.get()).unwrap_or(u32::MAX),
             open: settings.open.duration(),
         };
         let (registry, agent_name) = (Arc::downgrade(self), name.clone());
+        let breaker_retired = CancellationToken::new();
+        let retired = breaker_retired.clone();
         let listener = move |state: BreakerState| {
-            if let Some(registry) = registry.upgrade() {
+            if let Some(registry) = registry.upgrade().filter(|_| !retired.is_cancelled()) {
                 registry.breaker_changed(&agent_name, state);
             }
         };
         let breaker = CircuitBreaker::new(settings, Arc::clone(&self.parts.clock), listener);
+        let reachability = known.map(|known| known.observed.lock().reachability.moved()).unwrap_or_default();
         Ok(Arc::new(RemoteState {
             definition: agent.clone(),
             client,
             breaker: Arc::new(breaker),
-            observed: Mutex::new(Observed { card, ..Observed::default() }),
+            observed: Mutex::new(Observed { card, held: None, reachability }),
             probe_now: Notify::new(),
             removed: CancellationToken::new(),
+            breaker_retired,
         }))
     }
+
+    /// A registration names only variables that are listed now, whatever was listed when it was made.
+    fn check_variables(&self, definition: &Entry, source: &EntrySource) -> Result<(), String> {
+        let (Entry::Remote(agent), EntrySource::Registration { .. }) = (definition, source) else { return Ok(()) };
+        match self.unlisted_variables(agent).first() {
+            None => Ok(()),
+            Some((key, variable)) => Err(format!(
+                "{key}: {variable} is not a variable that registrations may use: list it in hub.registrations.env, or \
+                 update the agent"
+            )),
+        }
+    }
+}
+
+impl Draining {
+    fn of(entry: &RosterEntry) -> Self {
+        Self { name: entry.name.clone(), hosted: entry.hosted.clone(), remote: entry.remote.clone() }
+    }
+}
+
+/// Adds an agent to those that drain, in place of an earlier one of its name.
+fn drain(all: &mut Vec<Draining>, mut draining: Draining) {
+    if let Some(index) = all.iter().position(|other| other.name == draining.name) {
+        let before = all.swap_remove(index);
+        draining.hosted = draining.hosted.or(before.hosted);
+        draining.remote = draining.remote.or(before.remote);
+    }
+    all.push(draining);
 }
 
 impl Definitions {

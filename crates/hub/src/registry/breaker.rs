@@ -105,7 +105,8 @@ pub struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// A closed one. The listener is called with each new state.
+    /// A closed one. The listener is called when it opens and when it has closed again, once for each outage: trials that
+    /// fail in between change nothing.
     pub fn new(
         settings: BreakerSettings,
         clock: Arc<dyn Clock>,
@@ -141,7 +142,7 @@ impl CircuitBreaker {
         let answer = change(&mut circuit, self.settings, now);
         let after = circuit.phase();
         drop(circuit);
-        if before != after {
+        if (before == BreakerState::Closed) != (after == BreakerState::Closed) {
             (self.listener)(after);
         }
         answer
@@ -315,6 +316,25 @@ mod tests {
         assert_eq!(circuit.allow(SETTINGS, at(182)), Ok(()), "a trial that was never recorded blocks no other");
         circuit.record(RequestSource::Probe, Answered, SETTINGS, at(183));
         assert_eq!((circuit.state(at(183)), circuit.trial_in(at(183))), (BreakerState::Closed, None));
+    }
+
+    #[test]
+    fn an_outage_is_told_once_however_many_trials_fail() {
+        let clock = switchboard_engine::clock::SimulatedClock::at(switchboard_a2a::Timestamp(0));
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let breaker = CircuitBreaker::new(SETTINGS, Arc::new(clock.clone()), move |state| heard.lock().push(state));
+        let fail = || breaker.record(RequestSource::Probe, Failed);
+        (0..5).for_each(|_| fail());
+        for _ in 0..3 {
+            clock.advance(SETTINGS.open);
+            assert_eq!(breaker.allow(), Ok(()));
+            fail();
+        }
+        clock.advance(SETTINGS.open);
+        assert_eq!(breaker.allow(), Ok(()));
+        breaker.record(RequestSource::Probe, Answered);
+        assert_eq!(*told.lock(), [BreakerState::Open, BreakerState::Closed]);
     }
 
     proptest::proptest! {

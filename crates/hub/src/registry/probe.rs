@@ -20,6 +20,8 @@ use super::roster::RosterEntry;
 use crate::audit::Actor;
 use crate::metric_definitions as metric;
 
+/// The metric that the server sets for the agents it serves.
+const AGENT_UP: &str = "a2a_agent_up";
 /// The kind of a registration that holds a last good card.
 pub(super) const CARD: &str = "card";
 
@@ -35,7 +37,7 @@ impl Registry {
     }
 
     /// Probes an agent until it is removed; nothing for one that is not elsewhere, or before the kernel has started.
-    pub(super) fn start_probes(self: &Arc<Self>, entry: &Arc<RosterEntry>) {
+    pub(super) fn start_probes(self: &Arc<Self>, entry: &Arc<RosterEntry>, first_in: Duration) {
         let (Some(engine), Some(remote)) = (self.engine.read().clone(), entry.remote.clone()) else { return };
         // One that only commands call is left alone.
         if !remote.definition.serving.serve {
@@ -44,12 +46,16 @@ impl Registry {
         let (registry, name) = (Arc::clone(self), entry.name.clone());
         let closing = engine.closing().clone();
         engine.spawn(async move {
-            let probes = remote.removed.clone().run_until_cancelled_owned(registry.probe_forever(name, remote));
+            let probes =
+                remote.removed.clone().run_until_cancelled_owned(registry.probe_forever(name, remote, first_in));
             closing.run_until_cancelled(probes).await;
         });
     }
 
-    async fn probe_forever(self: Arc<Self>, name: AgentName, remote: Arc<RemoteState>) {
+    async fn probe_forever(self: Arc<Self>, name: AgentName, remote: Arc<RemoteState>, first_in: Duration) {
+        if !first_in.is_zero() {
+            self.parts.clock.sleep(first_in).await;
+        }
         loop {
             self.probe(&name, &remote).await;
             let settings = self.probe_settings();
@@ -70,12 +76,14 @@ impl Registry {
         let began = self.parts.clock.monotonic();
         let is_let_through = remote.breaker.allow().is_ok();
         let found = fetch_card(&remote.client, settings.timeout).await;
+        let outcome = RequestOutcome::of(&found);
         if is_let_through {
-            remote.breaker.record(RequestSource::Probe, RequestOutcome::of(&found));
+            remote.breaker.record(RequestSource::Probe, outcome);
         }
         let latency = self.parts.clock.monotonic().saturating_sub(began);
         let error = found.as_ref().err().map(ToString::to_string);
-        let probe = LastProbe { at: self.parts.clock.now(), latency, error: error.clone() };
+        let is_reached = outcome == RequestOutcome::Answered;
+        let probe = LastProbe { at: self.parts.clock.now(), latency, is_reached, error: error.clone() };
         let (change, card_change) = {
             let mut observed = remote.observed.lock();
             let change = observed.reachability.record(probe, &settings);
@@ -90,7 +98,7 @@ impl Registry {
                 ReachabilityChange::Down => "down",
             };
             tracing::info!(agent = %name, error, "the agent is {word}");
-            lines.push(self.line(format!("hub.agent.{word}.{name}"), json!({ "agent": name.as_str() })));
+            lines.push(self.line(format!("hub.agent.{word}.{name}"), self.of_node(name)));
         }
         if card_change != CardChange::None {
             let payload = json!({ "agent": name.as_str(), "held": card_change == CardChange::Held });
@@ -136,14 +144,15 @@ impl Registry {
         if let Some(hosted) = hosted {
             hosted.replace((self.serve_remote)(remote));
         }
-        self.store_card(name, known.json).await;
+        self.store_card(name, Some(known.json)).await;
     }
 
-    /// Stores the last good card of an agent, for a restart that does not reach it.
-    pub(super) async fn store_card(&self, name: &AgentName, card: Bytes) {
+    /// Stores the last good card of an agent, for a restart that does not reach it; or deletes it.
+    pub(super) async fn store_card(&self, name: &AgentName, card: Option<Bytes>) {
         let most = self.parts.config.hub.registrations.card.bytes();
-        if u64::try_from(card.len()).is_ok_and(|bytes| bytes > most) {
-            tracing::warn!(agent = %name, bytes = card.len(), "its card is too large to be stored");
+        let bytes = card.as_ref().map_or(0, Bytes::len);
+        if u64::try_from(bytes).is_ok_and(|bytes| bytes > most) {
+            tracing::warn!(agent = %name, bytes, "its card is too large to be stored");
             return;
         }
         let mut put = PutRegistration {
@@ -152,7 +161,7 @@ impl Registry {
             expected_version: 0,
             owner: switchboard_engine::CallerId::from("local"),
             at: self.parts.clock.now(),
-            body: Some(card),
+            body: card,
             job: None,
             journal: Vec::new(),
         };
@@ -171,6 +180,28 @@ impl Registry {
         }
     }
 
+    /// What this node has noticed of an agent: others may see it differently.
+    fn of_node(&self, agent: &AgentName) -> serde_json::Value {
+        let node = self.engine.read().as_ref().map(|engine| engine.node_id().to_owned());
+        json!({ "agent": agent.as_str(), "node": node })
+    }
+
+    /// Nobody is told of a breaker any more whose agent is gone or elsewhere now; that it was open is over.
+    pub(super) fn retire_breaker(self: &Arc<Self>, gone: &RosterEntry, by: Option<&Arc<RemoteState>>) {
+        let Some(remote) = &gone.remote else { return };
+        if by.is_some_and(|by| Arc::ptr_eq(&by.breaker, &remote.breaker)) {
+            return;
+        }
+        remote.breaker_retired.cancel();
+        if remote.breaker.state() != BreakerState::Closed {
+            self.breaker_changed(&gone.name, BreakerState::Closed);
+        }
+        if by.is_none() {
+            // No number: it is neither up nor down.
+            metrics::gauge!(AGENT_UP, "agent" => gone.name.to_string()).set(f64::NAN);
+        }
+    }
+
     /// Tells that a breaker has opened or closed.
     pub(super) fn breaker_changed(self: &Arc<Self>, agent: &AgentName, state: BreakerState) {
         let word = match state {
@@ -181,7 +212,7 @@ impl Registry {
         let is_open = if state == BreakerState::Open { 1.0 } else { 0.0 };
         metrics::gauge!(metric::BREAKER_OPEN, "agent" => agent.to_string()).set(is_open);
         tracing::info!(%agent, "its circuit breaker has {word}");
-        let line = self.line(format!("hub.breaker.{word}.{agent}"), json!({ "agent": agent.as_str() }));
+        let line = self.line(format!("hub.breaker.{word}.{agent}"), self.of_node(agent));
         let registry = Arc::clone(self);
         if let Some(engine) = self.engine.read().as_ref() {
             engine.spawn(async move { registry.write_journal(vec![line]).await });

@@ -29,7 +29,9 @@ pub struct Reachability {
 pub struct LastProbe {
     pub at: Timestamp,
     pub latency: Duration,
-    /// Why it failed, with every address that was tried.
+    /// Whether the agent answered. One without a card that can be read may be reached all the same.
+    pub is_reached: bool,
+    /// Why there is no card, with every address that was tried.
     pub error: Option<String>,
 }
 
@@ -46,9 +48,19 @@ impl Reachability {
         self.is_down
     }
 
+    /// Whether the last probe has reached it.
+    pub fn is_known_to_be_up(&self) -> bool {
+        self.last.as_ref().is_some_and(|last| last.is_reached)
+    }
+
+    /// The same for another address: nothing is known of it, but one that was down stays so until it is reached.
+    pub fn moved(&self) -> Self {
+        Self { is_down: self.is_down, ..Self::default() }
+    }
+
     /// Takes the result of a probe.
     pub fn record(&mut self, probe: LastProbe, settings: &ProbeSettings) -> Option<ReachabilityChange> {
-        let failed = probe.error.is_some();
+        let failed = !probe.is_reached;
         self.last = Some(probe);
         if !failed {
             self.failures = 0;
@@ -87,7 +99,7 @@ mod tests {
         let mut reachability = Reachability::default();
         let mut probe = |is_good: bool| {
             let error = (!is_good).then(|| "refused".to_owned());
-            let last = LastProbe { at: Timestamp(0), latency: Duration::ZERO, error };
+            let last = LastProbe { at: Timestamp(0), latency: Duration::ZERO, is_reached: is_good, error };
             (reachability.record(last, &SETTINGS), reachability.next_in(&SETTINGS, 0.5).as_secs())
         };
         let steps = [true, false, false, true, false, false, false, false, true, false];

@@ -10,24 +10,26 @@ use serde_json::{Value, json};
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::store::hub::PutRegistration;
-use switchboard_engine::{AgentName, Caller, Hosted};
+use switchboard_engine::{AgentName, Caller};
 use switchboard_fleet::config::agent_files::read_item;
 use switchboard_fleet::config::agents::Entry;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 use switchboard_host::config::Problem;
 use switchboard_host::config::problem::{Mismatch, Origin};
 
+use super::Registry;
 use super::apply::{Definitions, Registered};
 use super::probe::{CARD, fetch_card};
 use super::remote_state::KnownCard;
-use super::roster::{EntrySource, Roster};
-use super::{Registry, default_agent};
+use super::roster::EntrySource;
 use crate::audit::{Act, Actor};
 
 /// The kind of a registration that is an agent.
-const AGENT: &str = "agent";
+pub(super) const AGENT: &str = "agent";
 /// Registrations that are read at a time.
 const PAGE: usize = 500;
+/// The longest of a definition before and after a change that the audit repeats: both have to fit its line.
+const AUDITED_BYTES: usize = 24 << 10;
 /// What a problem of a request's body names as its origin.
 const BODY: &str = "body";
 
@@ -81,6 +83,7 @@ impl Registry {
         match self.roster().entry(&name).map(|entry| entry.source.clone()) {
             Some(EntrySource::File) => return Err(RegistrationError::InFile(name)),
             Some(EntrySource::Registration { .. }) => return Err(RegistrationError::Exists(name)),
+            None if definitions.registrations.contains_key(&name) => return Err(RegistrationError::Exists(name)),
             None => {}
         }
         if definitions.registrations.len() >= self.parts.config.hub.registrations.max.get() {
@@ -88,12 +91,17 @@ impl Registry {
             return Err(invalid("name", &wrong, "remove one, or raise hub.registrations.max"));
         }
         let body = Some(json!({ "item": item }));
-        let tombstone = definitions.tombstones.remove(&name).unwrap_or(0);
+        let tombstone = definitions.tombstones.get(&name).copied().unwrap_or(0);
         let line = self.audit("agents.add", actor, &name, None, Some(item));
         let version = self.put(caller, &name, tombstone, body, line).await?;
-        if let Some(card) = card {
-            self.store_card(&AgentName::from(name.as_str()), card.json.clone()).await;
-            definitions.cards.insert(name.clone(), card);
+        definitions.tombstones.remove(&name);
+        match card {
+            Some(card) => {
+                self.store_card(&AgentName::from(name.as_str()), Some(card.json.clone())).await;
+                definitions.cards.insert(name.clone(), card);
+            }
+            // What an earlier agent of this name has shown is not this one's.
+            None => self.delete_card(&mut definitions, &name).await,
         }
         let registered = Registered { version, owner: caller.id.clone(), agent };
         definitions.registrations.insert(name.clone(), registered);
@@ -121,6 +129,9 @@ impl Registry {
         let before = serde_json::to_value(&known.agent).ok();
         let line = self.audit("agents.update", actor, name, before, Some(item));
         let version = self.put(caller, name, expected, Some(json!({ "item": item })), line).await?;
+        if known.agent.url != agent.url {
+            self.delete_card(&mut definitions, name).await;
+        }
         definitions.registrations.insert(name.to_owned(), Registered { version, owner: caller.id.clone(), agent });
         self.applied(&definitions).await;
         Ok(version)
@@ -142,19 +153,19 @@ impl Registry {
         }
         let before = serde_json::to_value(&known.agent).ok();
         let line = self.audit("agents.remove", actor, name, before, None);
-        // While a live task names it, its address is kept as a tombstone: a restart must find the way to it.
+        // Its address is kept as a tombstone: while a task or a job names it, a restart must find the way to it.
         let rows = self.parts.store.registrations(AGENT, "", usize::MAX >> 1).await?;
         let item =
             rows.iter().find(|row| row.name == name).and_then(|row| stored_item(&row.body).map(|(item, _)| item));
-        let tombstone = item.filter(|_| live > 0).map(|item| json!({ "item": item, "removed": true }));
-        let is_draining = tombstone.is_some();
+        let tombstone = item.map(|item| json!({ "item": item, "removed": true }));
+        let is_tombstone = tombstone.is_some();
         let version = self.put(caller, name, known.version, tombstone, line).await?;
         definitions.registrations.remove(name);
-        if is_draining {
+        if is_tombstone {
             definitions.tombstones.insert(name.to_owned(), version);
         }
         self.applied(&definitions).await;
-        Ok(if is_draining { Removal::Draining } else { Removal::Gone })
+        Ok(if live > 0 { Removal::Draining } else { Removal::Gone })
     }
 
     /// A registration; one that the caller may not call looks like none.
@@ -238,15 +249,9 @@ impl Registry {
             ));
         };
         let mut problems = Vec::new();
-        let listed = &self.parts.config.hub.registrations.env;
-        let oauth = ("oauth.clientSecretEnv", &agent.oauth.client_secret_env);
-        for (key, variable) in
-            [("apiKeyEnv", &agent.api_key_env), ("bearerEnv", &agent.bearer_env), ("hmacEnv", &agent.hmac_env), oauth]
-        {
-            if let Some(variable) = variable.as_ref().filter(|variable| !listed.contains(variable)) {
-                let wrong = format!("{variable} is not a variable that registrations may use");
-                problems.push(problem(key, &wrong, "list it in hub.registrations.env, or choose one of that list"));
-            }
+        for (key, variable) in self.unlisted_variables(&agent) {
+            let wrong = format!("{variable} is not a variable that registrations may use");
+            problems.push(problem(key, &wrong, "list it in hub.registrations.env, or choose one of that list"));
         }
         for (name, _) in agent.headers.iter().filter(|(name, _)| is_credential(name.as_str())) {
             let right = "name a variable of hub.registrations.env with bearerEnv or apiKeyEnv";
@@ -261,6 +266,19 @@ impl Registry {
         if problems.is_empty() { Ok(*agent) } else { Err(RegistrationError::Invalid(problems)) }
     }
 
+    /// Variables that an agent names and that registrations may not use, under their keys.
+    pub(super) fn unlisted_variables<'a>(&self, agent: &'a RemoteAgent) -> Vec<(&'static str, &'a str)> {
+        let listed = &self.parts.config.hub.registrations.env;
+        let oauth = ("oauth.clientSecretEnv", &agent.oauth.client_secret_env);
+        let named =
+            [("apiKeyEnv", &agent.api_key_env), ("bearerEnv", &agent.bearer_env), ("hmacEnv", &agent.hmac_env), oauth];
+        let unlisted = named.into_iter().filter_map(|(key, variable)| {
+            let variable = variable.as_ref().filter(|variable| !listed.contains(variable))?;
+            Some((key, variable.as_str()))
+        });
+        unlisted.collect()
+    }
+
     /// Reads what earlier processes have stored, before the kernel recovers their tasks.
     pub(super) async fn load_registrations(self: &Arc<Self>) -> Result<(), StoreError> {
         let mut definitions = self.definitions.lock().await;
@@ -269,34 +287,27 @@ impl Registry {
                 definitions.cards.insert(row.name, KnownCard::new(card, row.body));
             }
         }
-        let mut draining = Vec::new();
+        let mut tombstones = Vec::new();
         for row in self.all_registrations(AGENT).await? {
             let Some((item, is_removed)) = stored_item(&row.body) else {
                 tracing::error!(agent = row.name, "its registration cannot be read and is left out");
                 continue;
             };
-            // It was checked when it was registered; a variable may have been taken off the list since.
-            let agent = match read_item(BODY, &item.to_string()) {
-                Ok(Entry::Remote(agent)) => *agent,
-                _ => {
-                    tracing::error!(agent = row.name, "its registration is not one of this version and is left out");
-                    continue;
-                }
-            };
-            if !is_removed {
-                let registered = Registered { version: row.version, owner: row.owner, agent };
-                definitions.registrations.insert(row.name, registered);
+            if is_removed {
+                definitions.tombstones.insert(row.name.clone(), row.version);
+                tombstones.push((AgentName::from(row.name.as_str()), item, super::tombstones::is_of_file(&row.body)));
                 continue;
             }
-            let name = AgentName::from(row.name.as_str());
-            definitions.tombstones.insert(row.name, row.version);
-            let remote = self.remote_state(&name, &agent, definitions.cards.get(name.as_str()).cloned());
-            if let Ok(remote) = remote {
-                draining.push(Arc::new(Hosted::serving(name, (self.serve_remote)(&remote))));
+            // It was checked when it was registered; which variables it may name is checked when it is served.
+            match read_item(BODY, &item.to_string()) {
+                Ok(Entry::Remote(agent)) => {
+                    let registered = Registered { version: row.version, owner: row.owner, agent: *agent };
+                    definitions.registrations.insert(row.name, registered);
+                }
+                _ => tracing::error!(agent = row.name, "its registration is not one of this version and is left out"),
             }
         }
-        let roster = Roster::new(Vec::new(), draining, &self.own, default_agent(&self.parts), Vec::new());
-        *self.roster.write() = Arc::new(roster);
+        self.bury(&definitions, tombstones);
         Ok(())
     }
 
@@ -316,24 +327,6 @@ impl Registry {
         }
     }
 
-    /// Deletes the tombstone of an agent whose last task has ended.
-    pub(super) async fn delete_tombstone(&self, definitions: &mut Definitions, name: &str) {
-        let Some(version) = definitions.tombstones.remove(name) else { return };
-        let put = PutRegistration {
-            kind: AGENT.to_owned(),
-            name: name.to_owned(),
-            expected_version: version,
-            owner: Caller::local().id,
-            at: self.parts.clock.now(),
-            body: None,
-            job: None,
-            journal: Vec::new(),
-        };
-        if let Err(error) = self.parts.store.put_registration(put).await {
-            tracing::warn!(agent = name, %error, "its tombstone could not be deleted");
-        }
-    }
-
     pub(super) fn audit(
         &self,
         act: &str,
@@ -342,9 +335,17 @@ impl Registry {
         before: Option<Value>,
         after: Option<&Value>,
     ) -> JournalLine {
-        let (before, after) = (before.unwrap_or_default(), after.cloned().unwrap_or_default());
+        let (before, after) = (audited(before.unwrap_or_default()), audited(after.cloned().unwrap_or_default()));
         let act = Act { name: act, subject, agent: Some(subject), task: None, before, after };
         actor.did(self.parts.clock.now(), act)
+    }
+}
+
+/// A definition as the audit repeats it: one that is too long for its line is only measured.
+fn audited(definition: Value) -> Value {
+    match definition.to_string().len() {
+        bytes if bytes > AUDITED_BYTES => json!({ "name": definition["name"], "bytes": bytes }),
+        _ => definition,
     }
 }
 
@@ -380,7 +381,7 @@ fn sentence(problems: &[Problem]) -> String {
 }
 
 /// Headers that hold credentials by their name.
-fn is_credential(header: &str) -> bool {
+pub(super) fn is_credential(header: &str) -> bool {
     let words = ["authorization", "cookie", "key", "token", "secret", "password", "credential", "signature"];
     words.iter().any(|word| header.to_ascii_lowercase().contains(word))
 }

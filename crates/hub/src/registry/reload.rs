@@ -10,7 +10,6 @@ use switchboard_host::redact;
 
 use super::Registry;
 use super::apply::RosterChange;
-use super::roster::Roster;
 
 /// How soon files are read again of which one may have been read while it was written.
 const SETTLES: Duration = Duration::from_secs(1);
@@ -45,6 +44,7 @@ impl Registry {
         let Ok(Some(listing)) = read else { return };
         let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
         let mut definitions = self.definitions.lock().await;
+        self.keep_tombstones(&mut definitions, &listing).await;
         definitions.files = listing;
         let changes = self.apply(&definitions);
         let mut lines = self.change_lines(&changes);
@@ -54,32 +54,6 @@ impl Registry {
         }
         drop(definitions);
         self.write_journal(lines).await;
-    }
-
-    /// Forgets removed agents without live tasks.
-    async fn forget_drained(&self) {
-        let draining = self.roster().draining.clone();
-        let mut ended = Vec::new();
-        for hosted in draining {
-            match self.live_tasks(&hosted.name).await {
-                Ok(0) => ended.push(hosted),
-                Ok(_) => {}
-                Err(error) => tracing::warn!(agent = %hosted.name, %error, "live tasks could not be counted"),
-            }
-        }
-        if ended.is_empty() {
-            return;
-        }
-        let mut definitions = self.definitions.lock().await;
-        for hosted in &ended {
-            self.delete_tombstone(&mut definitions, hosted.name.as_str()).await;
-        }
-        let before = self.roster();
-        let draining = before.draining.iter().filter(|hosted| !ended.iter().any(|one| Arc::ptr_eq(one, hosted)));
-        let default_agent = super::default_agent(&self.parts);
-        let (entries, problems) = (before.entries.clone(), before.problems.clone());
-        let roster = Roster::new(entries, draining.cloned().collect(), &self.own, default_agent, problems);
-        *self.roster.write() = Arc::new(roster);
     }
 
     /// The journal lines of changes, which are logged too.

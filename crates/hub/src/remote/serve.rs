@@ -46,7 +46,7 @@ fn remote_parts(parts: &ServerParts, remote: &RemoteState) -> RemoteParts {
 
 impl RemoteDirectory for Registry {
     fn remote(&self, name: &AgentName) -> Option<RemoteParts> {
-        let remote = self.roster().entry(name.as_str())?.remote.clone()?;
+        let remote = Arc::clone(self.roster().remote(name)?);
         Some(remote_parts(self.parts(), &remote))
     }
 }
@@ -74,10 +74,7 @@ pub(crate) fn start(parts: &ServerParts, registry: &Arc<Registry>, engine: &Engi
     let poll = Arc::new(poll);
     look_at_pushed(parts, &poll, engine);
     let registry = Arc::clone(registry);
-    let agents = move || {
-        let roster = registry.roster();
-        roster.entries.iter().filter(|entry| entry.remote.is_some()).map(|entry| entry.name.clone()).collect()
-    };
+    let agents = move || registry.roster().remotes();
     let (store, consumers, closing) = (Arc::clone(&parts.store), Arc::clone(consumers), engine.closing().clone());
     engine.spawn(async move { poll.run(store, consumers, agents, closing).await });
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod alerts;
 mod api;
 mod audit;
 mod bus;
@@ -19,6 +20,7 @@ mod registry_files;
 mod registry_probes;
 mod registry_registrations;
 mod registry_serves;
+mod registry_tombstones;
 mod remote;
 mod rendezvous;
 mod routing;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_engine::Directory;
+use switchboard_fleet::config::agent_files::{AGENTS_VARIABLE, AgentFiles};
 use tempfile::TempDir;
 
 use crate::running::{Running, folder};
@@ -72,6 +73,11 @@ async fn files_are_followed_while_the_server_runs() {
     assert_eq!(names(&roster), ["echo", "guide", "third"], "a bad file leaves its agents as they are");
     assert!(roster["problems"][0].as_str().unwrap().contains("ecco"), "{roster}");
     assert_eq!(roster["items"][2]["description"], "bbb");
+    assert!(roster["items"][2]["problems"][0].as_str().unwrap().contains("ecco"), "{roster}");
+    assert_eq!((&roster["items"][0]["problems"], &roster["roles"]["reviewer"]), (&json!([]), &Value::Null));
+    assert_eq!(roster["items"][0]["health"]["costUsd24h"], 0.0);
+    let (_, page) = running.get("/api/agents?after=fourth&pageSize=1", "ann").await;
+    assert_eq!((names(&page), &page["next"]), (vec!["guide"], &json!("guide")), "fourth is not there any more");
     let (_, seen) = running.get("/api/agents", "bob").await;
     assert_eq!(seen["problems"], json!([]), "problems are for administrators");
 
@@ -127,6 +133,21 @@ async fn a_file_that_is_being_written_removes_no_agent() {
 }
 
 #[tokio::test]
+async fn a_folder_that_cannot_be_listed_removes_no_agent() {
+    let (data, files) = (folder(), workspace(TWO));
+    std::fs::create_dir(files.path().join("agents.d")).unwrap();
+    write(files.path(), "agents.d/more.yaml", "agents: [{ name: third, builtin: echo }]\n");
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    std::fs::rename(files.path().join("agents.d"), files.path().join("aside")).unwrap();
+    write(files.path(), "agents.d", "no folder");
+    running.reload_now.notify_one();
+    let roster = until(&running, |roster| roster["problems"] != json!([])).await;
+    assert!(roster["problems"][0].as_str().unwrap().contains("agents.d"), "{roster}");
+    assert_eq!(names(&roster), ["echo", "guide", "third"], "{roster}");
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn files_are_read_by_the_clock_too() {
     let (data, files) = (folder(), workspace(TWO));
     let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
@@ -162,4 +183,34 @@ async fn a_removed_agent_is_found_until_its_last_task_has_ended() {
     });
     forgotten.await.unwrap();
     running.stop().await;
+}
+
+#[tokio::test]
+async fn keys_that_other_fleets_write_are_taken() {
+    let (data, files) = (folder(), folder());
+    let agents = "agents:\n  - name: far\n    url: http://127.0.0.1:9\n    serve: false\n    subscribesTo: [news.#]\n    \
+                  discordBotTokenEnvKey: BOT_TOKEN\n    skills: [plan, { name: own, description: of ours }]\n";
+    write(files.path(), "agents.yaml", agents);
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let (_, shown) = running.get("/api/agents/far", "bob").await;
+    let skills: Vec<&str> =
+        shown["skills"].as_array().unwrap().iter().map(|skill| skill["id"].as_str().unwrap()).collect();
+    assert_eq!((skills, &shown["subscribesTo"]), (vec!["plan", "own"], &json!(["news.#"])), "{shown}");
+    assert_eq!(shown["problems"], Value::Null, "they are for administrators");
+    running.stop().await;
+}
+
+#[test]
+fn agents_of_the_environment_count_in_place_of_files_unless_they_are_malformed() {
+    let files = workspace(TWO);
+    let names = |json: &str| {
+        let variables = [(AGENTS_VARIABLE.to_owned(), json.to_owned()), ("PORT".to_owned(), "9".to_owned())];
+        let listing = AgentFiles::new(files.path().to_owned(), variables.into_iter().collect()).read().unwrap();
+        listing.entries.iter().map(|entry| entry.name().to_string()).collect::<Vec<_>>()
+    };
+    let far = r#"{ "agents": [{ "name": "far", "url": "http://127.0.0.1:${PORT}" }] }"#;
+    assert_eq!(names(far), ["far"]);
+    for malformed in ["{", "[]x", r#"{ "agents": [{ "name": "far" }] }"#, &far.replace("PORT", "NOT_SET"), " "] {
+        assert_eq!(names(malformed), ["echo", "guide"], "{malformed}");
+    }
 }

@@ -253,12 +253,12 @@ impl Running {
         let agents: Arc<dyn Directory> = if follows_files { registry.clone() } else { Arc::new(fixed) };
         let rules = RoutingRules::configured(&parts.config.hub);
         let drops = Arc::new(Drops::new(shared.clone()));
-        let directory = Arc::new(RoutingDirectory::new(agents, rules, registry.clone(), drops));
+        let directory = Arc::new(RoutingDirectory::new(agents, rules, registry.clone(), drops.clone()));
         directory.follow(&reloads);
         let unreadable = UnreadablePages::default();
         let faulty = Arc::new(ForwardingStore { store, hooks: unreadable.clone() });
         let engine = Engine::start(faulty, directory, shared, settings).await.unwrap();
-        let hub = Hub::new(parts, registry.clone());
+        let hub = Hub::new(parts, registry.clone()).with_drops(drops);
         let fronts = hub.start(&engine).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,0 +1,192 @@
+//! Agents that are gone while tasks or jobs name them: their tasks run to their end and their remote tasks are canceled,
+//! restarts or not. A tombstone is the agent's definition as it was written, without credentials that stand in it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use switchboard_engine::store::StoreError;
+use switchboard_engine::store::hub::PutRegistration;
+use switchboard_engine::{AgentName, Caller, Hosted};
+use switchboard_fleet::config::agent_files::{AgentListing, read_item};
+use switchboard_fleet::config::agents::Entry;
+
+use super::apply::Definitions;
+use super::registrations::{AGENT, is_credential};
+use super::roster::{Draining, EntrySource, Roster};
+use super::{Registry, default_agent};
+use crate::jobs::CANCEL_KIND;
+
+/// What a problem of a tombstone names as its origin.
+const TOMBSTONE: &str = "tombstone";
+
+impl Registry {
+    /// Serves what is left of agents that are gone, for tasks of an earlier process. `true` for those of files.
+    pub(super) fn bury(self: &Arc<Self>, definitions: &Definitions, tombstones: Vec<(AgentName, Value, bool)>) {
+        let mut draining = Vec::new();
+        for (name, item, is_of_file) in tombstones {
+            let entry = match is_of_file {
+                true => self.files.lock().read_item(TOMBSTONE, &item),
+                false => read_item(TOMBSTONE, &item.to_string()),
+            };
+            let card = definitions.cards.get(name.as_str()).cloned();
+            let served = match entry {
+                Ok(Entry::Hosted(agent)) => switchboard_fleet::served(&agent, &self.programs)
+                    .map(|served| (served, None))
+                    .map_err(|error| error.to_string()),
+                Ok(Entry::Remote(agent)) if !is_of_file && !self.unlisted_variables(&agent).is_empty() => {
+                    Err("it names a variable that registrations may not use any more".to_owned())
+                }
+                Ok(Entry::Remote(agent)) => self
+                    .remote_state(&name, &agent, card, None)
+                    .map(|remote| ((self.serve_remote)(&remote), Some(remote))),
+                Err(problems) => Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+            };
+            match served {
+                Ok((served, remote)) => {
+                    let hosted = Some(Arc::new(Hosted::serving(name.clone(), served)));
+                    draining.push(Draining { name, hosted, remote });
+                }
+                Err(problem) => {
+                    tracing::error!(agent = %name, problem, "an agent that is gone cannot be served to its tasks");
+                }
+            }
+        }
+        let roster = Roster::new(Vec::new(), draining, &self.own, default_agent(&self.parts), Vec::new());
+        *self.roster.write() = Arc::new(roster);
+    }
+
+    /// Keeps tombstones of the agents that the files do not list any more, before they are gone.
+    pub(super) async fn keep_tombstones(&self, definitions: &mut Definitions, listing: &AgentListing) {
+        let roster = self.roster();
+        for entry in roster.entries.iter().filter(|entry| entry.source == EntrySource::File) {
+            let name = entry.name.as_str();
+            let is_listed = listing.entries.iter().any(|listed| listed.name().as_str() == name);
+            if is_listed || definitions.registrations.contains_key(name) {
+                continue;
+            }
+            // A program without tasks leaves nothing behind.
+            if entry.remote.is_none() && matches!(self.live_tasks(&entry.name).await, Ok(0)) {
+                continue;
+            }
+            let Some(item) = definitions.files.items.get(name) else { continue };
+            let body = json!({ "item": without_credentials(item.clone()), "removed": true, "file": true });
+            let version = definitions.tombstones.get(name).copied().unwrap_or(0);
+            match self.put_row(AGENT, name, version, Some(body.to_string().into())).await {
+                Ok(version) => {
+                    definitions.tombstones.insert(name.to_owned(), version);
+                }
+                Err(error) => tracing::warn!(agent = name, %error, "a restart will end the tasks of this agent"),
+            }
+        }
+    }
+
+    /// Forgets agents that are gone once no task and no job names them.
+    pub(super) async fn forget_drained(&self) {
+        let buried: Vec<String> = self.definitions.lock().await.tombstones.keys().cloned().collect();
+        let roster = self.roster();
+        let is_draining = |name: &str| roster.draining.iter().any(|draining| draining.name.as_str() == name);
+        // A tombstone of an agent that is served again stands for nothing.
+        let mut ended: Vec<AgentName> =
+            buried.iter().filter(|name| !is_draining(name)).map(|name| AgentName::from(name.as_str())).collect();
+        for draining in &roster.draining {
+            match self.is_needed(draining).await {
+                Ok(true) => {}
+                Ok(false) => ended.push(draining.name.clone()),
+                Err(error) => tracing::warn!(agent = %draining.name, %error, "live tasks could not be counted"),
+            }
+        }
+        if ended.is_empty() {
+            return;
+        }
+        let mut definitions = self.definitions.lock().await;
+        let before = self.roster();
+        for name in &ended {
+            self.ended_by.lock().remove(name);
+            self.delete_tombstone(&mut definitions, name.as_str()).await;
+            if before.entry(name.as_str()).is_none() {
+                self.delete_card(&mut definitions, name.as_str()).await;
+            }
+        }
+        let draining = before.draining.iter().filter(|draining| !ended.contains(&draining.name));
+        let (entries, problems) = (before.entries.clone(), before.problems.clone());
+        let roster = Roster::new(entries, draining.cloned().collect(), &self.own, default_agent(&self.parts), problems);
+        *self.roster.write() = Arc::new(roster);
+    }
+
+    /// Whether a task has not ended, or a job may still cancel what one has left at a remote agent.
+    async fn is_needed(&self, draining: &Draining) -> Result<bool, StoreError> {
+        if self.live_tasks(&draining.name).await? > 0 {
+            self.ended_by.lock().remove(&draining.name);
+            return Ok(true);
+        }
+        if draining.remote.is_none() {
+            return Ok(false);
+        }
+        // What is owed for the last of them is a job once the projector has read its end. Which agent a job is about its
+        // body says, so any that is owed counts.
+        let committed = *self.parts.store.committed().borrow();
+        let ended_by = *self.ended_by.lock().entry(draining.name.clone()).or_insert(committed);
+        if self.projected.load(Ordering::Acquire) < ended_by {
+            return Ok(true);
+        }
+        let owed = self.parts.store.owed_jobs().await?;
+        Ok(owed.iter().any(|(kind, count)| kind == CANCEL_KIND && *count > 0))
+    }
+
+    async fn delete_tombstone(&self, definitions: &mut Definitions, name: &str) {
+        let Some(version) = definitions.tombstones.remove(name) else { return };
+        if let Err(error) = self.put_row(AGENT, name, version, None).await {
+            tracing::warn!(agent = name, %error, "its tombstone could not be deleted");
+        }
+    }
+
+    /// Deletes the last good card of an agent that is gone or elsewhere now.
+    pub(super) async fn delete_card(&self, definitions: &mut Definitions, name: &str) {
+        if definitions.cards.remove(name).is_some() || self.has_card(name) {
+            self.store_card(&AgentName::from(name), None).await;
+        }
+    }
+
+    /// Whether a card of it was taken since the start.
+    fn has_card(&self, name: &str) -> bool {
+        let roster = self.roster();
+        roster.remote(&AgentName::from(name)).is_some_and(|remote| remote.observed.lock().card.is_some())
+    }
+
+    async fn put_row(
+        &self,
+        kind: &str,
+        name: &str,
+        expected_version: u64,
+        body: Option<Bytes>,
+    ) -> Result<u64, StoreError> {
+        let put = PutRegistration {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            expected_version,
+            owner: Caller::local().id,
+            at: self.parts.clock.now(),
+            body,
+            job: None,
+            journal: Vec::new(),
+        };
+        self.parts.store.put_registration(put).await
+    }
+}
+
+/// Whether a tombstone is that of an agent of a file, which may name any variable.
+pub(super) fn is_of_file(body: &[u8]) -> bool {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body["file"].as_bool().unwrap_or(false)
+}
+
+/// A definition without secrets that stand in it. One that is named as `${VARIABLE}` is read again.
+fn without_credentials(mut item: Value) -> Value {
+    for key in ["headers", "env"] {
+        let Some(members) = item.get_mut(key).and_then(Value::as_object_mut) else { continue };
+        members.retain(|name, value| !is_credential(name) || value.as_str().is_some_and(|value| value.contains("${")));
+    }
+    item
+}

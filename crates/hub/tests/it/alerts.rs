@@ -1,0 +1,107 @@
+//! Alerts about what the journal says: storms of refused messages, and agents that are down.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_engine::clock::SimulatedClock;
+
+use crate::card_server::CardServer;
+use crate::health::{counted, server, until};
+use crate::running::{Running, START, folder};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn states(alerts: &Value, name: &str) -> Vec<String> {
+    let of_name = alerts["items"].as_array().unwrap().iter().filter(|alert| alert["alert"] == name);
+    of_name.map(|alert| alert["state"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn refuse(running: &Running, target: &str) {
+    let body = json!({ "message": "hello", "targets": [target] });
+    assert_eq!(running.post("/api/dispatch", "bob", &body).await.0, 404);
+}
+
+/// Lets a time pass until the alert is so.
+async fn passing(running: &Running, step: Duration, name: &str, wanted: &[&str]) {
+    let waited = tokio::time::timeout(crate::HANG_GUARD, async {
+        while states(&running.get("/api/alerts", "vic").await.1, name) != wanted {
+            running.clock.advance(step);
+        }
+    });
+    waited.await.unwrap();
+}
+
+#[tokio::test]
+async fn ten_drops_of_a_key_are_a_storm_until_there_were_none_for_ten_minutes() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let running = server(data.path(), &clock).await;
+    for _ in 0..9 {
+        refuse(&running, "nobody").await;
+    }
+    refuse(&running, "nobody-else").await;
+    clock.advance(Duration::from_secs(10));
+    assert_eq!(running.topics("dispatch.dropped.%23", 2).await, ["dispatch.dropped.target_unresolved"; 2]);
+    counted(&running, 0).await;
+    assert_eq!(states(&running.get("/api/alerts", "vic").await.1, "drop_storm"), [""; 0], "nine are none");
+    refuse(&running, "nobody").await;
+    passing(&running, Duration::from_secs(1), "drop_storm", &["firing"]).await;
+    let (_, alerts) = running.get("/api/alerts", "vic").await;
+    assert_eq!(alerts["items"][0]["detail"]["drops"], 10, "{alerts}");
+    clock.advance(9 * MINUTE);
+    assert_eq!(states(&running.get("/api/alerts", "vic").await.1, "drop_storm"), ["firing"]);
+    passing(&running, MINUTE, "drop_storm", &["resolved"]).await;
+    let topics = running.topics("alert.%23", 2).await;
+    assert_eq!(topics, ["alert.drop_storm.fired", "alert.drop_storm.resolved"]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_refused_messages_does_not_stop_health() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let running = server(data.path(), &clock).await;
+    for number in 0..500 {
+        refuse(&running, &format!("{number:03}{}", "\u{1F400}".repeat(60))).await;
+    }
+    clock.advance(Duration::from_secs(10));
+    running.topics("dispatch.dropped.%23", 50).await;
+    running.send("bob", "echo", "hello").await;
+    counted(&running, 1).await;
+    running.stop().await;
+    // What it keeps can be read again.
+    let running = server(data.path(), &clock).await;
+    running.send("bob", "echo", "fail").await;
+    counted(&running, 2).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_is_down_again_is_told_and_one_that_is_back_after_a_restart_too() {
+    let (data, files, clock) = (folder(), folder(), SimulatedClock::at(START));
+    let far = CardServer::start(&["review"]).await;
+    let agents = format!("agents:\n  - name: far\n    url: {}\n", far.url);
+    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    let second = Duration::from_secs(1);
+    let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
+    far.fail(true);
+    passing(&running, second, "agent_down", &["firing"]).await;
+    let (_, page) = running.get("/api/feed?from=oldest&topic=hub.agent.down.far", "ann").await;
+    assert!(page["items"][0]["payload"]["node"].is_string(), "each node sees its own: {page}");
+    far.fail(false);
+    passing(&running, second, "agent_down", &["resolved"]).await;
+    far.fail(true);
+    // Again within the cooldown of the alert, which fires after it.
+    until(&running, "/api/agents/far", "ann", |shown| {
+        running.clock.advance(second);
+        shown["probe"]["up"] == false
+    })
+    .await;
+    passing(&running, second, "agent_down", &["firing"]).await;
+    running.stop().await;
+
+    far.fail(false);
+    let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
+    assert_eq!(states(&running.get("/api/alerts", "vic").await.1, "agent_down"), ["firing"]);
+    passing(&running, second, "agent_down", &["resolved"]).await;
+    passing(&running, second, "breaker_open", &["resolved"]).await;
+    running.stop().await;
+}
