@@ -430,7 +430,7 @@ impl Projector {
     fn lag(&self, now: Timestamp, last_at: Option<Timestamp>, is_refused: bool) -> Duration {
         let since = match (is_refused || self.is_failing, self.is_behind()) {
             (true, _) => self.read_until,
-            (false, true) => last_at.unwrap_or(self.read_until),
+            (false, true) => last_at.unwrap_or(now),
             (false, false) => now,
         };
         Duration::from_millis(u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0))

@@ -157,7 +157,7 @@ mod tests {
         add("agent_down", "far".to_owned(), true, 1);
         let whole = state.fitted(usize::MAX).len();
         assert_eq!(state.alerts.len(), 201);
-        for most in [whole - 1, whole / 2, whole / 4, 1_000] {
+        for most in [whole - 1, whole / 2, whole / 4, 4_000] {
             let written = state.fitted(most);
             assert!(written.len() <= most, "{} of {most}", written.len());
             let count = |prefix: &str, firing: bool| {
