@@ -18,7 +18,7 @@ use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::{Output, Printer};
 use url::Url;
 
-use super::{CA, Failure, headers, target, unusable_roots};
+use super::{CA, Failure, headers, sanitize, target, unusable_roots};
 use crate::cli::{API_KEY_HEADER, HubFlags};
 
 /// Enough for every endpoint: those that look at an agent elsewhere give it a few seconds.
@@ -48,11 +48,9 @@ struct Found {
 
 impl HubClient {
     pub(super) async fn open(flags: &HubFlags) -> Result<Self, Failure> {
+        refuse_in_a_task(flags)?;
         let found = match &flags.server {
-            Some(server) => {
-                let base = if server.contains("://") { server.clone() } else { format!("http://{server}") };
-                Found { base, roots: Vec::new(), is_local: false }
-            }
+            Some(server) => Found { base: with_scheme(server), roots: Vec::new(), is_local: false },
             None => of_workspace(flags).await?,
         };
         Self::at(found, flags)
@@ -188,6 +186,31 @@ impl HubClient {
         let message = format!("what answers at {} is no Switchboard server with a hub", self.base());
         Failure::unreachable(message, "name the base address of one with --server, without /a2a behind it")
     }
+}
+
+/// An address as it was typed, as a URL.
+fn with_scheme(server: &str) -> String {
+    if server.contains("://") { server.to_owned() } else { format!("http://{server}") }
+}
+
+/// In the program of a task, what it does is to be part of the task, and its token opens agents alone. With any other key
+/// that is at hand it would be somebody else's work, without the limits of the task.
+fn refuse_in_a_task(flags: &HubFlags) -> Result<(), Failure> {
+    let Some(access) = target::task_access() else { return Ok(()) };
+    let credentials = flags.credentials();
+    let is_typed = credentials.variable.is_none() && (credentials.bearer.is_some() || credentials.api_key.is_some());
+    let origin = |url: &str| Url::parse(&with_scheme(url)).ok().map(|url| url.origin());
+    let is_elsewhere = flags.server.as_ref().is_some_and(|server| origin(server) != origin(&access.url));
+    if is_typed || is_elsewhere {
+        return Ok(());
+    }
+    let root = sanitize::shell_word(&format!("{}/a2a", access.url.trim_end_matches('/')));
+    let next = format!(
+        "switchboard send NAME TEXT calls an agent that this task may call, and switchboard send {root} TEXT \
+         --metadata skill=ID the one that routing picks; a key of your own is typed with --bearer"
+    );
+    let message = "this runs in the program of a task, whose token opens agents and not the API of the hub";
+    Err(Failure::no_credentials(message, next))
 }
 
 /// The server of the workspace: the one on its data, else whatever listens where it would.
