@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_a2a::Message;
+use switchboard_a2a::extension::cost::Cost;
 use switchboard_admission::ExclusiveQueue;
 use switchboard_engine::clock::Clock;
 use switchboard_engine::{Agent, AgentError, Engine, Manifest, Park, Recovery, Skill, TaskHandle, TaskView, Turn};
@@ -148,6 +149,7 @@ impl Agent for CliAgent {
             "Explain how the rate limiter works",
         ]);
         let mut manifest = Manifest::new(name, description).skill(skill).tool_calls();
+        manifest.extensions.push(Cost::extension());
         manifest.input_modes.push("application/json".to_owned());
         manifest.output_modes.push("application/json".to_owned());
         // A child that waits for an approval is alive and cannot be parked.

@@ -14,6 +14,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
+use switchboard_a2a::extension::cost::{Cost as CostReport, TokenUsage};
+use switchboard_a2a::extension::{Emit, Payload};
 use switchboard_a2a::{Artifact, ArtifactId, Json, Metadata, Part, PartContent, TaskState};
 use switchboard_engine::{Stopped, TaskHandle, ToolCall};
 
@@ -115,6 +117,24 @@ impl Cost {
     fn of_task(&self) -> switchboard_engine::Usage {
         let TokenTotals { input_tokens, output_tokens, cost_usd, .. } = self.before.plus(self.turn);
         switchboard_engine::Usage { input_tokens, output_tokens, cost_usd }
+    }
+
+    /// The same for readers on other servers; nothing if the program has counted nothing.
+    fn report(&self, duration_ms: u64) -> Option<CostReport> {
+        let totals = self.before.plus(self.turn);
+        if totals == TokenTotals::default() {
+            return None;
+        }
+        let usage = TokenUsage {
+            input_tokens: totals.input_tokens,
+            output_tokens: totals.output_tokens,
+            cache_creation_input_tokens: None,
+            cache_read_input_tokens: (totals.cached_tokens > 0).then_some(totals.cached_tokens),
+            total_tokens: None,
+        };
+        // A cost of nothing for tokens is a cost that was not reported.
+        let cost_usd = (totals.cost_usd > 0.0).then_some(totals.cost_usd);
+        Some(CostReport { usage: Some(usage), duration_ms: Some(duration_ms), cost_usd, model: None, success: None })
     }
 }
 
@@ -287,10 +307,8 @@ impl TaskReporter {
     }
 
     async fn data(&mut self, id: &str, data: &impl Serialize) -> Result<(), Stopped> {
-        let Ok(json) = Json::from_serialize(data) else { return Ok(()) };
+        let Some(artifact) = data_artifact(id, data) else { return Ok(()) };
         self.begun.insert(id.to_owned());
-        let artifact =
-            Artifact { artifact_id: ArtifactId::from(id), ..Artifact::new(vec![Part::data(json)]).named(id) };
         self.task.artifact(artifact).await
     }
 
@@ -364,9 +382,20 @@ impl TaskReporter {
         let changed = std::mem::take(&mut self.changed);
         let stats = Stats { total: self.cost.turn, duration_ms };
         let data = ResultData { summary: &summary, stats, files_changed: &changed };
-        self.data(RESULT_ARTIFACT, &data).await?;
+        let Some(mut result) = data_artifact(RESULT_ARTIFACT, &data) else { return Ok(summary) };
+        if let Some(report) = self.cost.report(duration_ms) {
+            CostReport { model: self.metadata.model.clone(), ..report }.write_to_artifact(&mut result, Emit::Newest);
+        }
+        self.begun.insert(RESULT_ARTIFACT.to_owned());
+        self.task.artifact(result).await?;
         Ok(summary)
     }
+}
+
+/// An artifact of one data part.
+fn data_artifact(id: &str, data: &impl Serialize) -> Option<Artifact> {
+    let json = Json::from_serialize(data).ok()?;
+    Some(Artifact { artifact_id: ArtifactId::from(id), ..Artifact::new(vec![Part::data(json)]).named(id) })
 }
 
 /// A piece of a text artifact. Each has the name: clients may look at one piece alone.

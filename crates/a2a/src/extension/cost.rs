@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::members::{Members, optional_integral};
 use super::payload::Payload;
 use crate::Json;
+use crate::card::AgentExtension;
 
 /// What a task has used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -43,6 +44,14 @@ pub struct TokenUsage {
     /// The sum as the agent gives it; it may be all that it gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
+}
+
+impl Cost {
+    /// The extension for a card: of an agent that says what its tasks have used.
+    pub fn extension() -> AgentExtension {
+        let description = "What a task has used, in the metadata of its last artifact".to_owned();
+        AgentExtension { uri: Self::URI.to_owned(), description: Some(description), ..AgentExtension::default() }
+    }
 }
 
 impl TokenUsage {

@@ -60,6 +60,13 @@ fn a_turn_is_told_in_order_and_each_artifact_has_one_id() {
         let ids: Vec<&str> = task.artifacts.iter().map(|artifact| artifact.artifact_id.as_str()).collect();
         assert_eq!(ids, ["agent-metadata", "reasoning", "assistant-response", "result"]);
         assert_eq!(usage(&task), json!({"inputTokens": 900, "outputTokens": 120, "costUsd": 0.5}));
+        let result = serde_json::to_value(&task.artifacts[3]).unwrap();
+        let cost = json!({
+            "usage": {"input_tokens": 900, "output_tokens": 120, "cache_read_input_tokens": 300},
+            "durationMs": 0, "costUsd": 0.5, "model": "m-1",
+        });
+        assert_eq!(result["metadata"]["https://proto-labs.ai/a2a/ext/cost-v1"], cost, "for readers on other servers");
+        assert_eq!(result["extensions"], json!(["https://proto-labs.ai/a2a/ext/cost-v1"]));
     });
 }
 
