@@ -10,6 +10,7 @@ pub mod cost;
 pub mod effect_domain;
 pub mod hitl_mode;
 mod members;
+pub mod output_schema;
 mod payload;
 mod request_stamp;
 pub mod tool_call;

@@ -119,19 +119,23 @@ impl LiveTask {
         // A row is no larger than what a reader takes at a time, unless one event is.
         core.output.batch = batch.split_off(engine.settings.uncommitted_bytes);
         batch.date_after(core.row.status_at);
-        let batch = self.hold_back_completion(&mut core, batch);
+        let batch = self.hold_back_completion(engine, &mut core, batch);
         core.output.in_flight = (batch.bytes(), batch.len());
         let row = self.row_after(engine, &core, &batch.events);
         let refusable = (!sides.is_empty() || core.key.is_none()) && !self.task.is_child();
         Ok(Some(PendingAppend { batch, row, kind: AppendKind::Owner, sides: sides.clone(), refusable }))
     }
 
-    /// COMPLETED with unread messages ends the turn, not the task: it becomes a WORKING status.
-    fn hold_back_completion(&self, core: &mut Core, batch: Batch) -> Batch {
+    /// COMPLETED with unread messages ends the turn, not the task: it becomes a WORKING status. The same if the result is to
+    /// be mended.
+    fn hold_back_completion(&self, engine: &EngineState, core: &mut Core, batch: Batch) -> Batch {
         let completes = matches!(batch.events.last(), Some(Event::StatusUpdate(update))
             if update.status.state == switchboard_a2a::TaskState::Completed);
-        if core.next_unread().is_none() || !completes {
+        if !completes {
             return batch;
+        }
+        if core.next_unread().is_none() {
+            return self.check_result(engine, core, batch);
         }
         let mut events = batch.events;
         if let Some(Event::StatusUpdate(update)) = events.last_mut() {

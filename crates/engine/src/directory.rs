@@ -14,6 +14,7 @@ use crate::delegation::AgentDelegation;
 use crate::error::Error;
 use crate::ids::{AgentName, CallerId};
 use crate::manifest::{Execution, Manifest};
+use crate::result_check::ResultCheck;
 use crate::routing_hints::RoutingHints;
 
 /// Where a request was sent.
@@ -125,19 +126,28 @@ pub struct Served {
     pub manifest: Manifest,
     /// How it is served.
     pub switches: Switches,
+    /// What its results are checked by.
+    pub(crate) result_check: Option<Arc<dyn ResultCheck>>,
     pub(crate) agent: Box<dyn DynAgent>,
 }
 
 impl Served {
     /// An agent, served as usual.
     pub fn new(agent: impl Agent) -> Self {
-        Self { manifest: agent.manifest(), switches: Switches::default(), agent: Box::new(agent) }
+        let manifest = agent.manifest();
+        Self { manifest, switches: Switches::default(), result_check: None, agent: Box::new(agent) }
     }
 
     /// The same, served differently.
     #[must_use]
     pub fn switches(self, switches: Switches) -> Self {
         Self { switches, ..self }
+    }
+
+    /// The same, with results that are checked before a task ends COMPLETED.
+    #[must_use]
+    pub fn checked(self, check: Arc<dyn ResultCheck>) -> Self {
+        Self { result_check: Some(check), ..self }
     }
 
     /// Whether it has a skill of that id.

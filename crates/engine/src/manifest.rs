@@ -1,5 +1,6 @@
 //! What an agent says of itself; the card is made from it.
 
+use switchboard_a2a::Json;
 use switchboard_a2a::card::AgentExtension;
 use switchboard_a2a::extension::effect_domain::Effect;
 
@@ -105,6 +106,8 @@ pub struct Skill {
     pub private: bool,
     /// What it is expected to change outside of its tasks.
     pub effects: Vec<Effect>,
+    /// The JSON Schema of its results.
+    pub output_schema: Option<Json>,
 }
 
 impl Skill {
@@ -119,6 +122,7 @@ impl Skill {
             keywords: Vec::new(),
             private: false,
             effects: Vec::new(),
+            output_schema: None,
         }
     }
 
@@ -162,6 +166,7 @@ impl From<Tool> for Skill {
             keywords: Vec::new(),
             private: false,
             effects: Vec::new(),
+            output_schema: None,
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod agents;
 pub mod cli_agent;
 pub mod delegation;
 pub mod fleet;
+mod output_schema;
 mod path_text;
 pub mod remote_access;
 pub mod remote_agent;

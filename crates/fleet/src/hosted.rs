@@ -10,6 +10,7 @@ use switchboard_host::serve::{Fleet, FleetFactory, ServerParts};
 use crate::config::agents::{self, Agent, Blocking, Builtin, BuiltinAgent, Kind, WebhookPayload};
 use crate::config::delegation::delegation;
 use crate::config::skill;
+use crate::output_schema::with_output_schemas;
 use crate::programs::Programs;
 
 /// The agents of a workspace, in the order of their configuration.
@@ -64,7 +65,7 @@ pub fn served(agent: &Agent, programs: &Programs) -> Result<Served, StartError> 
         max_running,
         delegation: delegation(&agent.delegates, &agent.delegation),
     };
-    Ok(served.switches(switches))
+    Ok(with_output_schemas(served.switches(switches)))
 }
 
 /// A skill as its configuration says.
@@ -79,6 +80,7 @@ pub fn skill(skill: &skill::Skill) -> Skill {
         confidence: effect.confidence.0,
     });
     shown.effects = effects.collect();
+    shown.output_schema = skill.output_schema.as_ref().map(|output| output.schema.clone());
     shown
 }
 

@@ -3,7 +3,9 @@
 
 pub mod config;
 mod hosted;
+mod output_schema;
 pub mod programs;
 pub mod remote_client;
 
 pub use hosted::{configured, declare_effects, served, skill};
+pub use output_schema::with_output_schemas;

@@ -7,6 +7,7 @@ use switchboard_host::config::section::Section;
 use crate::config::agents::Kind;
 use crate::config::cli_agent::permission_checks;
 use crate::config::cli_agent::permissions::SkillPermissions;
+use crate::config::output_schema::OutputSchema;
 use crate::config::skill_effect::SkillEffect;
 
 /// A skill on the card.
@@ -40,6 +41,13 @@ pub struct Skill {
     #[schemars(default)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<SkillEffect>,
+    /// A file with the JSON Schema that its results fit.
+    ///
+    /// A relative path starts at the workspace folder. A result is checked before the task ends; one that does not fit is
+    /// asked for once more, and then the task fails with `invalid_result`.
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<OutputSchema>,
 }
 
 impl Skill {
@@ -70,12 +78,13 @@ impl Skill {
             section.refuse("keywords", "one of them is empty", "remove it, or write a word that asks for this skill");
         }
         let effects = SkillEffect::read_all(section);
+        let output_schema = OutputSchema::read(section);
         for key in ["name", "description"] {
             if !section.is_set(key) {
                 section.refuse_all(format!("has no {key}"), format!("add {key}: with a text for the card"));
             }
         }
-        Some(Self { name: name?, description: description?, tags, keywords, permissions, effects })
+        Some(Self { name: name?, description: description?, tags, keywords, permissions, effects, output_schema })
     }
 
     /// Reads what a program may do for it, and leaves it with the program.

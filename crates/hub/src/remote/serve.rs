@@ -22,7 +22,8 @@ pub(crate) fn factory(parts: &ServerParts) -> RemoteFactory {
     Arc::new(move |remote| {
         let max_running = Some(remote.definition.serving.max_parallel.get());
         let switches = Switches { max_running, ..Switches::default() };
-        Served::new(RemoteAgent::new(remote_parts(&parts, remote))).switches(switches)
+        let served = Served::new(RemoteAgent::new(remote_parts(&parts, remote))).switches(switches);
+        switchboard_fleet::with_output_schemas(served)
     })
 }
 
