@@ -10,6 +10,7 @@ mod chat;
 mod control_plane;
 mod dispatch;
 mod error;
+mod experiments;
 mod feed;
 mod fields;
 mod flows;
@@ -85,6 +86,9 @@ const ROUTES: &[Route] = &[
     summaries::COST,
     summaries::CONFIDENCE,
     plan::ROUTE,
+    experiments::LIST,
+    experiments::ADD,
+    experiments::REMOVE,
 ];
 
 /// The hub's endpoints behind the server's guards.

@@ -20,6 +20,6 @@ pub(crate) use self::item::{Item, items};
 pub(crate) use self::log_rows::log_rows;
 pub(crate) use self::page::{FeedPageQuery, read_page};
 pub(crate) use self::stream::{FeedStream, StreamStart, gather};
-pub(crate) use self::topic::Pattern;
+pub(crate) use self::topic::{Pattern, segment};
 pub(crate) use self::trace::{TaskOrigin, TraceCache};
 pub(crate) use self::view::{View, is_own};

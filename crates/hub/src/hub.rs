@@ -14,6 +14,7 @@ use switchboard_server::Front;
 use crate::alerts::AlertStates;
 use crate::api::{ApiFront, MessageCounts};
 use crate::consumers::Consumers;
+use crate::experiments::Experiments;
 use crate::feed::TraceCache;
 use crate::health::{Pricing, Sums};
 use crate::metric_definitions;
@@ -47,6 +48,7 @@ pub(crate) struct HubState {
     pub(crate) health: RwLock<Sums>,
     pub(crate) alerts: RwLock<AlertStates>,
     pub(crate) failures: RwLock<BTreeMap<String, VecDeque<Failure>>>,
+    pub(crate) experiments: Experiments,
 }
 
 impl Hub {
@@ -90,6 +92,7 @@ impl Lifecycle for Hub {
             let consumers = Arc::<Consumers>::default();
             serve::start(&self.parts, &self.registry, engine, &consumers);
             let traces = TraceCache::new(Arc::clone(&self.parts.store));
+            let experiments = Experiments::load(&*self.parts.store).await.map_err(StartError::Store)?;
             let state = Arc::new(HubState {
                 parts: self.parts.clone(),
                 registry: Arc::clone(&self.registry),
@@ -101,6 +104,7 @@ impl Lifecycle for Hub {
                 health: RwLock::default(),
                 alerts: RwLock::default(),
                 failures: RwLock::default(),
+                experiments,
             });
             metric_definitions::describe_metrics();
             let projector = Projector::open(&state).await.map_err(StartError::Hub)?;

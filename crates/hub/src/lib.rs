@@ -7,6 +7,7 @@ mod api;
 pub mod audit;
 mod consumers;
 mod dispatch;
+mod experiments;
 mod feed;
 mod health;
 mod hub;

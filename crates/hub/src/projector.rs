@@ -24,6 +24,7 @@ use self::observers::ENDED;
 pub use self::observers::EndedTask;
 pub(crate) use self::state::{Failure, ProjectorState};
 use crate::alerts;
+use crate::experiments;
 use crate::health::{KEPT, Outcome, Sums};
 use crate::hub::HubState;
 
@@ -75,6 +76,8 @@ struct Page {
     /// What was observed of declared effects, in order.
     observations: Vec<drift::Observation>,
     journal: Vec<JournalLine>,
+    /// Ended tasks that an experiment has given to its agents.
+    samples: Vec<experiments::Sample>,
 }
 
 /// Why reading has stopped.
@@ -106,6 +109,7 @@ impl Projector {
         *hub.health.write() = sums;
         let state = ProjectorState::read(&state);
         hub.alerts.write().clone_from(&state.alerts);
+        hub.experiments.committed(&state.experiments, &hub.registry.signals);
         hub.consumers.report(CONSUMER, Duration::ZERO);
         let unwritten = cursor.map_or(FeedStart::Oldest, FeedStart::After);
         let reader = hub.engine.feed(unwritten).await?;
@@ -241,6 +245,8 @@ impl Projector {
         }
         let Some(origin) = self.hub.traces.origin(key, task, events).await? else { return Ok(()) };
         let outcome = Outcome::read(&self.hub, key, task, &origin, events, &end).await?;
+        let store = &*self.hub.parts.store;
+        page.samples.extend(self.hub.experiments.sample(store, key, events, &outcome).await?);
         self.load_since(outcome.at).await?;
         let skill = self.known_skill(&outcome);
         let callers = self.hub.parts.config.hub.health.callers.get();
@@ -349,6 +355,9 @@ impl Projector {
         *self.hub.health.write() = sums;
         self.show(&state);
         *self.hub.failures.write() = state.failures.clone();
+        if state.experiments != self.state.experiments {
+            self.hub.experiments.committed(&state.experiments, &self.hub.registry.signals);
+        }
         self.state = state;
         if let Some(cursor) = page.cursor {
             self.unwritten = FeedStart::After(cursor);
@@ -393,6 +402,7 @@ impl Projector {
             is_over: &is_over,
         };
         let mut journal = page.journal.clone();
+        journal.extend(self.hub.experiments.count(&mut state.experiments, &page.samples, now));
         journal.extend(alerts::evaluate(&mut state.alerts, &evaluation));
         journal
     }

@@ -244,13 +244,7 @@ impl RowItems<'_> {
 }
 
 /// A journal line. Its payload may name the agent it is about, and the work that it belongs to.
-fn journal_item(
-    hub: &HubState,
-    view: &View,
-    filter: &FeedFilter,
-    row: &FeedRow,
-    line: &JournalLine,
-) -> Option<Item> {
+fn journal_item(hub: &HubState, view: &View, filter: &FeedFilter, row: &FeedRow, line: &JournalLine) -> Option<Item> {
     #[derive(Default, serde::Deserialize)]
     #[serde(rename_all = "camelCase", default)]
     struct Named {

@@ -9,6 +9,7 @@ use switchboard_engine::store::TaskIdentity;
 
 use super::drift::DriftCounts;
 use crate::alerts::{AlertState, AlertStates};
+use crate::experiments::ExperimentCounts;
 use crate::health::Outcome;
 
 /// Failures kept of each agent, and agents of which failures are kept.
@@ -24,6 +25,7 @@ pub(crate) struct ProjectorState {
     pub(crate) failures: BTreeMap<String, VecDeque<Failure>>,
     /// Of each skill with declared effects.
     pub(crate) drift: DriftCounts,
+    pub(crate) experiments: ExperimentCounts,
 }
 
 /// A task that did not succeed.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 use switchboard_client::{CallContext, Client, ClientError, FoundCard};
+use switchboard_engine::AgentName;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::hub::PutRegistration;
-use switchboard_engine::AgentName;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 
 use super::Registry;

@@ -7,7 +7,7 @@ use super::RoutingRules;
 use super::decision::{DecidedBy, Decision};
 use super::keywords::KeywordRule;
 use super::rendezvous;
-use super::roster_view::{AgentView, RosterView};
+use super::roster_view::{AgentView, Availability, RosterView};
 use super::targets;
 use crate::tasks::fanout_plan::FanoutPlan;
 
@@ -81,7 +81,9 @@ fn by_skill(view: &RosterView, query: &RoutingQuery<'_>, skill: &str) -> Option<
             Some(winner) => vec![winner],
             None => vec![&experiment.control, &experiment.challenger],
         };
-        let reachable = |name: &&AgentName| able.iter().any(|agent| agent.name == **name && agent.weight() > 0.0);
+        // Whatever its success so far: an arm that gets nothing more could never lose.
+        let is_up = |agent: &AgentView| agent.availability != Availability::Down;
+        let reachable = |name: &&AgentName| able.iter().any(|agent| agent.name == **name && is_up(agent));
         let arms: Vec<&AgentName> = arms.into_iter().filter(reachable).collect();
         if let Some((agent, _)) = rendezvous::pick(&key, arms.iter().map(|arm| (*arm, 1.0))) {
             let mut decision = Decision::of(agent, DecidedBy::Experiment, Some(skill));

@@ -62,7 +62,8 @@ async fn changed_rules_count_from_the_next_message_on() {
         Default::default(),
     )
     .await;
-    assert_eq!(routed(&running, 1, "ship it", json!({})).await, Value::Null, "the default agent");
+    let decision = routed(&running, 1, "ship it", json!({})).await;
+    assert_eq!((&decision["agent"], &decision["by"]), (&json!("echo"), &json!("default")));
     let mut config = Config::default();
     let agent = AgentName::from_text("other").ok();
     let rule = Keyword { text: "ship it".to_owned(), by: KeywordPlace::Word, agent, skill: None };
