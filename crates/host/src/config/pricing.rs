@@ -76,8 +76,8 @@ json_schema_of!(DefaultPrice, {
         { "const": "none" },
         {
             "type": "object",
-            "additionalProperties": false,
-            "properties": { "input": { "type": "number", "minimum": 0 }, "output": { "type": "number", "minimum": 0 } }
+            "propertyNames": { "enum": ["input", "output"] },
+            "additionalProperties": { "type": "number", "minimum": 0 }
         }
     ]
 });

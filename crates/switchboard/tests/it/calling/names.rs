@@ -20,9 +20,9 @@ fn agents_are_listed_with_where_they_are() {
     assert_eq!(running["serverRuns"], true);
     let shown = |index: usize| ["name", "kind", "address"].map(|member| running["agents"][index][member].clone());
     let address = |name: &str| format!("http://{}/a2a/{name}", fleet.server.address);
-    assert_eq!(shown(0), [json!("mine"), json!("builtin"), json!(address("mine"))]);
-    assert_eq!(shown(1), [json!("far"), json!("url"), json!(address("far"))]);
-    assert_eq!(running["agents"][1]["url"], "http://127.0.0.1:9/a2a");
+    assert_eq!(shown(0), [json!("far"), json!("url"), json!(address("far"))]);
+    assert_eq!(shown(1), [json!("mine"), json!("builtin"), json!(address("mine"))]);
+    assert_eq!(running["agents"][0]["url"], "http://127.0.0.1:9/a2a");
     let unknown = fleet.run(&["send", "missing", "hi"]);
     assert_eq!(
         (unknown.code, unknown.errors()),
