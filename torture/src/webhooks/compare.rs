@@ -28,20 +28,36 @@ pub struct Count {
 }
 
 /// Brings every task to its end: those that still work or wait are canceled.
+///
+/// The server takes up its tasks again meanwhile, which moves them to the front of the list: a listing that goes on may pass
+/// over them. So it is done when two listings in a row hold as many tasks, and none that has not ended.
 pub fn end_all(address: SocketAddr, pages: &Pages) -> anyhow::Result<Problems> {
     let mut problems = Problems::new();
     let mut connection = Connection::open(address)?;
-    for (facts, _) in calls::list(&mut connection, &json!({}))? {
-        if facts.is_terminal() || asked(pages, &facts).is_none() {
-            continue;
+    let (begun, mut ended) = (Instant::now(), None);
+    while begun.elapsed() < HANG_GUARD {
+        let all = calls::list(&mut connection, &json!({}))?;
+        let count = all.len();
+        let live: Vec<TaskFacts> =
+            all.into_iter().map(|(facts, _)| facts).filter(|facts| is_live(pages, facts)).collect();
+        if live.is_empty() && ended.replace(count) == Some(count) {
+            return Ok(problems);
         }
-        match calls::cancel(&mut connection, "/a2a", &facts.id)? {
-            // It ended by itself meanwhile.
-            Err(refusal) if refusal.code != -32002 => problems.push(format!("task {}: {refusal:?}", facts.id)),
-            _ => {}
+        for facts in &live {
+            ended = None;
+            match calls::cancel(&mut connection, "/a2a", &facts.id)? {
+                // It ended by itself meanwhile.
+                Err(refusal) if refusal.code != -32002 => problems.push(format!("task {}: {refusal:?}", facts.id)),
+                _ => {}
+            }
         }
     }
+    problems.push(format!("for {HANG_GUARD:?} there were tasks that do not end"));
     Ok(problems)
+}
+
+fn is_live(pages: &Pages, facts: &TaskFacts) -> bool {
+    !facts.is_terminal() && asked(pages, facts).is_some()
 }
 
 /// Waits until every webhook has been told everything. There is nothing to be told by, so this asks again and again.
