@@ -1,4 +1,4 @@
-//! Child tasks that have outlived the task that called them. Nothing waits for what they make, so whoever finds them has
+//! Child tasks that have outlived the task that called them. Nothing waits for what they make, so the job that finds them has
 //! them stopped.
 
 use std::sync::Arc;

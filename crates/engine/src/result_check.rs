@@ -1,4 +1,4 @@
-//! A check of what a task has come to, before it ends COMPLETED. The kernel knows nothing of results; whoever serves an agent
+//! A check of what a task has come to, before it ends COMPLETED. The kernel knows nothing of results; the crate that serves an agent
 //! may bring a check with it. A bad result is asked for once more, as a message of the same task that the agent's next
 //! turn works on: it is in the log, so it outlives the process, and every kind of agent can do it.
 

@@ -1,4 +1,4 @@
-//! What happens to webhooks, as lines of the journal for whoever follows the feed: `webhook.paused.HOST`,
+//! What happens to webhooks, as lines of the journal for those who follow the feed: `webhook.paused.HOST`,
 //! `webhook.resumed.HOST` and `webhook.dead.HOST`. Of an address only the origin is told: the rest may hold secrets.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Questions that a task token may not answer. What a program has called may ask it something, and it answers; but where
-//! the child asks for an approval, a program would let another do what nobody has allowed. That is for the people who see
+//! the child asks for an approval, a program would let another do what no person has allowed. That is for the people who see
 //! the child: its operators.
 //!
 //! It is checked by the append that would answer, because the question may be asked while the message is on its way.

@@ -32,7 +32,7 @@ pub(super) const ROUTE: Route =
     .headers(&[Header::IdempotencyKey, Header::Trace])
     .refusals(&[(429, "COOLDOWN")]);
 
-/// Connections are not held for longer; whoever has more time polls.
+/// Connections are not held for longer; a caller with more time polls.
 const LONGEST_WAIT: TimeSpan = TimeSpan::from_minutes(10);
 
 async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {

@@ -186,7 +186,7 @@ impl Registry {
         json!({ "agent": agent.as_str(), "node": node })
     }
 
-    /// Nobody is told of a breaker any more whose agent is gone or elsewhere now; that it was open is over.
+    /// No reader is told of a breaker any more whose agent is gone or elsewhere now; that it was open is over.
     pub(super) fn retire_breaker(self: &Arc<Self>, gone: &RosterEntry, by: Option<&Arc<RemoteState>>) {
         let Some(remote) = &gone.remote else { return };
         if by.is_some_and(|by| Arc::ptr_eq(&by.breaker, &remote.breaker)) {

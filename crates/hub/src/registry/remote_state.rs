@@ -25,7 +25,7 @@ pub struct RemoteState {
     pub(super) probe_now: Notify,
     /// Ends its probes.
     pub(super) removed: CancellationToken,
-    /// Nobody is told of its breaker any more. A new definition of the same address keeps the breaker.
+    /// No reader is told of its breaker any more. A new definition of the same address keeps the breaker.
     pub(super) breaker_retired: CancellationToken,
 }
 

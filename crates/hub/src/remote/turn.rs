@@ -245,7 +245,7 @@ impl<'a> RemoteTurn<'a> {
         }))
     }
 
-    /// A task that does not take an answer has ended there, or was answered by somebody else: it is followed again.
+    /// A task that does not take an answer has ended there, or was answered by another client: it is followed again.
     async fn after_refusal(&self, sending: Sending, error: &ClientError) -> Result<Option<Next>, AgentError> {
         let (ClientError::Agent(_), Some(answered)) = (error, &sending.answers) else {
             self.give_up_unsent(error).await?;

@@ -1,5 +1,5 @@
 //! The durable place of the poll, its row `remote-poll`: up to when waiting tasks were looked at, so that what fell due
-//! while no server ran is looked at by the next one. Whoever has taken the row last polls, and nobody else.
+//! while no server ran is looked at by the next one. The node that has taken the row last polls, and no other.
 
 use std::sync::Arc;
 use std::time::Duration;

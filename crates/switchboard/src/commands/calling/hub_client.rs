@@ -194,7 +194,7 @@ fn with_scheme(server: &str) -> String {
 }
 
 /// In the program of a task, what it does is to be part of the task, and its token opens agents alone. With any other key
-/// that is at hand it would be somebody else's work, without the limits of the task.
+/// that is at hand it would be another caller's work, without the limits of the task.
 fn refuse_in_a_task(flags: &HubFlags) -> Result<(), Failure> {
     let Some(access) = target::task_access() else { return Ok(()) };
     let credentials = flags.credentials();
