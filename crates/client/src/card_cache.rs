@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
-use crate::discovery::{self, FoundCard};
+use crate::discovery::{self, FoundCard, TimeLimit};
 use crate::exchange::Exchange;
 use crate::redact::is_secret_header;
 use crate::route::Routes;
@@ -133,7 +133,7 @@ impl CardCache {
             Cached::Failed(error) => return CardLookup { card: Err(error), was_asked: false },
             Cached::Missing => {}
         }
-        let card = match discovery::find(exchange, exchange.address).await {
+        let card = match discovery::find(exchange, exchange.address, None).await {
             Ok(card) => Ok(self.keep(card)),
             Err(error) => {
                 let until = negative_ttl(&error).map(|ttl| Instant::now() + ttl);
@@ -157,13 +157,18 @@ impl CardCache {
         }))
     }
 
-    /// Asks the agent for its card, with the entity tag of the cached one.
-    pub(crate) async fn refresh(&self, exchange: &Exchange<'_>) -> Result<Arc<FoundCard>, ClientError> {
+    /// Asks the agent for its card, with the entity tag of the cached one. With a limit it is a probe.
+    pub(crate) async fn refresh(
+        &self,
+        exchange: &Exchange<'_>,
+        within: Option<Duration>,
+    ) -> Result<Arc<FoundCard>, ClientError> {
         let _guard = self.fetch_lock.lock().await;
+        let limit = within.and_then(TimeLimit::new);
         let known = self.state.lock().card.clone();
         let card = match known {
-            Some(known) => discovery::refresh(exchange, exchange.address, &known).await?,
-            None => discovery::find(exchange, exchange.address).await?,
+            Some(known) => discovery::refresh(exchange, exchange.address, &known, limit).await?,
+            None => discovery::find(exchange, exchange.address, limit).await?,
         };
         Ok(self.keep(card))
     }

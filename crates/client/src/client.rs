@@ -4,6 +4,7 @@ mod call;
 mod webhooks;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use switchboard_a2a::card::AgentCard;
@@ -79,7 +80,17 @@ impl Client {
     /// # Errors
     /// When the agent cannot say, with every url that was tried. The cached card stays.
     pub async fn refresh_card(&self, context: &CallContext) -> Result<Arc<FoundCard>, ClientError> {
-        self.inner.card_caches.of(context).refresh(&self.exchange(context)).await
+        self.inner.card_caches.of(context).refresh(&self.exchange(context), None).await
+    }
+
+    /// The same as a probe, within a time for all of it: each place where a card may be gets half of what is left, retries
+    /// included, and no request takes longer than the peer's limit for it. Unlike in other calls, the second place is asked
+    /// also where the first is silent.
+    ///
+    /// # Errors
+    /// When the agent cannot say, with what each place has said; of a card that is known, what its own place has said.
+    pub async fn probe_card(&self, context: &CallContext, within: Duration) -> Result<Arc<FoundCard>, ClientError> {
+        self.inner.card_caches.of(context).refresh(&self.exchange(context), Some(within)).await
     }
 
     /// The negotiated interface.

@@ -60,66 +60,122 @@ impl FoundCard {
 
 /// Fetches the card of an agent. The address may be an endpoint whose card is at a parent path; but many agents may
 /// share a host, and requests for one must never reach another.
-pub(crate) async fn find(exchange: &Exchange<'_>, address: &AgentAddress) -> Result<FoundCard, ClientError> {
-    let mut tried = Vec::new();
-    if let Some(found) = fetch_first(exchange, address, &mut tried).await? {
+///
+/// A place that does not answer ends the lookup: the next one would not either. With a limit for all of it the lookup is
+/// a question about the agent, and the error names what both places of the address have said.
+pub(crate) async fn find(
+    exchange: &Exchange<'_>,
+    address: &AgentAddress,
+    limit: Option<TimeLimit>,
+) -> Result<FoundCard, ClientError> {
+    let mut lookup = Lookup { exchange, limit, tried: Vec::new(), is_host_away: false };
+    if let Some(found) = lookup.fetch_first(address).await? {
         return Ok(found);
     }
     // If the agent has a card that cannot be read, a parent's card counts only if it names exactly this address.
-    let is_without = tried.iter().all(|address| matches!(address.status, Some(404 | 410)));
+    let is_without = lookup.tried.iter().all(|address| matches!(address.status, Some(404 | 410)));
     let needed = if is_without { CardMatch::Below } else { CardMatch::Exact };
     for parent in address.parents() {
-        let Some(found) = fetch_first(exchange, &parent, &mut tried).await? else { continue };
+        if lookup.is_host_away {
+            break;
+        }
+        let Some(found) = lookup.fetch_first(&parent).await? else { continue };
         if address.match_card(&found.card, &parent) >= needed {
             tracing::debug!(url = redact_url(&found.url), "a card above this address names it and is used");
             return Ok(FoundCard { parent: Some(parent), ..found });
         }
         let problem = format!("the card there is of another agent, {}", named(&found.card));
-        tried.push(CardAttempt::new(&found.url, Some(StatusCode::OK.as_u16()), problem));
+        lookup.tried.push(CardAttempt::new(&found.url, Some(StatusCode::OK.as_u16()), problem));
     }
-    Err(ClientError::NoCard(tried))
+    Err(ClientError::NoCard(lookup.tried))
 }
 
-async fn fetch_first(
-    exchange: &Exchange<'_>,
-    address: &AgentAddress,
-    tried: &mut Vec<CardAttempt>,
-) -> Result<Option<FoundCard>, ClientError> {
-    for url in address.card_urls() {
-        match fetch_with_retry(exchange, &url).await {
-            Ok(Some(found)) => return Ok(Some(found)),
-            Ok(None) => {
-                let problem = "it answered that nothing has changed, without having been asked".to_owned();
-                tried.push(CardAttempt::new(&url, Some(StatusCode::NOT_MODIFIED.as_u16()), problem));
+/// A lookup at one place after the other.
+struct Lookup<'a> {
+    exchange: &'a Exchange<'a>,
+    /// The time for all places, of which each gets half of what is left; none: as the peer's limits say of each request.
+    limit: Option<TimeLimit>,
+    tried: Vec<CardAttempt>,
+    /// The host was not reached, or has not answered.
+    is_host_away: bool,
+}
+
+impl Lookup<'_> {
+    /// The card at the first place of an address that has one.
+    async fn fetch_first(&mut self, address: &AgentAddress) -> Result<Option<FoundCard>, ClientError> {
+        for url in address.card_urls() {
+            match fetch_with_retry(self.exchange, &url, self.limit.map(TimeLimit::half)).await {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => {
+                    let problem = "it answered that nothing has changed, without having been asked".to_owned();
+                    self.tried.push(CardAttempt::new(&url, Some(StatusCode::NOT_MODIFIED.as_u16()), problem));
+                }
+                Err(error @ ClientError::Secret(_)) => return Err(error),
+                Err(error @ (ClientError::Unreachable { .. } | ClientError::Timeout { .. })) => {
+                    // What the place before has said is not lost over it.
+                    let is_known_already = self.tried.is_empty() && matches!(error, ClientError::Unreachable { .. });
+                    if self.limit.is_none() || is_known_already {
+                        return Err(error);
+                    }
+                    self.is_host_away = true;
+                    self.tried.push(failed_attempt(&url, &error));
+                }
+                Err(error) => self.tried.push(failed_attempt(&url, &error)),
             }
-            // The next path would fail in the same way.
-            Err(error @ (ClientError::Unreachable { .. } | ClientError::Secret(_) | ClientError::Timeout { .. })) => {
-                return Err(error);
-            }
-            Err(error) => tried.push(failed_attempt(&url, &error)),
+        }
+        Ok(None)
+    }
+}
+
+/// How long a lookup or one of its places may take, retries included.
+#[derive(Clone, Copy)]
+pub(crate) struct TimeLimit {
+    whole: Duration,
+    until: Instant,
+}
+
+impl TimeLimit {
+    /// From now on; none if the clock does not go so far.
+    pub(crate) fn new(whole: Duration) -> Option<Self> {
+        Instant::now().checked_add(whole).map(|until| Self { whole, until })
+    }
+
+    /// The first half of what is left, so that something is left for the next place.
+    fn half(self) -> Self {
+        let now = Instant::now();
+        let whole = self.until.saturating_duration_since(now) / 2;
+        Self { whole, until: now + whole }
+    }
+
+    /// How long a request may take that may take so long by itself, and the limit that it exceeds then.
+    fn of_request(limit: Option<Self>, usual: Duration) -> (Duration, Duration) {
+        match limit.map(|limit| (limit.until.saturating_duration_since(Instant::now()), limit.whole)) {
+            Some((left, whole)) if left < usual => (left, whole),
+            _ => (usual, usual),
         }
     }
-    Ok(None)
 }
 
-/// Revalidates a card, and says if that fails. A card that has gone is looked for at the other urls.
+/// Revalidates a card, and says if that fails. A card that has gone is looked for at the other urls, in the time that is
+/// left.
 pub(crate) async fn refresh(
     exchange: &Exchange<'_>,
     address: &AgentAddress,
     known: &FoundCard,
+    limit: Option<TimeLimit>,
 ) -> Result<FoundCard, ClientError> {
-    match fetch(exchange, &known.url, known.etag.as_ref()).await {
+    match fetch(exchange, &known.url, known.etag.as_ref(), limit).await {
         Ok(Some(found)) if known.parent.is_none() => Ok(found),
         Ok(None) => Ok(known.extended()),
-        Ok(Some(_)) => find(exchange, address).await,
-        Err(ClientError::NotA2a { status: 300..=499, .. }) => find(exchange, address).await,
+        Ok(Some(_)) => find(exchange, address, limit).await,
+        Err(ClientError::NotA2a { status: 300..=499, .. }) => find(exchange, address, limit).await,
         Err(error) => Err(error),
     }
 }
 
 /// Revalidates a card. If that fails, the known one is used on.
 pub(crate) async fn revalidate(exchange: &Exchange<'_>, address: &AgentAddress, known: &FoundCard) -> FoundCard {
-    match fetch(exchange, &known.url, known.etag.as_ref()).await {
+    match fetch(exchange, &known.url, known.etag.as_ref(), None).await {
         Ok(Some(found)) => match &known.parent {
             Some(parent) if address.match_card(&found.card, parent) == CardMatch::None => {
                 tracing::warn!("the agent card is another agent's now; the one that is known is used");
@@ -135,16 +191,27 @@ pub(crate) async fn revalidate(exchange: &Exchange<'_>, address: &AgentAddress, 
     }
 }
 
-/// Retries if the connection was lost or a proxy has no backend. An unreachable host is an error at once.
-async fn fetch_with_retry(exchange: &Exchange<'_>, url: &str) -> Result<Option<FoundCard>, ClientError> {
-    let mut attempt = 0;
+/// Retries if the connection was lost or a proxy has no backend, while there is time. An unreachable host is an error at
+/// once.
+async fn fetch_with_retry(
+    exchange: &Exchange<'_>,
+    url: &str,
+    limit: Option<TimeLimit>,
+) -> Result<Option<FoundCard>, ClientError> {
+    let (mut attempt, mut before) = (0, None);
     loop {
-        let error = match fetch(exchange, url, None).await {
-            Err(error) if error.is_transient() && !matches!(error, ClientError::Unreachable { .. }) => error,
-            answer => return answer,
+        let error = match (fetch(exchange, url, None, limit).await, before) {
+            // The time has passed over a retry: what the agent has said before says more.
+            (Err(ClientError::Timeout { .. }), Some(before)) if limit.is_some() => return Err(before),
+            (Err(error), _) if error.is_transient() && !matches!(error, ClientError::Unreachable { .. }) => error,
+            (answer, _) => return answer,
         };
         attempt += 1;
         let Some(wait) = exchange.peer.retries.backoff(attempt, None) else { return Err(error) };
+        if limit.is_some_and(|limit| Instant::now() + wait >= limit.until) {
+            return Err(error);
+        }
+        before = Some(error);
         tokio::time::sleep(wait).await;
     }
 }
@@ -153,6 +220,7 @@ async fn fetch(
     exchange: &Exchange<'_>,
     url: &str,
     etag: Option<&HeaderValue>,
+    limit: Option<TimeLimit>,
 ) -> Result<Option<FoundCard>, ClientError> {
     let invalid = |error: http::Error| ClientError::Invalid { field: "url", problem: error.to_string() };
     let mut request = Request::get(url).body(Bytes::new()).map_err(invalid)?;
@@ -168,20 +236,20 @@ async fn fetch(
     if !matches!(credentials, Credentials::OAuth(_)) {
         credentials.apply(None, &mut request)?;
     }
-    let timeout = exchange.peer.limits.head;
+    let (timeout, exceeded) = TimeLimit::of_request(limit, exchange.peer.limits.head);
     trace::request(&request);
     // After tracing, so that no key in the query is logged.
     credentials.add_to_uri(request.uri_mut())?;
     let answer = exchange.egress.send(request, timeout, MAX_CARD_BYTES).await;
     let address = redact_url(url);
-    let answer = answer.map_err(|error| ClientError::transport(&address, error, timeout))?;
+    let answer = answer.map_err(|error| ClientError::transport(&address, error, exceeded))?;
     trace::response(answer.status(), answer.headers(), Some(answer.body()));
     if answer.status() == StatusCode::NOT_MODIFIED {
         return Ok(None);
     }
     match answer.extensions().get() {
         Some(BodyEnd::Broken) => return Err(ClientError::Lost { origin: address, error: SendError::Broken }),
-        Some(BodyEnd::Late) => return Err(ClientError::Timeout { origin: address, after: timeout, task: None }),
+        Some(BodyEnd::Late) => return Err(ClientError::Timeout { origin: address, after: exceeded, task: None }),
         // An error page is described by its beginning.
         Some(BodyEnd::Cut) if answer.status().is_success() => {
             return Err(ClientError::TooLarge { origin: address, limit: MAX_CARD_BYTES });
@@ -224,6 +292,12 @@ fn failed_attempt(url: &str, error: &ClientError) -> CardAttempt {
             return CardAttempt { is_json: true, ..CardAttempt::new(url, None, problem) };
         }
         ClientError::Credentials { status, .. } => return CardAttempt::new(url, Some(*status), error.to_string()),
+        ClientError::Timeout { after, .. } => {
+            return CardAttempt::new(url, None, format!("no answer within {} s", in_tenths(*after)));
+        }
+        ClientError::Lost { error, .. } | ClientError::Unreachable { error, .. } => {
+            return CardAttempt::new(url, None, error.to_string());
+        }
         _ => return CardAttempt::new(url, None, error.to_string()),
     };
     let location = what.strip_prefix(not_a2a::REDIRECT).map(str::to_owned);
@@ -235,6 +309,11 @@ fn failed_attempt(url: &str, error: &ClientError) -> CardAttempt {
     };
     let is_json = (200..=299).contains(&status) && what.starts_with(not_a2a::JSON);
     CardAttempt { is_json, location, ..CardAttempt::new(url, Some(status), problem) }
+}
+
+/// Seconds, rounded up to tenths: a part of what was left is no round number.
+fn in_tenths(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10.0).ceil() / 10.0
 }
 
 fn lifetime(headers: &HeaderMap) -> Duration {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use http::header::CONTENT_TYPE;
 use switchboard_a2a::sse::{EventReader, Frame, ReadError};
 use switchboard_a2a::{Error as AgentError, StreamResponse, decode};
@@ -11,6 +12,9 @@ use tokio::time::Instant;
 use crate::exchange::{Answer, Exchange, Failure, PreparedRequest};
 use crate::trace;
 use crate::wire_format::WireFormat;
+
+/// How long the end of a response is waited for, whose last event has come.
+const RELEASE_TIME: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) enum StreamItem {
@@ -87,6 +91,20 @@ impl Answer for EventStream {
 }
 
 impl EventStream {
+    /// Leaves the connection to the next request, after the last event that is wanted. The end of the response has mostly
+    /// come with that event; an agent that keeps the stream open has a moment to end it.
+    pub(crate) fn release(self) {
+        let Source::Events { mut body, is_finished: false, .. } = self.source else { return };
+        if let Some(Ok(None) | Err(_)) = body.next(RELEASE_TIME).now_or_never() {
+            return;
+        }
+        tokio::spawn(async move {
+            let end = async { while let Ok(Some(_)) = body.next(RELEASE_TIME).await {} };
+            // One that says more, or stays open, loses its connection.
+            let _ = tokio::time::timeout(RELEASE_TIME, end).await;
+        });
+    }
+
     /// The next item; cancel safe. After [`StreamItem::End`] and [`StreamItem::Broken`] there is none.
     pub(crate) async fn next(&mut self) -> StreamItem {
         let (body, reader, is_finished) = match &mut self.source {

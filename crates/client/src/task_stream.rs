@@ -194,8 +194,11 @@ impl TaskStream {
             }
             State::Reading(_) => self.read().await,
         };
-        if !self.machine.is_connected() {
-            self.connection = None;
+        if !self.machine.is_connected()
+            && let Some(connection) = self.connection.take()
+            && matches!(self.machine.state, State::Finished)
+        {
+            connection.release();
         }
         result
     }

@@ -1,7 +1,7 @@
 //! Catch-up: derives the missed events from the emitted task and a snapshot of the task as the agent has it now.
 
 use switchboard_a2a::{
-    Artifact, Part, PartContent, Role, StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus,
+    Artifact, Metadata, Part, PartContent, Role, StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus,
     TaskStatusUpdate,
 };
 
@@ -30,7 +30,7 @@ pub(super) fn difference(
         message: Some(message.clone()),
         timestamp: None,
     });
-    let mut events: Vec<_> = passed.map(|status| status_update(now, status)).collect();
+    let mut events: Vec<_> = passed.map(|status| status_update(now, status, None)).collect();
     for artifact in &now.artifacts {
         let known = emitted.artifacts.iter().find(|known| known.artifact_id == artifact.artifact_id);
         match known.map(|known| remaining_parts(&known.parts, &artifact.parts)) {
@@ -52,9 +52,20 @@ pub(super) fn difference(
         missing = Some(GapReason::Forgotten(lost.artifact_id.to_string()));
     }
     if is_other(&emitted.status, &now.status) {
-        events.push(status_update(now, now.status.clone()));
+        events.push(status_update(now, now.status.clone(), new_metadata(emitted, now)));
     }
     (events, missing)
+}
+
+/// The metadata of the snapshot in place of those of its last event, which are not known: what was not emitted before,
+/// and at the end all of it, since readers take from there why the task has ended and what it has used.
+fn new_metadata(emitted: &Task, now: &Task) -> Option<Metadata> {
+    let mut metadata = now.metadata.clone()?;
+    if !now.status.state.is_terminal() {
+        let value_in = |task: &Task, key: &str| task.metadata.as_ref().and_then(|all| all.get(key).cloned());
+        metadata.retain(|key| value_in(emitted, key) != value_in(now, key));
+    }
+    (!metadata.is_empty()).then_some(metadata)
 }
 
 /// Whether two statuses differ. Some agents have other times in streams than in snapshots, so times do not count.
@@ -101,12 +112,12 @@ fn joined(parts: &[Part]) -> Vec<Part> {
     joined
 }
 
-fn status_update(task: &Task, status: TaskStatus) -> StreamResponse {
+fn status_update(task: &Task, status: TaskStatus, metadata: Option<Metadata>) -> StreamResponse {
     StreamResponse::StatusUpdate(TaskStatusUpdate {
         task_id: task.id.clone(),
         context_id: task.context_id.clone(),
         status,
-        metadata: None,
+        metadata,
     })
 }
 

@@ -108,12 +108,16 @@ impl Machine {
         attempt: u32,
         now: Fetched,
     ) -> Result<(), ClientError> {
-        let state = match &terminal {
-            StreamResponse::StatusUpdate(update) => update.status.state,
-            _ => TaskState::Unspecified,
+        let (state, metadata) = match &terminal {
+            StreamResponse::StatusUpdate(update) => (update.status.state, update.metadata.as_ref()),
+            _ => (TaskState::Unspecified, None),
         };
         let (why, may_change) = match now {
-            Ok(now) if now.status.state == state => {
+            Ok(mut now) if now.status.state == state => {
+                // Not every agent keeps the metadata of its events with the task.
+                if let Some(metadata) = metadata {
+                    now.metadata.get_or_insert_default().merge(metadata);
+                }
                 self.catch_up(now);
                 if !self.is_over() {
                     self.emit(terminal);

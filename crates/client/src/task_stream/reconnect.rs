@@ -219,7 +219,10 @@ impl Machine {
         match &self.emitted.task {
             // An agent that has broken down may know it when it is well again.
             Some(emitted) if error.error_kind().is_some_and(|kind| kind != ErrorKind::Internal) => {
-                let missing = GapReason::Unknown(error.to_string());
+                let missing = match error.error_kind() {
+                    Some(ErrorKind::TaskNotFound) => GapReason::TaskNotFound(error.to_string()),
+                    _ => GapReason::Unknown(error.to_string()),
+                };
                 ClientError::Gap(StreamGap { task: emitted.id.clone(), missing })
             }
             _ => error,

@@ -23,6 +23,9 @@ pub enum GapReason {
     /// The agent no longer has what it sent before.
     #[error("the agent no longer knows of {0}, which it had told before")]
     Forgotten(String),
+    /// The agent no longer has the task.
+    #[error("the agent no longer knows the task ({0})")]
+    TaskNotFound(String),
     /// The connection was lost, and the missed events cannot be fetched.
     #[error("the connection was lost, and the agent does not tell what was missed ({0})")]
     Unknown(String),

@@ -6,6 +6,7 @@ mod cancel_safety;
 mod card_cache;
 mod card_hosts;
 mod catch_up;
+mod connection_reuse;
 mod credentials;
 mod dialects;
 mod discovery;

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_client::GapReason;
+use switchboard_a2a::{StreamResponse, TaskState};
+use switchboard_client::{CallContext, Client, GapReason, Update};
 
 use super::losses::{message, words};
 use super::script::{COMPLETED, WORKING, agent, chunk, error, event, events, result, status, task};
 use super::streams::{usual, working};
-use crate::world::client;
+use crate::world::{client, say};
 
 /// Ids and parts of artifacts.
 type Artifacts = Vec<(&'static str, Vec<Value>)>;
@@ -97,6 +98,67 @@ async fn a_status_is_news_by_its_message_and_not_by_its_time() {
     let client = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
     assert_eq!(words(&client).await, ["m1", "m2", "m3", "m4", COMPLETED]);
     assert_eq!(peer.story().iter().filter(|what| *what == "GetTask").count(), 4);
+}
+
+/// The metadata of each status that is told, by its state.
+async fn metadata_told(client: &Client) -> Vec<(TaskState, Value)> {
+    let mut told = Vec::new();
+    let mut stream = client.stream(&CallContext::default(), say("hello")).await.unwrap();
+    while let Some(update) = stream.next().await.unwrap() {
+        if let Update::Event(event) = update
+            && let StreamResponse::StatusUpdate(update) = *event
+        {
+            told.push((update.status.state, serde_json::to_value(&update.metadata).unwrap()));
+        }
+    }
+    told
+}
+
+#[tokio::test]
+async fn the_metadata_of_a_task_that_is_polled_come_with_its_status() {
+    let with = |state: &str, said: Option<&str>, metadata: Value| {
+        let mut task = task(state, "");
+        task["status"]["message"] = said.map_or(Value::Null, message);
+        task["metadata"] = metadata;
+        task
+    };
+    let peer = agent(false, move |asked, before| match (asked.what().as_str(), before) {
+        ("SendMessage", _) => result(json!({"task": with(WORKING, None, json!({"queue": 1}))})),
+        ("GetTask", 0) => result(with(WORKING, Some("m1"), json!({"queue": 1}))),
+        ("GetTask", 1) => result(with(WORKING, Some("m2"), json!({"queue": 0, "step": "test"}))),
+        ("GetTask", _) => result(with(COMPLETED, Some("m3"), json!({"queue": 0, "usage": {"costUsd": 0.5}}))),
+        _ => error(-32601, "no such method"),
+    })
+    .await;
+    let client = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
+    let expected = [
+        // What has been told before is not told with every status.
+        (TaskState::Working, Value::Null),
+        (TaskState::Working, json!({"queue": 0, "step": "test"})),
+        (TaskState::Completed, json!({"queue": 0, "usage": {"costUsd": 0.5}})),
+    ];
+    assert_eq!(metadata_told(&client).await, expected);
+}
+
+#[tokio::test]
+async fn a_confirmed_end_has_the_metadata_of_its_event_and_of_its_task() {
+    let peer = usual(
+        || {
+            let mut end = status(COMPLETED);
+            end["statusUpdate"]["metadata"] = json!({"of": "the event", "reason": "done"});
+            events(&[working("one"), event(end)])
+        },
+        |_| error(-32004, "it has ended"),
+        |_| {
+            let mut task = task(COMPLETED, "one");
+            task["metadata"] = json!({"of": "the task", "usage": {"costUsd": 0.5}});
+            task
+        },
+    )
+    .await;
+    let told = metadata_told(&client(peer.url(), |_| {})).await;
+    let metadata = json!({"of": "the event", "reason": "done", "usage": {"costUsd": 0.5}});
+    assert_eq!(told, [(TaskState::Completed, metadata)]);
 }
 
 /// What is told of the chunks of a subscription, the first of which may be whole, after a snapshot has come. At its end

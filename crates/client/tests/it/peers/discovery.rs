@@ -1,6 +1,8 @@
 //! Cards: where they are looked for, and how they are kept.
 
-use switchboard_client::{CallContext, CardAttempt, ClientError};
+use std::time::Duration;
+
+use switchboard_client::{CallContext, CardAttempt, Client, ClientError};
 
 use super::script::{Asked, COMPLETED, Peer, Reply, card, json, result, says, task};
 use crate::world::{client, say};
@@ -51,7 +53,7 @@ async fn a_card_is_asked_for_once_and_then_only_whether_it_has_changed() {
     let client = client(peer.url(), |_| {});
     let first = client.card(&CallContext::default()).await.unwrap();
     tokio::time::pause();
-    tokio::time::advance(std::time::Duration::from_secs(5)).await;
+    tokio::time::advance(Duration::from_secs(5)).await;
     tokio::time::resume();
     let second = client.card(&CallContext::default()).await.unwrap();
     assert_eq!(first.json, second.json);
@@ -81,6 +83,111 @@ async fn an_address_without_a_server_is_told_at_once() {
     drop(listener);
     let client = client(format!("http://{address}"), |_| {});
     let error = client.card(&CallContext::default()).await.unwrap_err();
+    assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
+}
+
+/// The time for all that a probe asks.
+const WHOLE: Duration = Duration::from_secs(600);
+
+/// A client whose own limit for a request is no matter.
+fn patient(url: String) -> Client {
+    client(url, |peer| peer.limits.head = 2 * WHOLE)
+}
+
+/// Lets time go on by itself, also where what has stopped it is dropped.
+struct Resumes;
+
+impl Drop for Resumes {
+    fn drop(&mut self) {
+        tokio::time::resume();
+    }
+}
+
+/// Why a probe has failed. Its time passes only while it waits for an answer that never comes, so much of it each time.
+async fn failed_probe(
+    client: &Client,
+    peer: &Peer,
+    step: Duration,
+    is_silent: impl Fn(&Asked, usize) -> bool,
+) -> ClientError {
+    let context = CallContext::default();
+    let passes = async {
+        let mut passed = 0;
+        loop {
+            let asked = peer.cards();
+            let silent = asked.iter().enumerate().filter(|(number, asked)| is_silent(asked, *number)).count();
+            if silent > passed {
+                passed = silent;
+                tokio::time::pause();
+                let _resumes = Resumes;
+                tokio::time::advance(step).await;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        answer = client.probe_card(&context, WHOLE) => answer.map(drop).unwrap_err(),
+        () = passes => unreachable!("time has no end"),
+    }
+}
+
+#[tokio::test]
+async fn a_probe_tells_what_each_place_of_a_card_has_said() {
+    let silence = "no answer within ";
+    type Other = fn() -> Reply;
+    let cases: [(Other, &str, Option<u16>); 4] = [
+        (|| says(404, "content-type: text/plain", "no"), "not there (404)", Some(404)),
+        (|| says(403, "content-type: text/plain", "no"), "403", Some(403)),
+        (|| Reply::Closes, "the connection was closed before an answer came", None),
+        (|| Reply::Stalls(Vec::new()), silence, None),
+    ];
+    for (other, said, status) in cases {
+        for silent in ["/.well-known/agent-card.json", "/.well-known/agent.json"] {
+            let peer = Peer::start(move |asked, _| match asked.line().ends_with(silent) {
+                true => Reply::Stalls(Vec::new()),
+                false => other(),
+            })
+            .await;
+            let is_silent = |asked: &Asked, _: usize| asked.line().ends_with(silent) || said == silence;
+            // Each silent place gets half of what is left at most.
+            let error = failed_probe(&patient(peer.url()), &peer, WHOLE / 2, is_silent).await;
+            let ClientError::NoCard(tried) = &error else { panic!("{silent}: {error}") };
+            let [first, second] = &tried[..] else { panic!("{silent}: {error}") };
+            assert!(first.url.ends_with("/agent-card.json") && second.url.ends_with("/agent.json"), "{error}");
+            let (late, other) = if first.url.ends_with(silent) { (first, second) } else { (second, first) };
+            assert!(late.status.is_none() && late.problem.starts_with(silence), "{error}");
+            assert!(other.status == status && other.problem.contains(said), "{silent}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_probe_ends_with_what_a_place_has_said_before_its_time_was_over() {
+    // The agent breaks off, and is silent when it is asked again.
+    let peer = Peer::start(|_, before| if before == 0 { Reply::Closes } else { Reply::Stalls(Vec::new()) }).await;
+    let error = failed_probe(&patient(peer.url()), &peer, WHOLE / 2, |_, number| number % 2 == 1).await;
+    assert_eq!(error.to_string().matches("closed before an answer came").count(), 2, "{error}");
+    // A card that is known is asked for at its own place, for all of the time, and stays.
+    let headers = "content-type: application/json\r\ncache-control: max-age=3600";
+    let peer = Peer::start(move |_, before| match before {
+        0 => says(200, headers, &card(false).to_string()),
+        _ => Reply::Stalls(Vec::new()),
+    })
+    .await;
+    let client = patient(peer.url());
+    client.probe_card(&CallContext::default(), WHOLE).await.unwrap();
+    let error = failed_probe(&client, &peer, WHOLE, |_, number| number > 0).await;
+    assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
+    assert!(error.to_string().contains("/.well-known/agent-card.json gave no answer within 600 s"), "{error}");
+    assert_eq!(client.card(&CallContext::default()).await.unwrap().card.name, "peer");
+}
+
+#[tokio::test]
+async fn a_probe_of_an_address_without_a_server_is_answered_at_once() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = client(format!("http://{}", listener.local_addr().unwrap()), |_| {});
+    drop(listener);
+    let error = client.probe_card(&CallContext::default(), WHOLE).await.map(drop).unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
 }
 
@@ -192,7 +299,7 @@ async fn what_is_no_card_is_told_by_what_it_is() {
 async fn a_card_that_comes_too_slowly_is_late_and_not_wrong() {
     let head = b"HTTP/1.1 200 So\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"name\"".to_vec();
     let peer = Peer::start(move |_, _| Reply::Stalls(head.clone())).await;
-    let client = client(peer.url(), |peer| peer.limits.head = std::time::Duration::from_millis(50));
+    let client = client(peer.url(), |peer| peer.limits.head = Duration::from_millis(50));
     let error = client.card(&CallContext::default()).await.unwrap_err();
     assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
 }

@@ -201,7 +201,7 @@ async fn a_task_that_is_forgotten_while_it_is_asked_after_leaves_a_gap() {
     .await;
     let client = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
     let error = story(&client).await.unwrap_err();
-    assert!(matches!(&error, ClientError::Gap(gap) if matches!(gap.missing, GapReason::Unknown(_))), "{error}");
+    assert!(matches!(&error, ClientError::Gap(gap) if matches!(gap.missing, GapReason::TaskNotFound(_))), "{error}");
 }
 
 #[tokio::test]

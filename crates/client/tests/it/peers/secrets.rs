@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use switchboard_client::{CallContext, Client, Peer, egress};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Metadata, Subscriber};
 
 use super::script::{COMPLETED, agent, event, events, json, result, task};
@@ -45,10 +46,26 @@ impl Subscriber for Listener {
     fn exit(&self, _: &Id) {}
 }
 
+impl Listener {
+    /// Hears what this thread tells from now on. Another thread that has reached a message first, while nobody listened, may
+    /// have left the note that nobody does: so all of them are reached once before the notes are made anew.
+    async fn begin(&self) -> DefaultGuard {
+        let guard = tracing::subscriber::set_default(self.clone());
+        let peer = agent(false, |_, _| events(&[event(serde_json::json!({"task": task(COMPLETED, "done")}))])).await;
+        let caller = client(peer.url(), |_| {});
+        caller.stream(&CallContext::default(), say("hello")).await.unwrap().finish().await.unwrap();
+        let peer = agent(false, |_, _| result(serde_json::json!({"task": task(COMPLETED, "done")}))).await;
+        client(peer.url(), |_| {}).send(&CallContext::default(), say("hello")).await.unwrap();
+        tracing::callsite::rebuild_interest_cache();
+        self.heard.lock().unwrap().clear();
+        guard
+    }
+}
+
 #[tokio::test]
 async fn a_key_in_an_address_is_not_told() {
     let listener = Listener::default();
-    let _guard = tracing::subscriber::set_default(listener.clone());
+    let _guard = listener.begin().await;
     let peer = agent(false, |_, _| result(serde_json::json!({"task": task(COMPLETED, "done")}))).await;
     let endpoint = format!("{}/rpc?token=verysecret", peer.url());
     let caller = client(peer.url(), |peer| peer.endpoint = Some(endpoint));
@@ -62,7 +79,7 @@ async fn a_key_in_an_address_is_not_told() {
 #[tokio::test]
 async fn a_long_body_is_cut_at_a_character() {
     let listener = Listener::default();
-    let _guard = tracing::subscriber::set_default(listener.clone());
+    let _guard = listener.begin().await;
     let peer = agent(false, |_, _| result(serde_json::json!({"task": task(COMPLETED, "done")}))).await;
     let caller = client(peer.url(), |_| {});
     for text in ["ä".repeat(20_000), format!("x{}", "ä".repeat(20_000))] {
@@ -86,7 +103,7 @@ async fn an_error_does_not_repeat_the_secrets_of_an_address() {
 #[tokio::test]
 async fn a_secret_in_an_event_is_not_told() {
     let listener = Listener::default();
-    let _guard = tracing::subscriber::set_default(listener.clone());
+    let _guard = listener.begin().await;
     let peer = agent(false, |_, _| {
         let mut task = task(COMPLETED, "done");
         let secrets = serde_json::json!([{"token": "verysecret", "url": "u"}, {"token": 7}]);
