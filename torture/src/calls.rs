@@ -150,6 +150,12 @@ impl Send {
         self.params["message"]["contextId"].as_str()
     }
 
+    /// Whether it is to a task that exists.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        self.params["message"]["taskId"].is_string()
+    }
+
     /// The id of its message.
     #[must_use]
     pub fn message_id(&self) -> &str {
@@ -201,18 +207,29 @@ pub fn cancel(connection: &mut Connection, path: &str, id: &str) -> io::Result<R
 /// All of the caller's tasks that match, with their first message's text.
 pub fn list(connection: &mut Connection, filter: &Value) -> io::Result<Vec<(TaskFacts, String)>> {
     let mut found = Vec::new();
+    list_whole(connection, "/a2a", filter, |task| {
+        let text = task["history"][0]["parts"][0]["text"].as_str().unwrap_or_default();
+        found.push((TaskFacts::read(task), text.to_owned()));
+    })?;
+    Ok(found)
+}
+
+/// All of the caller's tasks that match, as they are sent: those of one agent, or of all of them.
+pub fn list_whole(
+    connection: &mut Connection,
+    path: &str,
+    filter: &Value,
+    mut seen: impl FnMut(&Value),
+) -> io::Result<()> {
     let mut params = filter.clone();
     params["pageSize"] = 100.into();
     loop {
-        let page = call(connection, "/a2a", "ListTasks", &params)?;
+        let page = call(connection, path, "ListTasks", &params)?;
         let page = page.map_err(|refusal| io::Error::other(format!("ListTasks: {refusal:?}")))?;
-        for task in page["tasks"].as_array().into_iter().flatten() {
-            let text = task["history"][0]["parts"][0]["text"].as_str().unwrap_or_default();
-            found.push((TaskFacts::read(task), text.to_owned()));
-        }
+        page["tasks"].as_array().into_iter().flatten().for_each(&mut seen);
         match page["nextPageToken"].as_str() {
             Some(token) if !token.is_empty() => params["pageToken"] = token.into(),
-            _ => return Ok(found),
+            _ => return Ok(()),
         }
     }
 }

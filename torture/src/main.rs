@@ -81,6 +81,12 @@ enum Command {
         /// Decides operations, moments and which one is killed
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Let the hub send messages again to an agent that does not recognise them: succeeds only if that is found
+        #[arg(long)]
+        planted: bool,
+        /// A server of another SDK, as JSON, in place of the hub's own kind
+        #[arg(long, conflicts_with = "planted")]
+        foreign: Option<String>,
     },
     /// Fill its disk, and make it read-only
     Disk {
@@ -153,8 +159,12 @@ fn main() -> ExitCode {
             let (rounds, time_box) = (rounds.max(1), time_box.map(Duration::from_secs));
             webhooks(&webhooks::Plan { binary, rounds, tasks, time_box, seed })
         }
-        Command::Hub { binary, rounds, time_box, seed } => {
-            hub(&hub::Plan { binary, rounds, time_box: time_box.map(Duration::from_secs), seed })
+        Command::Hub { binary, rounds, time_box, seed, planted, foreign } => {
+            let plan = hub::Plan { binary, rounds, time_box: time_box.map(Duration::from_secs), seed, planted };
+            match foreign {
+                Some(foreign) => hub_of_foreign(&plan, &foreign),
+                None => hub(&plan),
+            }
         }
         Command::Disk { binary, inside: false } => disk::in_namespace(&binary),
         Command::Disk { binary, inside: true } => disk::run(&binary).and_then(verdict),
@@ -205,9 +215,39 @@ fn webhooks(plan: &webhooks::Plan) -> anyhow::Result<()> {
 fn hub(plan: &hub::Plan) -> anyhow::Result<()> {
     let outcome = hub::run(plan)?;
     let (rounds, seed) = (plan.rounds, plan.seed);
-    let hub::Outcome { tasks, completed, .. } = outcome;
-    println!("{tasks} tasks through a hub, {completed} completed, {} of {rounds} kills, seed {seed}", outcome.rounds);
+    print_hub(&outcome, plan);
+    if plan.planted {
+        let found = outcome.problems.iter().find(|problem| problem.contains("worked on twice"));
+        let Some(found) = found else {
+            anyhow::bail!(
+                "messages were sent again that are not recognised, and the judge did not notice: seed {seed}"
+            );
+        };
+        println!("the planted repetition was found: {found}");
+        return Ok(());
+    }
     verdict(outcome.problems).map_err(|error| error.context(format!("again with --rounds {rounds} --seed {seed}")))
+}
+
+/// Prints `ok NAME` or `not ok NAME: why` for each check, as the interop tests do.
+fn hub_of_foreign(plan: &hub::Plan, foreign: &str) -> anyhow::Result<()> {
+    let foreign: hub::Foreign = serde_json::from_str(foreign)?;
+    let mut outcome = hub::run_foreign(plan, &foreign)?;
+    print_hub(&outcome, plan);
+    for hub::Check { interface, name, problems } in outcome.checks {
+        match problems.first() {
+            None => println!("ok {interface}-{name}"),
+            Some(first) => println!("not ok {interface}-{name}: {first}"),
+        }
+        outcome.problems.extend(problems);
+    }
+    let (rounds, seed) = (plan.rounds, plan.seed);
+    verdict(outcome.problems).map_err(|error| error.context(format!("again with --rounds {rounds} --seed {seed}")))
+}
+
+fn print_hub(outcome: &hub::Outcome, plan: &hub::Plan) {
+    let hub::Outcome { tally, rounds, .. } = outcome;
+    println!("{} tasks through a hub, {rounds} of {} kills, seed {}: {tally}", outcome.tasks(), plan.rounds, plan.seed);
 }
 
 fn programs(plan: &programs::Plan) -> anyhow::Result<()> {

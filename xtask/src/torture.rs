@@ -1,6 +1,7 @@
-//! `cargo xtask torture`: kill -9 under load, a planted bug that must be found, kill -9 with webhooks to flaky receivers,
-//! kill -9 of a hub and the servers behind it, a full and a read-only disk, command-line agents that are canceled and killed, how late their events are, and
-//! clients that read none of their responses, all on the real binary. The work is in the package `torture`; this builds it and says how long and how often.
+//! `cargo xtask torture`: kill -9 under load, kill -9 with webhooks to flaky receivers, kill -9 of a hub and the servers
+//! behind it, planted bugs that must be found, a full and a read-only disk, command-line agents that are canceled and
+//! killed, how late their events are, and clients that read none of their responses, all on the real binary. The work is
+//! in the package `torture`; this builds it and says how long and how often.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,6 +26,8 @@ const WEBHOOK_ROUNDS: &str = "20";
 const WEBHOOK_TASKS: &str = "1000";
 /// Every server of a hub is killed several times.
 const HUB_ROUNDS: &str = "20";
+/// With each kill of the hub some message is under way.
+const PLANTED_HUB_ROUNDS: &str = "6";
 /// As many as the promise about command-line agents names.
 const PROGRAM_TASKS: &str = "200";
 /// In seconds: after so long a test of `cargo xtask test` begins no more rounds. A slow machine does fewer of them.
@@ -56,6 +59,7 @@ fn all(rounds: u64, time_box: &[&str], seed: u64) -> anyhow::Result<Counts> {
         &["kill", "--planted", "--rounds", &planted, "--seed", &seed],
         &[&["webhooks", "--rounds", WEBHOOK_ROUNDS, "--tasks", WEBHOOK_TASKS, "--seed", &seed], time_box].concat(),
         &[&["hub", "--rounds", HUB_ROUNDS, "--seed", &seed], time_box].concat(),
+        &["hub", "--planted", "--rounds", PLANTED_HUB_ROUNDS, "--seed", &seed],
         &["disk"],
         &[&["programs", "--tasks", PROGRAM_TASKS, "--seed", &seed], time_box].concat(),
         &["overhead"],

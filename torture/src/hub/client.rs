@@ -9,16 +9,47 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::calls::{self, Answer, Send, TaskFacts};
+use crate::calls::{self, Answer, Refusal, Send, TaskFacts};
 use crate::http::Connection;
 use crate::random::Random;
 
 /// How many clients work at the same time.
 const CLIENTS: u64 = 6;
+/// What is said of a task that has ended, or is about to, when it is sent an answer: the code and a part of the words.
+const ENDED: (i64, &str) = (-32004, "takes no more messages");
 /// Between two attempts to reach a hub that is being started again.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Where the agents are.
-const PATHS: [&str; 2] = ["/a2a/left", "/a2a/right"];
+
+/// An agent behind the hub.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Agent {
+    /// Where it is at the hub.
+    pub(super) path: &'static str,
+    pub(super) words: Words,
+}
+
+/// What an agent is told, to do the same as others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Words {
+    /// It answers.
+    pub(super) hello: &'static str,
+    /// It answers in pieces.
+    pub(super) stream: &'static str,
+    /// It answers later.
+    pub(super) sleep: &'static str,
+    /// It asks.
+    pub(super) ask: &'static str,
+    /// It works until it is canceled.
+    pub(super) hold: &'static str,
+}
+
+/// The words of `probe`.
+pub(super) const PROBE: Words =
+    Words { hello: "hello", stream: "stream:20", sleep: "sleep:20", ask: "ask", hold: "hold" };
+
+/// The words of the agents in the interop tests.
+pub(super) const BEHAVIOURS: Words =
+    Words { hello: "echo hello", stream: "stream 20", sleep: "stream 100", ask: "ask", hold: "wait" };
 
 /// What the hub acknowledged.
 #[derive(Clone, Debug, Default)]
@@ -43,13 +74,14 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn start(hub: SocketAddr, random: &Random) -> Self {
+    pub(super) fn start(hub: SocketAddr, agents: &[Agent], random: &Random) -> Self {
         let journal = Arc::<Mutex<Journal>>::default();
         let is_over = Arc::<AtomicBool>::default();
         let clients = (0..CLIENTS)
             .map(|number| {
                 let (journal, is_over) = (journal.clone(), is_over.clone());
-                let client = Client { number, hub, random: random.fork(number), journal, is_over, messages: 0 };
+                let (agents, random) = (agents.to_vec(), random.fork(number));
+                let client = Client { number, hub, agents, random, journal, is_over, messages: 0, unanswered: None };
                 std::thread::spawn(move || client.run())
             })
             .collect();
@@ -57,8 +89,12 @@ impl Load {
     }
 
     /// Every client ends after what it is doing.
-    pub(super) fn stop(self) -> Journal {
+    pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits for the clients, which were told to end.
+    pub(super) fn join(self) -> Journal {
         for client in self.clients {
             if client.join().is_err() {
                 lock(&self.journal).problems.push("a client panicked".to_owned());
@@ -71,10 +107,13 @@ impl Load {
 struct Client {
     number: u64,
     hub: SocketAddr,
+    agents: Vec<Agent>,
     random: Random,
     journal: Arc<Mutex<Journal>>,
     is_over: Arc<AtomicBool>,
     messages: u64,
+    /// What it has sent without an answer.
+    unanswered: Option<Send>,
 }
 
 impl Client {
@@ -94,49 +133,51 @@ impl Client {
     /// Works until the load is over, or the hub goes away.
     fn work(&mut self) -> io::Result<()> {
         let mut connection = Connection::open(self.hub)?;
+        if let Some(send) = self.unanswered.clone() {
+            self.task(&mut connection, &send)?;
+        }
         while !self.is_over.load(Ordering::SeqCst) {
+            let place = self.random.between(0, self.agents.len() as u64);
+            let agent = self.agents[usize::try_from(place).unwrap_or_default()];
+            let words = agent.words;
             match self.random.between(0, 10) {
-                0..3 => self.send(&mut connection, "hello", false)?,
-                3..5 => self.send(&mut connection, "stream:20", false)?,
-                5..6 => self.send(&mut connection, "sleep:20", true)?,
-                6..8 => self.ask(&mut connection)?,
-                _ => self.hold(&mut connection)?,
+                0..3 => self.send(&mut connection, agent, words.hello, false)?,
+                3..5 => self.send(&mut connection, agent, words.stream, false)?,
+                5..6 => self.send(&mut connection, agent, words.sleep, true)?,
+                6..8 => self.ask(&mut connection, agent)?,
+                _ => self.hold(&mut connection, agent)?,
             }
         }
         Ok(())
     }
 
-    /// A message under a key, which a client whose connection is lost sends again.
-    fn message(&mut self, text: &str) -> Send {
+    /// A message under a key, which is sent again when its connection is lost.
+    fn message(&mut self, agent: Agent, text: &str) -> Send {
         self.messages += 1;
         let id = format!("{}-{}", self.number, self.messages);
-        let place = usize::try_from(self.random.between(0, 2)).unwrap_or_default();
-        Send::text(PATHS[place], &id, text).keyed(&id)
+        Send::text(agent.path, &id, text).keyed(&id)
     }
 
-    fn send(&mut self, connection: &mut Connection, text: &str, immediately: bool) -> io::Result<()> {
-        let send = self.message(text);
+    fn send(&mut self, connection: &mut Connection, agent: Agent, text: &str, immediately: bool) -> io::Result<()> {
+        let send = self.message(agent, text);
         let send = if immediately { send.immediately() } else { send };
         self.task(connection, &send).map(|_| ())
     }
 
     /// A question of the agent, mostly answered.
-    fn ask(&mut self, connection: &mut Connection) -> io::Result<()> {
-        let send = self.message("ask");
+    fn ask(&mut self, connection: &mut Connection, agent: Agent) -> io::Result<()> {
+        let send = self.message(agent, agent.words.ask);
         let Some(asked) = self.task(connection, &send)? else { return Ok(()) };
         if asked.state != "TASK_STATE_INPUT_REQUIRED" || self.random.between(0, 10) < 3 {
             return Ok(());
         }
-        let answer = Send { path: send.path, ..self.message("again").to_task(&asked.id) };
-        if let Answer::Task(facts) = answer.call(connection)? {
-            self.saw(send.path, facts);
-        }
-        Ok(())
+        let answer = self.message(agent, "again").to_task(&asked.id);
+        self.task(connection, &answer).map(|_| ())
     }
 
     /// Work without end, and mostly its cancellation.
-    fn hold(&mut self, connection: &mut Connection) -> io::Result<()> {
-        let send = self.message("hold").immediately();
+    fn hold(&mut self, connection: &mut Connection, agent: Agent) -> io::Result<()> {
+        let send = self.message(agent, agent.words.hold).immediately();
         let Some(task) = self.task(connection, &send)? else { return Ok(()) };
         if self.random.between(0, 10) < 3 {
             return Ok(());
@@ -147,14 +188,19 @@ impl Client {
         Ok(())
     }
 
-    fn task(&self, connection: &mut Connection, send: &Send) -> io::Result<Option<TaskFacts>> {
-        match send.call(connection)? {
+    fn task(&mut self, connection: &mut Connection, send: &Send) -> io::Result<Option<TaskFacts>> {
+        self.unanswered = Some(send.clone());
+        let answer = send.call(connection)?;
+        self.unanswered = None;
+        match answer {
             Answer::Task(facts) => {
                 self.saw(send.path, facts.clone());
                 Ok(Some(facts))
             }
             // It is full, or the agent cannot be reached: nothing was acknowledged.
             answer if answer.is_retryable() => Ok(None),
+            // The task that asked has ended meanwhile.
+            Answer::Refused(refusal) if send.is_answer() && has_ended(&refusal) => Ok(None),
             answer => {
                 lock(&self.journal).problems.push(format!("{} was answered {answer:?}", send.params));
                 Ok(None)
@@ -167,6 +213,29 @@ impl Client {
     }
 }
 
+fn has_ended(refusal: &Refusal) -> bool {
+    let (code, words) = ENDED;
+    refusal.code == code && refusal.message.contains(words)
+}
+
 fn lock(journal: &Mutex<Journal>) -> std::sync::MutexGuard<'_, Journal> {
     journal.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_may_be_refused_only_because_its_task_has_ended() {
+        for (code, message, expected) in [
+            (-32004, "task 7 is completed and takes no more messages", true),
+            (-32004, "task 7 is being canceled and takes no more messages", true),
+            (-32004, "agent left is no longer served here", false),
+            (-32602, "task 7 takes no more messages", false),
+        ] {
+            let refusal = Refusal { code, message: message.to_owned(), retry_after_ms: None };
+            assert_eq!(has_ended(&refusal), expected, "{refusal:?}");
+        }
+    }
 }

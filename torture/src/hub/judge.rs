@@ -1,6 +1,5 @@
 //! What must be true of the hub and the servers behind it when all of them are up again.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,8 @@ use crate::calls::{self, TaskFacts};
 use crate::compare::Problems;
 use crate::http::Connection;
 use crate::hub::client::Journal;
+use crate::hub::ends::{Ends, There};
+use crate::hub::tally::Tally;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -19,11 +20,24 @@ const LIVE: [&str; 3] = ["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STA
 
 #[derive(Default)]
 pub(super) struct Verdict {
-    pub(super) completed: usize,
+    pub(super) tally: Tally,
     pub(super) problems: Problems,
 }
 
-pub(super) fn judge(hub: SocketAddr, remotes: &[SocketAddr], journal: &Journal) -> anyhow::Result<Verdict> {
+/// A server behind the hub whose tasks outlive it.
+pub(super) struct Remote {
+    /// What the hub calls its agent.
+    pub(super) name: &'static str,
+    /// Where the agent is at the hub.
+    pub(super) path: &'static str,
+    pub(super) address: SocketAddr,
+    /// It recognises a repetition.
+    pub(super) is_keyed: bool,
+    /// It can be asked for its tasks.
+    pub(super) lists_tasks: bool,
+}
+
+pub(super) fn judge(hub: SocketAddr, remotes: &[Remote], journal: &Journal) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::default();
     // What runs without an end, or waits for an answer that never comes, is ended here.
     let is_settled = until(|| {
@@ -40,54 +54,53 @@ pub(super) fn judge(hub: SocketAddr, remotes: &[SocketAddr], journal: &Journal) 
         verdict.problems.push(format!("the hub's tasks do not end: {left:?}"));
         return Ok(verdict);
     }
-    for (id, told) in &journal.tasks {
-        let now = match calls::get(&mut connection, told.path, id)? {
-            Ok(now) => now,
-            Err(refusal) => {
-                verdict.problems.push(format!("task {id} was acknowledged and is gone: {refusal:?}"));
-                continue;
-            }
-        };
-        verdict.completed += usize::from(now.state == "TASK_STATE_COMPLETED");
-        if told.facts.is_terminal() && now != told.facts {
-            verdict.problems.push(format!("task {id} was {:?} and is {now:?}", told.facts));
-        }
-    }
-    if verdict.completed == 0 {
-        verdict.problems.push("no task was completed, so nothing is shown".to_owned());
-    }
+    acknowledged(&mut connection, journal, &mut verdict.problems)?;
+    let here = Ends::read(&mut connection, remotes.iter().map(|remote| remote.path))?;
     for remote in remotes {
-        no_orphans(*remote, &mut verdict.problems)?;
-        once(*remote, &mut verdict.problems)?;
+        verdict.problems.extend(no_orphans(remote, &here)?);
+        let there = There::read(&mut Connection::open(remote.address)?)?;
+        verdict.problems.extend(there.worked_on_twice(remote.name));
+        verdict.problems.extend(here.compare(remote, &there));
+    }
+    verdict.problems.extend(here.worked_on_twice());
+    verdict.tally = here.tally();
+    if verdict.tally.completed() == 0 {
+        verdict.problems.push("no task was completed, so nothing is shown".to_owned());
     }
     Ok(verdict)
 }
 
-/// The hub owes a cancellation for what it ended without the agent; it is carried out in a while.
-fn no_orphans(remote: SocketAddr, problems: &mut Problems) -> anyhow::Result<()> {
-    let is_quiet = until(|| Ok(live(&mut Connection::open(remote)?)?.is_empty()))?;
-    if !is_quiet {
-        let left = live(&mut Connection::open(remote)?)?;
-        problems.push(format!("{} tasks run at {remote} for none of the hub's: {left:?}", left.len()));
-    }
-    Ok(())
-}
-
-/// A message of the hub has an id of its own, whatever is repeated: two tasks with the same one are one too many.
-fn once(remote: SocketAddr, problems: &mut Problems) -> anyhow::Result<()> {
-    let mut tasks: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (task, _) in calls::list(&mut Connection::open(remote)?, &json!({}))? {
-        for message in task.messages {
-            tasks.entry(message).or_default().push(task.id.clone());
+/// Whatever the hub acknowledged is there, and an end stays as it was.
+pub(super) fn acknowledged(
+    connection: &mut Connection,
+    journal: &Journal,
+    problems: &mut Problems,
+) -> anyhow::Result<()> {
+    for (id, told) in &journal.tasks {
+        match calls::get(connection, told.path, id)? {
+            Ok(now) if told.facts.is_terminal() && now != told.facts => {
+                problems.push(format!("task {id} was {:?} and is {now:?}", told.facts));
+            }
+            Ok(_) => {}
+            Err(refusal) => problems.push(format!("task {id} was acknowledged and is gone: {refusal:?}")),
         }
     }
-    for (message, tasks) in tasks.iter().filter(|(_, tasks)| tasks.len() > 1) {
-        problems.push(format!("message {message} was worked on {} times at {remote}: {tasks:?}", tasks.len()));
-    }
     Ok(())
 }
 
-fn live(connection: &mut Connection) -> std::io::Result<Vec<(TaskFacts, String)>> {
+/// The hub owes a cancellation for what it ended without the agent; it is carried out in a while. Only what cannot be found
+/// may go on, and the task here says so.
+fn no_orphans(remote: &Remote, here: &Ends) -> anyhow::Result<Problems> {
+    let orphans = || -> std::io::Result<Vec<TaskFacts>> {
+        let live = live(&mut Connection::open(remote.address)?)?.into_iter().map(|(task, _)| task);
+        Ok(live.filter(|task| remote.lists_tasks || here.names(&task.id)).collect())
+    };
+    let is_quiet = until(|| Ok(orphans()?.is_empty()))?;
+    let left = if is_quiet { Vec::new() } else { orphans()? };
+    Ok(left.iter().map(|task| format!("{} still works on {task:?}, which has ended here", remote.name)).collect())
+}
+
+pub(super) fn live(connection: &mut Connection) -> std::io::Result<Vec<(TaskFacts, String)>> {
     let mut found = Vec::new();
     for state in LIVE {
         found.extend(calls::list(connection, &json!({ "status": state }))?);
@@ -96,7 +109,7 @@ fn live(connection: &mut Connection) -> std::io::Result<Vec<(TaskFacts, String)>
 }
 
 /// Whether it comes true before the hang guard is over. There is nothing to be told by, so this asks again and again.
-fn until(mut is_true: impl FnMut() -> std::io::Result<bool>) -> anyhow::Result<bool> {
+pub(super) fn until(mut is_true: impl FnMut() -> std::io::Result<bool>) -> anyhow::Result<bool> {
     let start = Instant::now();
     while start.elapsed() < HANG_GUARD {
         if is_true()? {
