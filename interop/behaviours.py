@@ -3,19 +3,31 @@ first.
 
 The first word of a message says what: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`, `data` or
 `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse. The names that differ between the
-SDKs are the members that a subclass has to give.
+SDKs are the members that a subclass has to give. Each interface has a card of its own as well, under `/only/INTERFACE`.
 """
 
 import asyncio
+import os
 import socket
 import sys
 
 import uvicorn
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.tasks import TaskUpdater
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 # What the card says that it takes and gives: texts, files and data.
-MODES = ["text/plain", "application/octet-stream", "application/json"]
+MODES = ["text/plain", "image/png", "application/octet-stream", "application/json"]
+
+# Where to write what was begun and ended, for a judge that outlives this process.
+EXECUTIONS = os.environ.get("INTEROP_EXECUTIONS")
+
+
+def note(what, context):
+    if EXECUTIONS:
+        with open(EXECUTIONS, "a") as file:
+            file.write(f"{what} {os.getpid()} {context.task_id} {context.message.message_id}\n")
 
 
 class Behaviours(AgentExecutor):
@@ -38,6 +50,13 @@ class Behaviours(AgentExecutor):
         raise NotImplementedError
 
     async def execute(self, context, event_queue):
+        note("begin", context)
+        try:
+            await self.behave(context, event_queue)
+        finally:
+            note("end", context)
+
+    async def behave(self, context, event_queue):
         word, _, rest = context.get_user_input().partition(" ")
         if word == "reply":
             await event_queue.enqueue_event(self.text_message(rest, context.context_id))
@@ -90,10 +109,21 @@ class Behaviours(AgentExecutor):
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
 
+def only(interface, card):
+    """The route to a card with nothing but this interface, as JSON."""
+
+    async def answer(_):
+        return JSONResponse(card)
+
+    return Route(f"/only/{interface}/.well-known/agent-card.json", answer)
+
+
 def serve(application):
     """Serves what `application(address)` gives."""
     # Only where the protocol is named do answers leave without waiting for more.
     with socket.socket(proto=socket.IPPROTO_TCP) as listener:
+        # It comes back at once to where it was.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", int(sys.argv[1])))
         listener.listen()
         port = listener.getsockname()[1]

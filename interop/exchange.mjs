@@ -9,11 +9,13 @@ const showKey = {
   shouldRetryWithHeaders: async () => undefined,
 };
 
-/** A server and the binding to reach it by. A subclass has its SDK's `factory(clientConfig)`. */
+/**
+ * A server and the binding to reach it by, and the version where the tests choose it. A subclass has its SDK's
+ * `factory(clientConfig)`.
+ */
 export class Exchange {
-  constructor(address, binding) {
-    this.address = address;
-    this.binding = binding;
+  constructor(address, binding, version) {
+    Object.assign(this, { address, binding, version });
     this.fetch = async (url, init) => {
       const response = await fetch(url, init);
       this.lastRequest = { url: new URL(url), headers: new Headers(init?.headers) };

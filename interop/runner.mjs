@@ -1,7 +1,7 @@
 // Runs the tests of a JavaScript client: each one once per binding, one after the other, against the server given as
 // the first argument. Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a test failed. Words after the address
 // choose tests by a part of their name. With a key for the server in INTEROP_KEY, the tests that need one run, and no
-// others. Tests of agents behind the hub run once per agent named in INTEROP_REMOTES as well.
+// others. Tests of agents behind the hub run once per agent named in INTEROP_REMOTES as well, and once per version.
 
 import { AssertionError, deepStrictEqual } from "node:assert";
 import { createHash } from "node:crypto";
@@ -18,8 +18,12 @@ export const COUNTS = [20_000, 200_000];
 
 export const KEY = process.env.INTEROP_KEY;
 
-// The folders of the SDKs whose agents the server serves as remote ones.
+// The agents that the server serves as remote ones: the folder of an SDK, a slash and the interface that they are called by.
+// With one of the client's interfaces and `>` in front, only that one calls it.
 const REMOTES = (process.env.INTEROP_REMOTES ?? "").split(" ").filter(Boolean);
+
+// How many tests of remote agents run at a time. Most of the time they wait.
+const AT_ONCE = 8;
 
 /** What the probe's `file:bytes` holds. */
 export const EVERY_BYTE = Buffer.from(Uint8Array.from({ length: 256 }, (_, index) => index));
@@ -28,6 +32,7 @@ export const EVERY_BYTE = Buffer.from(Uint8Array.from({ length: 256 }, (_, index
 export const CONTENTS = [EVERY_BYTE, Buffer.from(EVERY_BYTE.toString("base64")), Buffer.from("test")];
 
 const tests = [];
+const hubTests = [];
 
 /**
  * Registers a test. Its full name has the binding before it. `only` is for what one binding has, `keyed` for what a
@@ -35,32 +40,58 @@ const tests = [];
  */
 export function test(operation, run, { only, keyed = false } = {}) {
   if (keyed !== Boolean(KEY) || REMOTES.length > 0) return;
-  tests.push({ operation, run, bindings: only ? [only] : BINDINGS, remote: "" });
+  tests.push({ operation, run, bindings: only ? [only] : BINDINGS });
 }
 
-/** Registers a test of an agent behind the hub, which gets the agent's name there beside the server. */
-export function hubTest(operation, run) {
-  for (const folder of REMOTES) {
-    const [remote, agent] = [`>${folder.replaceAll("-", "@")}`, folder.replaceAll(".", "-")];
-    tests.push({ operation, run: (switchboard) => run(switchboard, agent), bindings: BINDINGS, remote });
-  }
+/**
+ * Registers a test of an agent behind the hub, which gets the agent's name there beside the server. `lacks` names the
+ * interfaces on which this SDK's client has no such call.
+ */
+export function hubTest(operation, run, { lacks = [] } = {}) {
+  if (REMOTES.length > 0) hubTests.push({ operation, run, lacks });
 }
 
-/** Called at the end of a test program. `connect(address, binding)` gives each test what it talks to. */
-export async function main(connect) {
-  const [address, ...wanted] = process.argv.slice(2);
-  let failures = 0;
+/** Names of tests, with how to connect and what to run. */
+function chosen(versions) {
+  const all = [];
   for (const binding of BINDINGS) {
-    for (const { operation, run, bindings, remote } of tests) {
-      const name = `${binding}${remote}-${operation}`;
-      if (!bindings.includes(binding)) continue;
-      if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;
+    for (const { operation, run, bindings } of tests) {
+      if (bindings.includes(binding)) all.push({ name: `${binding}-${operation}`, interfaceOf: [binding], run });
+    }
+    for (const version of versions) {
+      for (const called of REMOTES) {
+        const [remote, caller] = called.split(">").reverse();
+        if (caller && caller !== `${binding}-${version}`) continue;
+        const [label, agent] = [remote.replaceAll("-", "@"), remote.replaceAll(/[./]/g, "-")];
+        for (const { operation, run, lacks } of hubTests) {
+          if (lacks.includes(`${binding}-${version}`)) continue;
+          const name = `${binding}-${version}>${label}-${operation}`;
+          all.push({ name, interfaceOf: [binding, version], run: (switchboard) => run(switchboard, agent) });
+        }
+      }
+    }
+  }
+  return all;
+}
+
+/**
+ * Called at the end of a test program. `connect(address, binding)` gives each test what it talks to; with a version beside it
+ * where an agent behind the hub is to be spoken to in each of them.
+ */
+export async function main(connect, versions = []) {
+  const [address, ...wanted] = process.argv.slice(2);
+  const isWanted = ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part));
+  const left = chosen(versions).filter(isWanted);
+  let failures = 0;
+  const work = async () => {
+    for (let next = left.shift(); next; next = left.shift()) {
+      const { name, interfaceOf, run } = next;
       const patience = new AbortController();
       try {
         const late = pause(PATIENCE_MS, undefined, { signal: patience.signal }).then(() => {
           throw new Error(`no end within ${PATIENCE_MS} ms`);
         });
-        await Promise.race([run(connect(address.replace(/\/+$/, ""), binding)), late]);
+        await Promise.race([run(connect(address.replace(/\/+$/, ""), ...interfaceOf)), late]);
         console.log(`ok ${name}`);
       } catch (error) {
         failures += 1;
@@ -70,7 +101,9 @@ export async function main(connect) {
         patience.abort();
       }
     }
-  }
+  };
+  // Tests of our own agents run one after the other: some take all of the machine.
+  await Promise.all(Array.from({ length: REMOTES.length > 0 ? AT_ONCE : 1 }, work));
   // Streams that a test dropped may still hold the process.
   process.exit(failures > 0 ? 1 : 0);
 }
@@ -104,6 +137,12 @@ export async function failsWith(kind, call) {
     return error;
   }
   throw new AssertionError({ message: `expected ${kind.name}, got ${JSON.stringify(result)}` });
+}
+
+/** The same of a stream. Over JSON-RPC clients of version 0.3 wrap what it is refused with. */
+export async function streamFailsWith(kind, call) {
+  const error = await failsWith(Error, call);
+  holds([error, error.cause].some((refusal) => refusal instanceof kind), `expected ${kind.name}, got ${error.message}`);
 }
 
 /** Polls the way a client does: asks again until the answer is the wanted one. The runner's patience ends it. */

@@ -1,7 +1,7 @@
 """Runs the tests of a Python client: each one once per binding, one after the other, against the server given as the
 first argument. Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a test failed. Words after the address
 choose tests by a part of their name. With a key for the server in INTEROP_KEY, the tests that need one run, and no
-others. Tests of agents behind the hub run once per agent named in INTEROP_REMOTES as well.
+others. Tests of agents behind the hub run once per agent named in INTEROP_REMOTES as well, and once per version.
 """
 
 import asyncio
@@ -23,8 +23,12 @@ COUNTS = (20_000, 200_000)
 
 KEY = os.environ.get("INTEROP_KEY")
 
-# The folders of the SDKs whose agents the server serves as remote ones.
+# The agents that the server serves as remote ones: the folder of an SDK, a slash and the interface that they are called by.
+# With one of the client's interfaces and `>` in front, only that one calls it.
 REMOTES = os.environ.get("INTEROP_REMOTES", "").split()
+
+# How many tests of remote agents run at a time. Most of the time they wait.
+AT_ONCE = 8
 
 # What the probe's `file:bytes` holds.
 EVERY_BYTE = bytes(range(256))
@@ -33,6 +37,7 @@ EVERY_BYTE = bytes(range(256))
 CONTENTS = (EVERY_BYTE, base64.b64encode(EVERY_BYTE), b"test")
 
 _tests = []
+_hub_tests = []
 
 
 def test(function=None, *, only=BINDINGS, keyed=False):
@@ -43,48 +48,80 @@ def test(function=None, *, only=BINDINGS, keyed=False):
     def register(function):
         bindings = (only,) if isinstance(only, str) else only
         if keyed == bool(KEY) and not REMOTES:
-            _tests.append((_operation(function), bindings, "", function))
+            _tests.append((_operation(function), bindings, function))
         return function
 
     return register(function) if function else register
 
 
-def hub_test(function):
-    """Registers a test of an agent behind the hub, which gets the agent's name there beside the server."""
-    for remote in REMOTES:
-        agent = remote.replace(".", "-")
-        _tests.append((_operation(function), BINDINGS, f">{remote.replace('-', '@')}", partial(function, agent=agent)))
-    return function
+def hub_test(function=None, *, lacks=()):
+    """Registers a test of an agent behind the hub, which gets the agent's name there beside the server. `lacks` names the
+    interfaces on which this SDK's client has no such call.
+    """
+
+    def register(function):
+        if REMOTES:
+            _hub_tests.append((_operation(function), lacks, function))
+        return function
+
+    return register(function) if function else register
 
 
 def _operation(function):
     return function.__name__.replace("_", "-")
 
 
-async def _run(connect, address, wanted):
-    failures = 0
+def _chosen(versions):
+    """Names of tests, with how to connect and what to run."""
     for binding in BINDINGS:
-        for operation, bindings, remote, function in _tests:
-            name = f"{binding}{remote}-{operation}"
-            if binding not in bindings or not (not wanted or any(part in name for part in wanted)):
-                continue
-            try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    async with connect(address, binding) as switchboard:
-                        await function(switchboard)
-                print(f"ok {name}", flush=True)
-            except Exception as error:
-                failures += 1
-                why = " ".join(f"{type(error).__name__}: {error}".split())
-                print(f"not ok {name}: {why}", flush=True)
-                traceback.print_exc()
-    return failures
+        for operation, bindings, function in _tests:
+            if binding in bindings:
+                yield f"{binding}-{operation}", (binding,), function
+        for version in versions:
+            interface = f"{binding}-{version}"
+            for remote in REMOTES:
+                caller, _, remote = remote.rpartition(">")
+                if caller not in ("", interface):
+                    continue
+                label, agent = remote.replace("-", "@"), remote.replace(".", "-").replace("/", "-")
+                for operation, lacks, function in _hub_tests:
+                    if interface not in lacks:
+                        name = f"{interface}>{label}-{operation}"
+                        yield name, (binding, version), partial(function, agent=agent)
 
 
-def main(connect):
-    """Called at the end of a test program. `connect(address, binding)` gives each test what it talks to."""
+async def _succeeds(name, connection, function):
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            async with connection as switchboard:
+                await function(switchboard)
+        print(f"ok {name}", flush=True)
+        return True
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"not ok {name}: {why}", flush=True)
+        traceback.print_exc()
+        return False
+
+
+async def _run(connect, address, wanted, versions):
+    """Tests of our own agents run one after the other: some take all of the machine."""
+    places = asyncio.Semaphore(AT_ONCE if REMOTES else 1)
+
+    async def one(name, interface, function):
+        async with places:
+            return await _succeeds(name, connect(address, *interface), function)
+
+    chosen = [test for test in _chosen(versions) if not wanted or any(part in test[0] for part in wanted)]
+    return all(await asyncio.gather(*(one(*test) for test in chosen)))
+
+
+def main(connect, versions=()):
+    """Called at the end of a test program. `connect(address, binding)` gives each test what it talks to; with a version
+    beside it where an agent behind the hub is to be spoken to in each of them.
+    """
     address, *wanted = sys.argv[1:]
-    sys.exit(1 if asyncio.run(_run(connect, address.rstrip("/"), wanted)) else 0)
+    sys.exit(0 if asyncio.run(_run(connect, address.rstrip("/"), wanted, versions)) else 1)
 
 
 def equal(actual, expected):

@@ -11,7 +11,19 @@ import {
   withA2AExtensions,
   ServiceParameters,
 } from "@a2a-js/sdk/client";
-import { COUNTS, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
+import {
+  COUNTS,
+  collect,
+  equal,
+  failsWith,
+  first,
+  holds,
+  main,
+  numbered,
+  streamFailsWith,
+  test,
+  until,
+} from "../runner.mjs";
 import "./files.mjs";
 import "./push.mjs";
 import { Switchboard, TRANSPORTS, chunks, message, send, stream, text } from "./switchboard.mjs";
@@ -271,25 +283,18 @@ test("error-send-to-finished", async (switchboard) => {
   await failsWith(UnsupportedOperationError, () => send(client, "hello", task));
 });
 
-/** Over JSON-RPC this client wraps what a stream is refused with. */
-async function streamFailsWith(kind, switchboard, call) {
-  const error = await failsWith(Error, call);
-  const refusal = switchboard.binding === "jsonrpc" ? error.cause : error;
-  holds(refusal instanceof kind, `expected ${kind.name}, got ${error.message}`);
-}
-
 test("error-stream-to-finished", async (switchboard) => {
   const client = await switchboard.client("probe");
   const task = await send(client, "hello");
-  await streamFailsWith(UnsupportedOperationError, switchboard, () => first(stream(client, "hello", task)));
+  await streamFailsWith(UnsupportedOperationError, () => first(stream(client, "hello", task)));
 });
 
 test("error-resubscribe", async (switchboard) => {
   const client = await switchboard.client("probe");
   const resubscribe = (id) => () => first(client.resubscribeTask({ id }));
-  await streamFailsWith(TaskNotFoundError, switchboard, resubscribe(randomUUID()));
+  await streamFailsWith(TaskNotFoundError, resubscribe(randomUUID()));
   const task = await send(client, "hello");
-  await streamFailsWith(UnsupportedOperationError, switchboard, resubscribe(task.id));
+  await streamFailsWith(UnsupportedOperationError, resubscribe(task.id));
 });
 
 test(

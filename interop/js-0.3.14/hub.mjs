@@ -1,12 +1,45 @@
 // Agents of all SDKs behind the hub, called with this SDK's client: the servers say what they do. Whatever version and
 // binding an agent speaks, the caller's own hold.
 
-import { DefaultAgentCardResolver } from "@a2a-js/sdk/client";
-import { CONTENTS, collect, equal, first, holds, hubTest, main, numbered, until } from "../runner.mjs";
-import { ends, hook, receive, states } from "./push.mjs";
+import { randomUUID } from "node:crypto";
+import {
+  DefaultAgentCardResolver,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from "@a2a-js/sdk/client";
+import {
+  CONTENTS,
+  collect,
+  equal,
+  failsWith,
+  first,
+  holds,
+  hubTest,
+  main,
+  numbered,
+  streamFailsWith,
+  until,
+} from "../runner.mjs";
+import { ends, get, hook, receive, set, shows, states } from "./push.mjs";
 import { Switchboard, chunks, message, send, stream, text } from "./switchboard.mjs";
 
 const texts = (task) => task.artifacts.map((artifact) => text(artifact.parts));
+
+/** A task that waits at its agent until it is canceled. */
+async function begun(client) {
+  const task = await send(client, "wait");
+  return until(
+    () => client.getTask({ id: task.id }),
+    (task) => task.status.state === "working",
+  );
+}
+
+/** Ends a task, which its webhooks are told. */
+async function endedByCancel(client, task, receivers) {
+  await client.cancelTask({ id: task.id });
+  for (const receiver of receivers) equal(states(await receiver.told(task.id, ends)).at(-1), "canceled");
+}
 
 hubTest("card", async (switchboard, agent) => {
   const card = await new DefaultAgentCardResolver().resolve(`${switchboard.address}/a2a/${agent}/`);
@@ -23,6 +56,16 @@ hubTest("card", async (switchboard, agent) => {
 hubTest("send-blocking", async (switchboard, agent) => {
   const task = await send(await switchboard.client(agent), "echo hello");
   equal([task.status.state, texts(task)], ["completed", ["hello"]]);
+});
+
+hubTest("send-polling", async (switchboard, agent) => {
+  const client = await switchboard.client(agent, { polling: true });
+  const task = await send(client, "stream 50");
+  const done = await until(
+    () => client.getTask({ id: task.id }),
+    (task) => task.status.state === "completed",
+  );
+  equal(texts(done), [numbered(50)]);
 });
 
 hubTest("message-reply", async (switchboard, agent) => {
@@ -44,6 +87,14 @@ hubTest("multi-turn", async (switchboard, agent) => {
   equal([told.id, told.status.state, texts(told)], [asked.id, "completed", ["hello Ada"]]);
 });
 
+hubTest("stream-input-required", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  const asked = await collect(stream(client, "ask"));
+  equal([asked.at(-1).status.state, asked.at(-1).final], ["input-required", true]);
+  const told = await collect(stream(client, "Ada", asked[0]));
+  equal([chunks(told), told.at(-1).status.state, told.at(-1).final], ["hello Ada", "completed", true]);
+});
+
 hubTest("resubscribe", async (switchboard, agent) => {
   const client = await switchboard.client(agent);
   const connection = new AbortController();
@@ -56,15 +107,35 @@ hubTest("resubscribe", async (switchboard, agent) => {
   equal([last.status.state, last.final], ["canceled", true]);
 });
 
+hubTest("get", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  const sent = await send(client, "echo hello");
+  const task = await client.getTask({ id: sent.id });
+  equal([task.id, task.contextId, task.status.state], [sent.id, sent.contextId, "completed"]);
+  equal([text(task.history[0].parts), texts(task)], ["echo hello", ["hello"]]);
+});
+
+hubTest("history-length", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  const answer = message("Ada", await send(client, "ask"));
+  const told = await client.sendMessage({ message: answer, configuration: { historyLength: 1 } });
+  equal([told.status.state, told.history.length], ["completed", 1]);
+  const whole = await client.getTask({ id: told.id });
+  holds(whole.history.length > 1, `the history has ${whole.history.length} messages`);
+  equal((await client.getTask({ id: told.id, historyLength: 1 })).history, whole.history.slice(-1));
+});
+
 hubTest("cancel", async (switchboard, agent) => {
   const client = await switchboard.client(agent, { polling: true });
-  const task = await send(client, "wait");
-  await until(
-    () => client.getTask({ id: task.id }),
-    (task) => task.status.state === "working",
-  );
+  const task = await begun(client);
   const canceled = await client.cancelTask({ id: task.id });
   equal([canceled.id, canceled.status.state], [task.id, "canceled"]);
+});
+
+hubTest("cancel-parked", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  const task = await send(client, "ask");
+  equal((await client.cancelTask({ id: task.id })).status.state, "canceled");
 });
 
 hubTest("endings", async (switchboard, agent) => {
@@ -73,15 +144,6 @@ hubTest("endings", async (switchboard, agent) => {
   equal([failed.state, text(failed.message.parts)], ["failed", "it did not work"]);
   const { status: rejected } = await send(client, "juggle");
   equal([rejected.state, text(rejected.message.parts)], ["rejected", "juggle is nothing this agent does"]);
-});
-
-hubTest("get-and-list", async (switchboard, agent) => {
-  // This client has no call for listing tasks.
-  const client = await switchboard.client(agent);
-  const sent = await send(client, "echo hello");
-  const task = await client.getTask({ id: sent.id });
-  equal([task.id, task.contextId, task.status.state], [sent.id, sent.contextId, "completed"]);
-  equal(text(task.history[0].parts), "echo hello");
 });
 
 hubTest("file-inspected", async (switchboard, agent) => {
@@ -97,7 +159,16 @@ hubTest("file-inspected", async (switchboard, agent) => {
   }
 });
 
-hubTest("push", async (switchboard, agent) => {
+hubTest("parts-echoed", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  const [uri, data] = ["https://example.com/a.png", { integer: 7, nested: { list: [true, null, "x"] } }];
+  const file = { kind: "file", file: { uri, mimeType: "image/png" } };
+  const { status, artifacts } = await send(client, ["file", file, { kind: "data", data }]);
+  const [returned, also] = artifacts[0].parts;
+  equal([status.state, returned.file.uri, also.data], ["completed", uri, data]);
+});
+
+hubTest("push-inline", async (switchboard, agent) => {
   const client = await switchboard.client(agent);
   const receiver = await receive(switchboard);
   const configuration = { pushNotificationConfig: hook(receiver) };
@@ -105,4 +176,56 @@ hubTest("push", async (switchboard, agent) => {
   equal(states(await receiver.told(task.id, ends)).at(-1), "completed");
 });
 
-await main((address, binding) => new Switchboard(address, binding));
+hubTest("push-set-get", async (switchboard, agent) => {
+  const client = await switchboard.client(agent, { polling: true });
+  const task = await begun(client);
+  const receiver = await receive(switchboard);
+  shows(await set(client, task, receiver), task, receiver);
+  shows(await get(client, task), task, receiver);
+  await endedByCancel(client, task, [receiver]);
+});
+
+hubTest("push-list-delete", async (switchboard, agent) => {
+  const client = await switchboard.client(agent, { polling: true });
+  const task = await begun(client);
+  const [deleted, kept] = [await receive(switchboard), await receive(switchboard)];
+  await set(client, task, deleted, "deleted");
+  await set(client, task, kept, "kept");
+  const list = () => client.listTaskPushNotificationConfig({ id: task.id });
+  const [first, second] = await list();
+  shows(first, task, deleted, "deleted");
+  shows(second, task, kept, "kept");
+  await client.deleteTaskPushNotificationConfig({ id: task.id, pushNotificationConfigId: "deleted" });
+  equal(
+    (await list()).map(({ pushNotificationConfig }) => pushNotificationConfig.id),
+    ["kept"],
+  );
+  await endedByCancel(client, task, [kept]);
+  deleted.isQuiet();
+});
+
+hubTest("error-task-not-found", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  const unknown = { id: randomUUID(), contextId: undefined };
+  await failsWith(TaskNotFoundError, () => client.getTask({ id: unknown.id }));
+  await failsWith(TaskNotFoundError, () => client.cancelTask({ id: unknown.id }));
+  await failsWith(TaskNotFoundError, () => send(client, "echo hello", unknown));
+});
+
+hubTest("error-resubscribe", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  const task = await send(client, "echo hello");
+  const resubscribe = (id) => () => first(client.resubscribeTask({ id }));
+  await streamFailsWith(UnsupportedOperationError, resubscribe(task.id));
+  await streamFailsWith(TaskNotFoundError, resubscribe(randomUUID()));
+});
+
+hubTest("errors", async (switchboard, agent) => {
+  const client = await switchboard.client(agent);
+  const task = await send(client, "echo hello");
+  await failsWith(TaskNotCancelableError, () => client.cancelTask({ id: task.id }));
+  await failsWith(UnsupportedOperationError, () => send(client, "echo again", task));
+  equal((await client.getTask({ id: task.id })).status.state, "completed");
+});
+
+await main((address, binding, version) => new Switchboard(address, binding, version), ["0.3"]);

@@ -34,13 +34,13 @@ export const hook = (receiver, id = "hook") => ({
   token: TOKEN,
   authentication: { schemes: ["Bearer"], credentials: CREDENTIALS },
 });
-const set = (client, task, receiver, id) =>
+export const set = (client, task, receiver, id) =>
   client.setTaskPushNotificationConfig({ taskId: task.id, pushNotificationConfig: hook(receiver, id) });
-const get = (client, task, id = "hook") =>
+export const get = (client, task, id = "hook") =>
   client.getTaskPushNotificationConfig({ id: task.id, pushNotificationConfigId: id });
 
 /** The answer is what was set, without its secrets. Over HTTP+JSON this client says "" for what is not there. */
-function shows({ taskId, pushNotificationConfig }, task, receiver, id = "hook") {
+export function shows({ taskId, pushNotificationConfig }, task, receiver, id = "hook") {
   const { url, token, authentication } = pushNotificationConfig;
   equal([taskId, pushNotificationConfig.id, url], [task.id, id, receiver.url]);
   equal([token || null, authentication.credentials || null, authentication.schemes], [null, null, ["Bearer"]]);

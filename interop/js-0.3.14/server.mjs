@@ -1,7 +1,8 @@
 // An agent built with this SDK, for our client to call: `server.mjs PORT`, 0 for a free one. Prints the port first.
 //
 // What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`, `data`
-// or `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse.
+// or `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse. Each interface has a card of its
+// own as well, under `/only/INTERFACE`.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -15,9 +16,10 @@ import {
 } from "@a2a-js/sdk/server";
 import { UserBuilder, agentCardHandler, jsonRpcHandler, restHandler } from "@a2a-js/sdk/server/express";
 import express from "express";
+import { noted } from "../executions.mjs";
 
 // What the card says that it takes and gives: texts, files and data.
-const MODES = ["text/plain", "application/octet-stream", "application/json"];
+const MODES = ["text/plain", "image/png", "application/octet-stream", "application/json"];
 
 const textPart = (text) => ({ kind: "text", text });
 const now = () => new Date().toISOString();
@@ -26,7 +28,11 @@ class Behaviours {
   /** What ends the wait of a task. */
   #waiting = new Map();
 
-  async execute({ taskId, contextId, userMessage, task }, bus) {
+  execute(context, bus) {
+    return noted(context, () => this.#behave(context, bus));
+  }
+
+  async #behave({ taskId, contextId, userMessage, task }, bus) {
     const said = userMessage.parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
     const [word, rest] = [said.split(" ")[0], said.slice(said.split(" ")[0].length + 1)];
     const message = (text) => ({
@@ -140,6 +146,10 @@ function application(address) {
   app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler }));
   app.use("/jsonrpc", jsonRpcHandler(options));
   app.use("/rest", restHandler(options));
+  for (const { url, transport } of card.additionalInterfaces) {
+    const alone = { ...card, url, preferredTransport: transport, additionalInterfaces: [] };
+    app.get(`/only/${url.split("/").at(-1)}-0.3/${AGENT_CARD_PATH}`, (_, response) => response.json(alone));
+  }
   return app;
 }
 

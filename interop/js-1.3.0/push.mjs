@@ -24,7 +24,7 @@ export const ends = (event) => tellsStatus(event) && ENDED.includes(state(event.
 export const states = (events) => events.filter(tellsStatus).map(({ payload }) => state(payload.value));
 export const receive = (switchboard, { version = "1.0", ...settings } = {}) =>
   new Receiver(switchboard.address, version, PARSERS[version], settings).start();
-const hook = (receiver, fields) =>
+export const hook = (receiver, fields) =>
   TaskPushNotificationConfig.fromJSON({
     url: receiver.url,
     token: TOKEN,
@@ -32,14 +32,14 @@ const hook = (receiver, fields) =>
     ...fields,
   });
 /** What is told of a webhook: what was set, without its secrets. */
-const shown = (receiver, fields) =>
+export const shown = (receiver, fields) =>
   TaskPushNotificationConfig.fromJSON({ url: receiver.url, authentication: { scheme: "Bearer" }, ...fields });
 export const inline = (receiver, fields, configuration) => ({
   configuration: { ...configuration, taskPushNotificationConfig: hook(receiver, fields) },
 });
-const get = (client, taskId, id) => client.getTaskPushNotificationConfig({ taskId, id, tenant: "" });
-const drop = (client, taskId, id) => client.deleteTaskPushNotificationConfig({ taskId, id, tenant: "" });
-const list = (client, taskId, pageSize = 50, pageToken = "") =>
+export const get = (client, taskId, id) => client.getTaskPushNotificationConfig({ taskId, id, tenant: "" });
+export const drop = (client, taskId, id) => client.deleteTaskPushNotificationConfig({ taskId, id, tenant: "" });
+export const list = (client, taskId, pageSize = 50, pageToken = "") =>
   client.listTaskPushNotificationConfig({ taskId, pageSize, pageToken, tenant: "" });
 const cancel = (client, id) => client.cancelTask({ id, tenant: "" });
 

@@ -1,7 +1,8 @@
 // An agent built with this SDK, for our client to call: `server.mjs PORT`, 0 for a free one. Prints the port first.
 //
 // What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`, `data`
-// or `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse.
+// or `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse. Each interface has a card of its
+// own as well, under `/only/INTERFACE`.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -24,17 +25,22 @@ import {
 } from "@a2a-js/sdk/server";
 import { UserBuilder, agentCardHandler, jsonRpcHandler, restHandler } from "@a2a-js/sdk/server/express";
 import express from "express";
+import { noted } from "../executions.mjs";
 
 // What the card says that it takes and gives: texts, files and data.
-const MODES = ["text/plain", "application/octet-stream", "application/json"];
+const MODES = ["text/plain", "image/png", "application/octet-stream", "application/json"];
 
 const now = () => new Date().toISOString();
 
 class Behaviours {
-  /** What ends the wait of a task. */
+  /** What a cancellation does to a task that waits. */
   #waiting = new Map();
 
-  async execute({ taskId, contextId, userMessage, task }, bus) {
+  execute(context, bus) {
+    return noted(context, () => this.#behave(context, bus));
+  }
+
+  async #behave({ taskId, contextId, userMessage, task }, bus) {
     const said = userMessage.parts.map(({ content }) => (content.$case === "text" ? content.value : "")).join("");
     const [word, rest] = [said.split(" ")[0], said.slice(said.split(" ")[0].length + 1)];
     const message = (text, fields) => ({
@@ -74,6 +80,7 @@ class Behaviours {
     // A stream has to begin with a task, one that answers a question too.
     bus.publish(AgentEvent.task(task ?? { ...Task.fromJSON(submitted), history: [userMessage] }));
     if (task?.status.state === TaskState.TASK_STATE_INPUT_REQUIRED) {
+      this.#waiting.delete(taskId);
       artifact("greeting", [{ text: `hello ${said}` }]);
       status("COMPLETED");
       bus.finished();
@@ -93,6 +100,8 @@ class Behaviours {
         status("COMPLETED");
         break;
       case "ask":
+        // The SDK expects this of the agent, which is not at work then.
+        this.#waiting.set(taskId, () => status("CANCELED"));
         status("INPUT_REQUIRED", "what is your name?");
         break;
       case "fail":
@@ -158,6 +167,11 @@ function application(address) {
   app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler, legacyCompat }));
   app.use("/jsonrpc", jsonRpcHandler(options));
   app.use("/rest", restHandler(options));
+  for (const offered of card.supportedInterfaces) {
+    const alone = AgentCard.toJSON({ ...card, supportedInterfaces: [offered] });
+    const name = `${offered.url.split("/").at(-1)}-${offered.protocolVersion}`;
+    app.get(`/only/${name}/${AGENT_CARD_PATH}`, (_, response) => response.json(alone));
+  }
   return app;
 }
 

@@ -27,6 +27,18 @@ export class Switchboard extends Exchange {
       }),
     );
   }
+
+  async client(agent, clientConfig) {
+    if (!this.version) return super.client(agent, clientConfig);
+    return this.factory(clientConfig).createFromAgentCard(await this.card(agent));
+  }
+
+  /** The card for the version, which decides what the client speaks. */
+  async card(agent) {
+    const headers = { "A2A-Version": this.version };
+    const response = await fetch(`${this.address}/a2a/${agent}/.well-known/agent-card.json`, { headers });
+    return response.json();
+  }
 }
 
 export function request(parts, task, { configuration, ...fields } = {}) {

@@ -23,7 +23,7 @@ from a2a.types import (
 from a2a.utils import new_agent_text_message, new_task
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from behaviours import MODES, Behaviours, serve  # noqa: E402
+from behaviours import MODES, Behaviours, only, serve  # noqa: E402
 
 
 class Agent(Behaviours):
@@ -71,6 +71,11 @@ def application(address):
     )
     app = A2AFastAPIApplication(card, handler).build(rpc_url="/jsonrpc")
     app.mount("/rest", A2ARESTFastAPIApplication(card, handler).build())
+    for interface in card.additional_interfaces:
+        fields = {"url": interface.url, "preferred_transport": interface.transport, "additional_interfaces": []}
+        binding = interface.url.rsplit("/", 1)[1]
+        alone = card.model_copy(update=fields).model_dump(mode="json", by_alias=True, exclude_none=True)
+        app.router.routes.append(only(f"{binding}-0.3", alone))
     return app
 
 

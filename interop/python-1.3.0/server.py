@@ -10,10 +10,11 @@ from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, c
 from a2a.server.tasks import BasePushNotificationSender, InMemoryPushNotificationConfigStore, InMemoryTaskStore
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, TaskState
 from a2a.utils.constants import TransportProtocol
+from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from behaviours import MODES, Behaviours, serve  # noqa: E402
+from behaviours import MODES, Behaviours, only, serve  # noqa: E402
 
 
 class Agent(Behaviours):
@@ -59,11 +60,15 @@ def application(address):
         push_config_store=hooks,
         push_sender=BasePushNotificationSender(httpx.AsyncClient(), hooks),
     )
-    routes = [
-        *create_agent_card_routes(card),
-        *create_jsonrpc_routes(handler, "/jsonrpc", enable_v0_3_compat=True),
-        *create_rest_routes(handler, path_prefix="/rest", enable_v0_3_compat=True),
-    ]
+    # The SDK's own routes come last: one of them takes whatever comes first in a path for a tenant.
+    routes = []
+    for interface in interfaces:
+        alone = MessageToDict(card) | {"supportedInterfaces": [MessageToDict(interface)]}
+        binding = interface.url.rsplit("/", 1)[1]
+        routes.append(only(f"{binding}-{interface.protocol_version}", alone))
+    routes += create_agent_card_routes(card)
+    routes += create_jsonrpc_routes(handler, "/jsonrpc", enable_v0_3_compat=True)
+    routes += create_rest_routes(handler, path_prefix="/rest", enable_v0_3_compat=True)
     return Starlette(routes=routes)
 
 

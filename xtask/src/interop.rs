@@ -1,12 +1,14 @@
 //! `cargo xtask interop`: the published SDKs as clients of the real server, and their servers called by our client and our
 //! commands. Each SDK has a folder in `interop/` with its pins and programs. Its client gets two fresh servers: an open
-//! one, and one with a key for what only callers with a key are given. Its server is called by `interop/callers`.
+//! one, and one with a key for what only callers with a key are given. Its server is called by `interop/callers`, and as a
+//! remote agent of a hub by the clients of all SDKs, in the pairs of [`matrix`].
 //! interop/README.md says how the tests run, the generated interop/RESULTS.md what works.
 
 mod catalogue;
 pub(crate) mod environment;
 pub(crate) mod foreign;
 mod job;
+mod matrix;
 mod results_page;
 pub(crate) mod server;
 
@@ -17,6 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::interop::catalogue::Catalogue;
 use crate::interop::environment::Environments;
 use crate::interop::job::Job;
+use crate::interop::matrix::{Extent, Pair};
 use crate::program;
 use crate::python::Python;
 use crate::steps::Counts;
@@ -27,8 +30,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     only: Option<String>,
     /// Write interop/RESULTS.md from this run instead of comparing the run with it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "quick")]
     write: bool,
+    /// Through the hub only as many pairs of client and server as show everything once, as `cargo xtask test` does
+    #[arg(long)]
+    quick: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -83,7 +89,8 @@ const HUB: &str = "hub";
 const AT_ONCE: usize = 3;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let counts = both_ways(arguments.only.as_deref(), arguments.write)?;
+    let extent = if arguments.quick { Extent::Covering } else { Extent::Whole };
+    let counts = both_ways(arguments.only.as_deref(), extent, arguments.write)?;
     println!("{} passed, {} failed", counts.passed, counts.failed);
     anyhow::ensure!(counts.failed == 0, "{} checks failed", counts.failed);
     Ok(())
@@ -105,10 +112,10 @@ fn write_page(expected: &results_page::Expected, catalogue: &Catalogue) -> anyho
 
 /// The step of `cargo xtask test`.
 pub(crate) fn step() -> anyhow::Result<Counts> {
-    both_ways(None, false)
+    both_ways(None, Extent::Covering, false)
 }
 
-fn both_ways(only: Option<&str>, is_written: bool) -> anyhow::Result<Counts> {
+fn both_ways(only: Option<&str>, extent: Extent, is_written: bool) -> anyhow::Result<Counts> {
     let wanted = |folder: &str| only.is_none_or(|part| folder.contains(part));
     let sdks: Vec<_> = SDKS.iter().filter(|(folder, _)| wanted(folder)).collect();
     let is_empty = sdks.is_empty() && !wanted(HUB);
@@ -121,9 +128,14 @@ fn both_ways(only: Option<&str>, is_written: bool) -> anyhow::Result<Counts> {
     let environments = Environments::new(&sources, program::root().join("target/interop"), Python::find()?)?;
     program::build_workspace()?;
 
-    let mut jobs = Vec::new();
+    let (mut jobs, mut pairs) = (Vec::new(), Vec::new());
     if wanted(HUB) {
-        jobs.push(through_hub(&environments)?);
+        pairs = matrix::pairs(extent, &clients(), &SDKS.map(|(folder, _)| folder), &expected);
+        // It takes longest, so it is begun first.
+        jobs.push(through_hub(&environments, pairs.clone())?);
+        for (folder, language) in SDKS {
+            jobs.push(Job::Kill { folder, program: language.server(&environments, folder)? });
+        }
     }
     for (folder, language) in sdks {
         for is_keyed in [false, true] {
@@ -142,7 +154,8 @@ fn both_ways(only: Option<&str>, is_written: bool) -> anyhow::Result<Counts> {
             *names = catalogue.expected(heading, results.names());
             continue;
         }
-        for difference in results_page::differences(names, results.names()) {
+        let names = results_page::of_pairs(heading, names, &pairs);
+        for difference in results_page::differences(&names, results.names()) {
             println!("not ok {heading}: {difference}");
             total.failed += 1;
         }
@@ -153,8 +166,13 @@ fn both_ways(only: Option<&str>, is_written: bool) -> anyhow::Result<Counts> {
     Ok(total)
 }
 
-/// Every SDK's client calls every SDK's agent. It takes longest, so it is begun first.
-fn through_hub(environments: &Environments<'_>) -> anyhow::Result<Job> {
+/// The SDKs whose clients call the others' agents.
+fn clients() -> Vec<&'static str> {
+    SDKS.iter().filter(|(_, language)| *language != Language::Rust).map(|(folder, _)| *folder).collect()
+}
+
+/// Every SDK's client calls every SDK's agent.
+fn through_hub(environments: &Environments<'_>, pairs: Vec<Pair>) -> anyhow::Result<Job> {
     let (mut remotes, mut clients) = (Vec::new(), Vec::new());
     for (folder, language) in SDKS {
         remotes.push((folder, language.server(environments, folder)?));
@@ -162,7 +180,7 @@ fn through_hub(environments: &Environments<'_>) -> anyhow::Result<Job> {
             clients.push((folder, program));
         }
     }
-    Ok(Job::Hub { remotes, clients })
+    Ok(Job::Hub { remotes, clients, pairs })
 }
 
 /// Does the jobs, a few at the same time, and returns the results by SDK and part of the page.

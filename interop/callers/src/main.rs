@@ -2,12 +2,14 @@
 //!
 //! - `callers client BASE_URL [PART OF A NAME]…`: every operation of the client, once for each interface on its card,
 //! - `callers commands BASE_URL SWITCHBOARD [PART OF A NAME]…`: the same with the commands of that program,
+//! - `callers behind BASE_URL HUB_URL NAME`: the same agent behind a hub, where its names are `NAME-INTERFACE`,
 //! - `callers conformance BASE_URL SWITCHBOARD TEXT [CHECK]…`: what `switchboard conformance` finds wrong meanwhile.
 //!
 //! Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a check failed.
 
 #![expect(clippy::print_stdout, reason = "the results are read from standard output")]
 
+mod behind;
 mod caller;
 mod checks;
 mod commands;
@@ -22,12 +24,14 @@ use anyhow::Context as _;
 use switchboard_a2a::{Version, parse_version};
 use switchboard_client::{Binding, CallContext, Client, Peer, egress};
 
+use crate::behind::Behind;
 use crate::caller::Caller;
 use crate::commands::switchboard::Switchboard;
 use crate::run::Run;
 
 const USAGE: &str = "usage: callers client BASE_URL [PART OF A NAME]…, \
-    callers commands BASE_URL SWITCHBOARD [PART OF A NAME]… or callers conformance BASE_URL SWITCHBOARD TEXT [CHECK]…";
+    callers commands BASE_URL SWITCHBOARD [PART OF A NAME]…, callers behind BASE_URL HUB_URL NAME [PART OF A NAME]… or \
+    callers conformance BASE_URL SWITCHBOARD TEXT [CHECK]…";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
@@ -39,6 +43,10 @@ async fn main() -> anyhow::Result<ExitCode> {
         "commands" => {
             let program = next()?.into();
             commands(&address, program, &arguments.collect::<Vec<_>>()).await?
+        }
+        "behind" => {
+            let (hub, agent) = (next()?, next()?);
+            behind(&address, &hub, &agent, &arguments.collect::<Vec<_>>()).await?
         }
         "conformance" => {
             let switchboard = Switchboard::new(next()?.into(), &address)?;
@@ -60,6 +68,21 @@ async fn client(address: &str, wanted: &[String]) -> anyhow::Result<u32> {
         failed += run.failed;
     }
     Ok(failed)
+}
+
+async fn behind(address: &str, hub: &str, agent: &str, wanted: &[String]) -> anyhow::Result<u32> {
+    let mut runs = Vec::new();
+    for (binding, version) in interfaces(address).await? {
+        let there = Caller::new(address, binding, version)?;
+        let here = format!("{hub}/a2a/{agent}-{}", there.name.replace('.', "-"));
+        let behind = Behind { here: Caller::new(&here, Binding::JsonRpc, Version::V1)?, there };
+        runs.push(async move {
+            let mut run = Run::new(&behind.there.name, wanted);
+            behind::run(&mut run, &behind).await;
+            run.failed
+        });
+    }
+    Ok(futures_util::future::join_all(runs).await.into_iter().sum())
 }
 
 /// The interfaces at the same time: most of what a process does is to begin and to end.

@@ -1,7 +1,8 @@
 //! The agent. What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`,
-//! `data` or `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse, as with every SDK; and what shows how the SDK takes agents that are not so well behaved: `burst COUNT` thinks
-//! for a moment and then says all of its chunks without awaiting anything, `work COUNT` gives one in 50 ms and does not care for being canceled, `error` ends with an
-//! error and `panic` with a panic, each while the task is at work.
+//! `data` or `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse, as with every SDK; and
+//! what shows how the SDK takes agents that are not so well behaved: `burst COUNT` thinks for a moment and then says all of
+//! its chunks without awaiting anything, `work COUNT` gives one in 50 ms and does not care for being canceled, `error` ends
+//! with an error and `panic` with a panic, each while the task is at work.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::sync::oneshot;
 
 use crate::events::Work;
+use crate::executions::noted;
 
 /// What ends the wait of a task.
 type Waiting = Arc<Mutex<HashMap<String, oneshot::Sender<()>>>>;
@@ -32,6 +34,22 @@ type Events = BoxStream<'static, Result<StreamResponse, A2AError>>;
 
 impl AgentExecutor for Behaviours {
     fn execute(&self, context: ExecutorContext) -> Events {
+        noted(context, |context| self.behave(context))
+    }
+
+    fn cancel(&self, context: ExecutorContext) -> Events {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&context.task_id);
+        if let Some(waiting) = waiting {
+            // The receiver is gone if the execution is.
+            let _ = waiting.send(());
+        }
+        let work = Work { task_id: context.task_id, context_id: context.context_id };
+        told([work.status(TaskState::Canceled)])
+    }
+}
+
+impl Behaviours {
+    fn behave(&self, context: ExecutorContext) -> Events {
         let parts = context.message.map(|message| message.parts).unwrap_or_default();
         let said: String = parts.iter().filter_map(Part::as_text).collect();
         let asked = context.stored_task.is_some_and(|task| task.status.state == TaskState::InputRequired);
@@ -74,18 +92,6 @@ impl AgentExecutor for Behaviours {
         }
     }
 
-    fn cancel(&self, context: ExecutorContext) -> Events {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&context.task_id);
-        if let Some(waiting) = waiting {
-            // The receiver is gone if the execution is.
-            let _ = waiting.send(());
-        }
-        let work = Work { task_id: context.task_id, context_id: context.context_id };
-        told([work.status(TaskState::Canceled)])
-    }
-}
-
-impl Behaviours {
     /// Until it is canceled.
     fn wait(&self, work: Work) -> Events {
         let (sender, canceled) = oneshot::channel();

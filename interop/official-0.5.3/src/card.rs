@@ -5,7 +5,7 @@ use a2a::{
 };
 
 /// What it takes and gives: texts, files and data.
-const MODES: [&str; 3] = ["text/plain", "application/octet-stream", "application/json"];
+const MODES: [&str; 4] = ["text/plain", "image/png", "application/octet-stream", "application/json"];
 
 pub(crate) fn card(address: &str, has_webhooks: bool) -> AgentCard {
     AgentCard {

@@ -5,10 +5,12 @@
 mod behaviours;
 mod card;
 mod events;
+mod executions;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use a2a::AgentCard;
 use a2a_server::agent_card::agent_card_router;
 use a2a_server::jsonrpc::jsonrpc_router;
 use a2a_server::rest::rest_router;
@@ -41,10 +43,19 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The agent, and under `/plain` the same without webhooks, which leave it a little time between two events.
+/// The agent, and under `/plain` the same without webhooks, which leave it a little time between two events. Each interface
+/// has a card of its own as well, under `/only/INTERFACE`.
 fn application(address: &str) -> Router {
     let plain = format!("{address}/plain");
-    agent(address, true).nest("/plain", agent(&plain, false))
+    let mut router = agent(address, true).nest("/plain", agent(&plain, false));
+    let whole = card::card(address, true);
+    for interface in &whole.supported_interfaces {
+        let binding = interface.url.rsplit('/').next().unwrap_or_default();
+        let alone = vec![interface.clone()];
+        let card = StaticAgentCard::new(AgentCard { supported_interfaces: alone, ..whole.clone() });
+        router = router.nest(&format!("/only/{binding}-1.0"), agent_card_router(Arc::new(card)));
+    }
+    router
 }
 
 fn agent(address: &str, has_webhooks: bool) -> Router {

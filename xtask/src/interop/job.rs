@@ -1,10 +1,14 @@
 //! One program of an SDK, tested against ours from beginning to end.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
+
+use serde_json::json;
 
 use crate::interop::environment::Environments;
 use crate::interop::foreign::Foreign;
+use crate::interop::matrix::{Pair, interfaces};
 use crate::interop::server::Server;
 use crate::program;
 use crate::results::Results;
@@ -12,8 +16,13 @@ use crate::results::Results;
 /// Where the runners look for the server's key.
 const KEY: &str = "INTEROP_KEY";
 
-/// Where they look for the folders of the SDKs whose agents it serves.
+/// Where they look for the agents of SDKs that it serves.
 const REMOTES: &str = "INTEROP_REMOTES";
+
+/// How often servers are killed. Each time is as quick as they are to start.
+const KILLS: &str = "8";
+/// In seconds: after so long no more of them are begun.
+const KILLS_TIME_BOX: &str = "20";
 
 /// Results by SDK and part of interop/RESULTS.md: `python-1.3.0 server`.
 pub(crate) type ByHeading = BTreeMap<String, Results>;
@@ -23,8 +32,10 @@ pub(crate) enum Job {
     Client { folder: &'static str, program: Command, is_keyed: bool },
     /// Our client and our commands call its server.
     Server { folder: &'static str, program: Command },
-    /// The clients of all SDKs call the servers of all SDKs, which are remote agents of ours.
-    Hub { remotes: Vec<(&'static str, Command)>, clients: Vec<(&'static str, Command)> },
+    /// The clients of all SDKs call the servers of all SDKs, which are remote agents of ours, in these pairs.
+    Hub { remotes: Vec<(&'static str, Command)>, clients: Vec<(&'static str, Command)>, pairs: Vec<Pair> },
+    /// Its server is a remote agent of ours, and both are killed.
+    Kill { folder: &'static str, program: Command },
 }
 
 impl Job {
@@ -32,7 +43,8 @@ impl Job {
         match self {
             Self::Client { folder, program, is_keyed } => client(environments, folder, program, is_keyed, done),
             Self::Server { folder, program } => server(environments, folder, program, done),
-            Self::Hub { remotes, clients } => hub(environments, remotes, clients, done),
+            Self::Hub { remotes, clients, pairs } => hub(environments, remotes, clients, &pairs, done),
+            Self::Kill { folder, program } => kill(environments, folder, &program, done),
         }
     }
 }
@@ -101,19 +113,64 @@ fn hub(
     environments: &Environments<'_>,
     remotes: Vec<(&'static str, Command)>,
     clients: Vec<(&'static str, Command)>,
+    pairs: &[Pair],
     done: &mut ByHeading,
 ) -> anyhow::Result<()> {
-    let folders: Vec<&str> = remotes.iter().map(|(folder, _)| *folder).collect();
     let mut served = Vec::new();
     for (folder, program) in remotes {
         served.push((folder, Foreign::start(program, &environments.log(&format!("{folder}-remote")))?));
     }
-    let agents: Vec<(String, &str)> =
-        served.iter().map(|(folder, remote)| (folder.replace('.', "-"), remote.url())).collect();
-    let server = Server::hub(&agents, &environments.log("hub"))?;
-    for (folder, mut program) in clients {
-        program.env_remove(KEY).env(REMOTES, folders.join(" ")).arg(server.url());
-        done.entry(format!("{folder} hub")).or_default().hear(&format!("{folder}, through the hub"), &mut program)?;
+    // One agent for each interface, by a card that has no other.
+    let mut agents = Vec::new();
+    for (folder, remote) in &served {
+        for interface in interfaces(folder) {
+            let name = format!("{folder}-{interface}").replace('.', "-");
+            agents.push((name, format!("{}/only/{interface}", remote.url())));
+        }
     }
-    Ok(())
+    let server = Server::hub(&agents, &environments.log("hub"))?;
+    for (folder, remote) in &served {
+        let heading = format!("{folder} remote");
+        let mut callers = Command::new(program::root().join("target/debug/callers"));
+        callers.arg("behind").arg(remote.url()).arg(server.url()).arg(folder.replace('.', "-"));
+        done.entry(heading.clone()).or_default().hear(&heading, &mut callers)?;
+    }
+    let call = |(folder, mut program): (&str, Command)| {
+        let mut results = Results::default();
+        let called: Vec<String> = pairs.iter().filter(|pair| pair.client == folder).map(Pair::told).collect();
+        program.env_remove(KEY).env(REMOTES, called.join(" ")).arg(server.url());
+        results.hear(&format!("{folder}, through the hub"), &mut program)?;
+        anyhow::Ok((format!("{folder} hub"), results))
+    };
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = clients.into_iter().map(|client| scope.spawn(|| call(client))).collect();
+        for called in calls {
+            let (heading, results) = called.join().map_err(|_| anyhow::anyhow!("a client's worker has panicked"))??;
+            done.entry(heading).or_default().add(results);
+        }
+        Ok(())
+    })
+}
+
+/// Lets the program that tortures a hub do so with an SDK's server behind it.
+fn kill(environments: &Environments<'_>, folder: &str, program: &Command, done: &mut ByHeading) -> anyhow::Result<()> {
+    let folder_of = program.get_current_dir().map_or_else(program::root, Path::to_path_buf);
+    let arguments: Vec<_> = program.get_args().map(|argument| argument.to_string_lossy()).collect();
+    let scratch = tempfile::tempdir()?;
+    let foreign = json!({
+        "program": program.get_program().to_string_lossy(),
+        "arguments": arguments,
+        "folder": folder_of,
+        "log": environments.log(&format!("{folder}-killed")),
+        "executions": scratch.path().join("executions"),
+        "interfaces": interfaces(folder),
+    });
+    let built = program::root().join("target/debug");
+    let mut torture = Command::new(built.join("torture"));
+    torture.arg("hub").arg("--binary").arg(built.join("switchboard")).args(["--foreign", &foreign.to_string()]);
+    torture.args(["--rounds", KILLS, "--time-box", KILLS_TIME_BOX]);
+    for (name, value) in program.get_envs() {
+        torture.env(name, value.unwrap_or_default());
+    }
+    done.entry(format!("{folder} remote")).or_default().hear(&format!("{folder}, killed"), &mut torture)
 }

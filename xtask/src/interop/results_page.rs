@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::interop::catalogue::{Catalogue, Texts};
+use crate::interop::matrix::Pair;
 use crate::results::Names;
 
 /// The names of the checks by SDK and part: `python-1.3.0 server`.
@@ -26,15 +27,28 @@ interfaces of an SDK differ, the cell names them; an interface that it does not 
 ";
 
 /// The parts of the page with their headings.
-const PARTS: [(&str, &str); 5] = [
+const PARTS: [(&str, &str); 6] = [
     ("client", "SDK clients call our server"),
-    ("hub", "SDK clients call SDK servers through the hub"),
+    (HUB, "SDK clients call SDK servers through the hub"),
+    ("remote", "SDK servers behind the hub are left and killed"),
     ("server", "Our client calls SDK servers"),
     ("commands", "Our commands call SDK servers"),
     (CONFORMANCE, "What `switchboard conformance` finds"),
 ];
 
 const CONFORMANCE: &str = "conformance";
+
+const HUB: &str = "hub";
+
+/// What stands between the interface of a client and the one of the server that it reaches through the hub.
+const THROUGH: char = '>';
+
+/// Says how the part about the hub is to be read.
+const THROUGH_HUB: &str = "\
+Each client has called each server through the hub: with each of its interfaces, which stand before the `>`, and by each
+interface of the server, which stand after it. `x>` in a cell is x with all servers, `>y` is y with all interfaces of the client.
+
+";
 
 const FINDINGS: &str = "\
 Each row is a check that fails: the first word of the text that the agent was sent, then the check of
@@ -69,6 +83,9 @@ pub(crate) fn render(expected: &Expected, catalogue: &Catalogue) -> anyhow::Resu
             }
         }
         page.push('\n');
+        if part == HUB {
+            page.push_str(THROUGH_HUB);
+        }
         match catalogue.operations.get(part) {
             Some(titles) => render_matrix(&mut page, part, titles, expected, catalogue)?,
             None => render_findings(&mut page, expected, catalogue)?,
@@ -146,7 +163,36 @@ impl<'a> Column<'a> {
     }
 
     fn interfaces(&self) -> String {
-        self.interfaces.iter().copied().collect::<Vec<_>>().join(" ")
+        let (clients, servers) = sides(&self.interfaces);
+        let all = self.interfaces.iter().copied().collect::<Vec<_>>().join(" ");
+        let product = [clients, servers].map(|side| side.into_iter().collect::<Vec<_>>().join(" "));
+        let product = product.join(" > ");
+        if product_of(&product)
+            .is_some_and(|names| names.iter().map(String::as_str).eq(self.interfaces.iter().copied()))
+        {
+            product
+        } else {
+            all
+        }
+    }
+
+    /// Interfaces of this column, with one word for all that one side has.
+    fn shortened(&self, some: &BTreeSet<&str>) -> Vec<String> {
+        let (clients, servers) = sides(&self.interfaces);
+        let starts = clients.iter().map(|client| format!("{client}{THROUGH}"));
+        let ends = servers.iter().map(|server| format!("{THROUGH}{server}"));
+        let mut left = some.clone();
+        let mut words = Vec::new();
+        for word in starts.chain(ends) {
+            let meant: BTreeSet<&str> =
+                self.interfaces.iter().copied().filter(|interface| is_meant(&word, interface)).collect();
+            if meant.is_subset(some) && !meant.is_disjoint(&left) {
+                left.retain(|interface| !meant.contains(interface));
+                words.push(word);
+            }
+        }
+        words.extend(left.into_iter().map(str::to_owned));
+        words
     }
 
     fn cell(&self, operation: &str) -> String {
@@ -154,15 +200,38 @@ impl<'a> Column<'a> {
         let mut groups = Vec::new();
         for (outcome, _) in OUTCOMES {
             let interfaces = outcomes.iter().filter(|(_, found)| **found == outcome).map(|(interface, _)| *interface);
-            let interfaces: Vec<&str> = interfaces.collect();
+            let interfaces: BTreeSet<&str> = interfaces.collect();
             if interfaces.len() == self.interfaces.len() {
                 return outcome.to_owned();
             }
             if !interfaces.is_empty() {
-                groups.push(format!("{outcome}: {}", interfaces.join(" ")));
+                groups.push(format!("{outcome}: {}", self.shortened(&interfaces).join(" ")));
             }
         }
         groups.join("; ")
+    }
+}
+
+/// The interfaces of clients and of servers, where a name has both.
+fn sides<'a>(interfaces: &BTreeSet<&'a str>) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
+    interfaces.iter().filter_map(|interface| interface.split_once(THROUGH)).unzip()
+}
+
+/// All names of two sides, which are written once; nothing if a text is a plain list of names.
+fn product_of(text: &str) -> Option<BTreeSet<String>> {
+    let (clients, servers) = text.split_once(" > ")?;
+    let servers: Vec<&str> = servers.split(' ').collect();
+    let names =
+        clients.split(' ').flat_map(|client| servers.iter().map(move |server| format!("{client}{THROUGH}{server}")));
+    Some(names.collect())
+}
+
+/// Whether a word stands for an interface, by itself or with others.
+fn is_meant(word: &str, interface: &str) -> bool {
+    match (word.strip_suffix(THROUGH), word.strip_prefix(THROUGH)) {
+        (Some(client), _) => interface.split_once(THROUGH).is_some_and(|(start, _)| start == client),
+        (_, Some(server)) => interface.split_once(THROUGH).is_some_and(|(_, end)| end == server),
+        _ => word == interface,
     }
 }
 
@@ -181,12 +250,32 @@ fn split<'a>(part: &str, name: &'a str) -> Option<(&'a str, &'a str, &'static st
     Some((interface, operation, OUTCOMES[0].0))
 }
 
+/// The operations of a client by its interface, whatever it calls through the hub.
+pub(super) fn client_operations<'a>(expected: &'a Expected, folder: &str) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let mut operations: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for name in expected.get(&format!("{folder} {HUB}")).into_iter().flatten() {
+        let client = split(HUB, name).and_then(|(pair, operation, _)| Some((pair.split_once(THROUGH)?.0, operation)));
+        if let Some((client, operation)) = client {
+            operations.entry(client).or_default().insert(operation);
+        }
+    }
+    operations
+}
+
+/// What is expected of one SDK in one part where only these pairs were run: less of what goes through the hub.
+pub(super) fn of_pairs(heading: &str, expected: &Names, pairs: &[Pair]) -> Names {
+    let Some((folder, HUB)) = heading.split_once(' ') else { return expected.clone() };
+    let run: BTreeSet<String> = pairs.iter().filter(|pair| pair.client == folder).map(Pair::interface).collect();
+    let is_run = |name: &&String| split(HUB, name).is_some_and(|(pair, ..)| run.contains(pair));
+    expected.iter().filter(is_run).cloned().collect()
+}
+
 /// Reads a page back. What it cannot read is missing from the result, and so a difference.
 pub(crate) fn parse(page: &str) -> Expected {
     let mut expected = Expected::new();
     let mut part = "";
     let mut folders: Vec<&str> = Vec::new();
-    let mut interfaces: Vec<Vec<&str>> = Vec::new();
+    let mut interfaces: Vec<BTreeSet<String>> = Vec::new();
     for line in page.lines() {
         if let Some(heading) = line.strip_prefix("## ") {
             part = PARTS.iter().find(|(_, known)| *known == heading).map_or("", |(part, _)| part);
@@ -199,7 +288,8 @@ pub(crate) fn parse(page: &str) -> Expected {
             }
             ["check", _, named @ ..] => folders = named.to_vec(),
             [NONE, "interfaces", named @ ..] => {
-                interfaces = named.iter().map(|cell| cell.split(' ').collect()).collect()
+                let plain = |cell: &str| cell.split(' ').map(str::to_owned).collect();
+                interfaces = named.iter().map(|cell| product_of(cell).unwrap_or_else(|| plain(cell))).collect();
             }
             [operation, _, results @ ..] if !part.is_empty() => {
                 for ((folder, interfaces), cell) in folders.iter().zip(&interfaces).zip(results) {
@@ -213,15 +303,18 @@ pub(crate) fn parse(page: &str) -> Expected {
     expected
 }
 
-fn names_in(cell: &str, operation: &str, all: &[&str]) -> Names {
+fn names_in(cell: &str, operation: &str, all: &BTreeSet<String>) -> Names {
     let mut names = Names::new();
     for group in cell.split("; ") {
-        let (outcome, interfaces) = match group.split_once(": ") {
-            Some((outcome, interfaces)) => (outcome, interfaces.split(' ').collect()),
-            None => (group, all.to_vec()),
+        let (outcome, words) = match group.split_once(": ") {
+            Some((outcome, words)) => (outcome, Some(words.split(' ').collect::<Vec<_>>())),
+            None => (group, None),
         };
+        let is_named =
+            |interface: &&String| words.as_ref().is_none_or(|words| words.iter().any(|word| is_meant(word, interface)));
         if let Some((_, suffix)) = OUTCOMES.iter().find(|(known, _)| *known == outcome) {
-            names.extend(interfaces.iter().map(|interface| format!("{interface}-{operation}{suffix}")));
+            let interfaces = all.iter().filter(is_named);
+            names.extend(interfaces.map(|interface| format!("{interface}-{operation}{suffix}")));
         }
     }
     names
@@ -241,15 +334,15 @@ mod tests {
     fn the_page_is_what_would_be_written() {
         let page = std::fs::read_to_string(program::root().join(PATH)).unwrap();
         let expected = parse(&page);
-        assert_eq!(expected.len(), 5 * SDKS.len() - 2, "the official SDK has no client here: {:?}", expected.keys());
-        assert!(expected.values().map(Names::len).sum::<usize>() > 900, "checks are missing");
+        assert_eq!(expected.len(), 6 * SDKS.len() - 2, "the official SDK has no client here: {:?}", expected.keys());
+        assert!(expected.values().map(Names::len).sum::<usize>() > 4_000, "checks are missing");
         let written = render(&expected, &Catalogue::read().unwrap()).unwrap();
         assert!(page == written, "{PATH} is out of date: run `cargo xtask docs`");
     }
 
     #[test]
     fn cells_and_names_are_the_same() {
-        let all = ["jsonrpc-0.3", "rest-0.3"];
+        let all = ["jsonrpc-0.3", "rest-0.3"].map(str::to_owned).into();
         let names = names([
             "jsonrpc-0.3-card",
             "jsonrpc-0.3-get",
@@ -274,6 +367,32 @@ mod tests {
         }
         assert_eq!(read, names);
         assert_eq!(split("client", "rest-error-push-refused"), Some(("rest", "error-push-refused", "yes")));
+    }
+
+    #[test]
+    fn what_one_side_has_with_all_of_the_other_is_one_word() {
+        let (clients, servers) = (["jsonrpc-1.0", "rest-1.0"], ["js@1.3.0/rest@0.3", "python@1.3.0/rest@1.0"]);
+        let pairs = clients.iter().flat_map(|client| servers.iter().map(move |server| format!("{client}>{server}")));
+        let pairs: BTreeSet<String> = pairs.collect();
+        let mut all: Names = pairs.iter().map(|pair| format!("{pair}-get")).collect();
+        all.extend(servers.map(|server| format!("jsonrpc-1.0>{server}-list")));
+        all.extend(clients.map(|client| format!("{client}>{}-push", servers[1])));
+        all.insert(format!("{}>{}-push", clients[1], servers[0]));
+        all.insert(format!("{}>{}-file-broken", clients[0], servers[0]));
+        let column = Column::new(HUB, &all).unwrap();
+        assert_eq!(column.interfaces(), format!("{} > {}", clients.join(" "), servers.join(" ")));
+        assert_eq!(product_of(&column.interfaces()), Some(pairs.clone()));
+        let mut read = Names::new();
+        for (operation, cell) in [
+            ("get", "yes".to_owned()),
+            ("list", "yes: jsonrpc-1.0>".to_owned()),
+            ("push", format!("yes: rest-1.0> >{}", servers[1])),
+            ("file", format!("broken: {}>{}", clients[0], servers[0])),
+        ] {
+            assert_eq!(column.cell(operation), cell);
+            read.extend(names_in(&cell, operation, &pairs));
+        }
+        assert_eq!(read, all);
     }
 
     #[test]

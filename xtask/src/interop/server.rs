@@ -21,6 +21,9 @@ const ANY_PORT: &str = "127.0.0.1:0";
 /// Lets it call webhooks on this machine.
 const LOCAL_WEBHOOKS: (&str, &str) = ("PUSH_NOTIFICATION_ALLOWED_CIDRS", "127.0.0.0/8");
 
+/// A task that waits is not looked at before long: that it has gone on elsewhere has to be pushed.
+const PUSHED: &str = "hub:\n  remotePoll: { first: 10m }\n";
+
 /// Ports that were free a moment before; all of them taken in between is no accident.
 const PORTS_TRIED: usize = 5;
 
@@ -56,7 +59,7 @@ impl Server {
     }
 
     /// One whose agents are elsewhere, by name and address, and may push to it.
-    pub(crate) fn hub(agents: &[(String, &str)], log: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn hub(agents: &[(String, String)], log: &Path) -> anyhow::Result<Self> {
         let entries: Vec<String> =
             agents.iter().map(|(name, url)| format!("  - name: {name}\n    url: {url}\n")).collect();
         let mut tried = 0;
@@ -65,7 +68,7 @@ impl Server {
             // It has to say where it is before it listens there, and the port may be taken in between.
             let bind = TcpListener::bind(ANY_PORT)?.local_addr()?.to_string();
             std::fs::write(workspace.path().join("agents.yaml"), format!("agents:\n{}", entries.concat()))?;
-            let settings = format!("server:\n  publicBaseUrl: http://{bind}\n");
+            let settings = format!("server:\n  publicBaseUrl: http://{bind}\n{PUSHED}");
             std::fs::write(workspace.path().join("switchboard.yaml"), settings)?;
             tried += 1;
             match Self::start(workspace, None, &bind, LOCAL_WEBHOOKS, log) {
