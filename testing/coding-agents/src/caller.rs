@@ -1,4 +1,4 @@
-//! The caller of the agent.
+//! The caller of an agent.
 
 use std::time::Instant;
 
@@ -22,8 +22,8 @@ pub(crate) struct Caller {
 pub(crate) type Told = Vec<(Instant, StreamResponse)>;
 
 impl Caller {
-    pub(crate) fn new(address: &str, version: Version) -> anyhow::Result<Self> {
-        let mut peer = Peer::new(format!("{address}/a2a/coder"));
+    pub(crate) fn new(address: &str, agent: &str, version: Version) -> anyhow::Result<Self> {
+        let mut peer = Peer::new(format!("{address}/a2a/{agent}"));
         (peer.binding, peer.version) = (Some(Binding::JsonRpc), Some(version));
         peer.limits.idle = HANG_GUARD;
         Ok(Self { client: Client::new(egress()?, peer)?, context: CallContext::default() })

@@ -5,6 +5,7 @@ mod cancel;
 mod codex;
 mod conversation;
 mod cursor;
+mod delegation;
 mod failures;
 mod hostile;
 mod kills;
@@ -25,7 +26,7 @@ use crate::subject::{Subject, claude};
 const LONG_TOOL: &str = "[[bash touch started; test -e again || { touch again; sleep 3600; }]]";
 
 /// Adds all checks to a run.
-pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'a [Subject]) {
+pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'a [Subject]) -> anyhow::Result<()> {
     for subject in subjects {
         let name = |what: &str| format!("{}-{what}", subject.name);
         let usual = || Unusual::default();
@@ -36,6 +37,10 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
             run.check(name("denied-by-name"), within(installed, subject, ruled, rules::denied_by_name));
         }
         let is_acp = subject.keys["cli"] == "acp";
+        if subject.asks && !is_acp && subject.agent != Agent::Gemini {
+            let pair = delegation::pair(subject.keys["cli"].as_str().unwrap_or_default())?;
+            run.check(name("delegation"), within(installed, subject, pair, delegation::within_limits));
+        }
         if matches!(subject.agent, Agent::Codex | Agent::Opencode) && !is_acp {
             let many = Unusual { keys: json!({ "maxParallel": 4, "repoLock": false }), ..usual() };
             run.check(name("first-at-once"), within(installed, subject, many, conversation::first_at_once));
@@ -75,6 +80,7 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
         let down = Unusual { endpoint: Url::parse("http://127.0.0.1:9").ok(), keys, ..usual() };
         run.wait(name("endpoint-down"), within(installed, subject, down, failures::endpoint_down));
     }
+    Ok(())
 }
 
 /// The checks of every subject that one server can do one after the other. What kills something comes last.

@@ -43,8 +43,12 @@ pub(crate) type Step = for<'fixture, 'a> fn(&'fixture mut Fixture<'a>) -> LocalB
 /// What is not as usual in a fixture, for one check.
 #[derive(Default)]
 pub(crate) struct Unusual {
-    /// Further keys of `agents.yaml`.
+    /// Further keys of the agent in `agents.yaml`.
     pub(crate) keys: Value,
+    /// Further agents. Each has a folder of its own.
+    pub(crate) others: Vec<Value>,
+    /// What `switchboard.yaml` says.
+    pub(crate) settings: &'static str,
     /// Where the agent finds its model, if not where there is one.
     pub(crate) endpoint: Option<Url>,
     /// Whose the home and the project are, if not ours.
@@ -134,7 +138,15 @@ impl<'a> Fixture<'a> {
                 agent[key] = value.clone();
             }
         }
-        std::fs::write(folder.path().join("agents.yaml"), json!({ "agents": [agent] }).to_string())?;
+        let mut agents = vec![agent];
+        for other in unusual.others {
+            std::fs::create_dir(folder.path().join(other["cwd"].as_str().context("an agent without a folder")?))?;
+            agents.push(other);
+        }
+        std::fs::write(folder.path().join("agents.yaml"), json!({ "agents": agents }).to_string())?;
+        if !unusual.settings.is_empty() {
+            std::fs::write(folder.path().join("switchboard.yaml"), unusual.settings)?;
+        }
         Ok(Self { model, project, subject, variables, server: None, folder, asked_before: 0 })
     }
 
@@ -172,7 +184,16 @@ impl<'a> Fixture<'a> {
     }
 
     pub(crate) fn caller_in(&self, version: Version) -> anyhow::Result<Caller> {
-        Caller::new(&self.server()?.address, version)
+        self.caller_of("coder", version)
+    }
+
+    pub(crate) fn caller_of(&self, agent: &str, version: Version) -> anyhow::Result<Caller> {
+        Caller::new(&self.server()?.address, agent, version)
+    }
+
+    /// What the server answers to a GET.
+    pub(crate) async fn api(&self, path: &str) -> anyhow::Result<Value> {
+        self.server()?.get(path).await
     }
 
     fn server(&self) -> anyhow::Result<&Server> {

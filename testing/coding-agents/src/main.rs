@@ -37,7 +37,7 @@ async fn all() -> anyhow::Result<ExitCode> {
     let installed = Installed::from_environment()?;
     let (subjects, singles) = (Subject::all(), Singles::new());
     let mut run = Run::new(std::env::args().skip(1).collect());
-    checks::plan(&mut run, &installed, &subjects);
+    checks::plan(&mut run, &installed, &subjects)?;
     checks::plan_single(&mut run, &installed, &singles)?;
     let failed = run.work().await?;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -6,7 +6,9 @@ use std::process::Stdio;
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::{AsyncBufReadExt, BufReader};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 use crate::fixture::HANG_GUARD;
@@ -55,6 +57,18 @@ impl Server {
         Ok(Self { child, pid, address })
     }
 
+    /// What it answers to a GET.
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        let authority = self.address.trim_start_matches("http://");
+        let mut connection = TcpStream::connect(authority).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
+        connection.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await?;
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        serde_json::from_str(body).with_context(|| format!("GET {path} was answered {answer:?}"))
+    }
+
     /// Kills it as nothing can prevent.
     pub(crate) async fn kill(mut self) -> anyhow::Result<()> {
         Ok(self.child.kill().await?)
@@ -71,7 +85,8 @@ impl Server {
     }
 }
 
-fn program() -> anyhow::Result<PathBuf> {
+/// The one that is tested.
+pub(crate) fn program() -> anyhow::Result<PathBuf> {
     let program = std::env::var_os("SWITCHBOARD").context(
         "the variable SWITCHBOARD must name the server's program: run `cargo xtask coding-agents`, which sets it",
     )?;
