@@ -105,7 +105,8 @@ fn memory_of_followed(programs: &Programs, hub: &Server, tasks: u64) -> anyhow::
     words.push("--immediately".to_owned());
     load::run_placed::<Fill>(programs, Placement::Unpinned, "fill", &words, &[])?;
     hub.wait_for_gauge("switchboard_remote_attached", tasks)?;
-    extras::fill(programs, hub, 1)
+    // Another task would have to wait for a place.
+    hub.resident_mib()
 }
 
 /// What a hub has gained in KiB for each of so many tasks that wait, here and at the other server, for an answer.
@@ -114,7 +115,7 @@ fn memory_of_waiting(programs: &Programs, hub: &Server, tasks: u64) -> anyhow::R
     let before = extras::fill(programs, hub, tasks)?;
     let words = extras::options(&[("--url", &hub.url()), ("--tasks", &tasks.to_string()), ("--text", "ask")]);
     load::run_placed::<Fill>(programs, Placement::Unpinned, "fill", &words, &[])?;
-    let after = extras::fill(programs, hub, 1)?;
+    let after = hub.resident_mib()?;
     Ok((after - before).max(0.0) * 1024.0 / tasks as f64)
 }
 

@@ -211,6 +211,14 @@ impl Server {
         self.child.id()
     }
 
+    /// The memory that it holds, in MiB.
+    pub(crate) fn resident_mib(&self) -> anyhow::Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("it has no resident memory")?;
+        let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
+        Ok(kib / 1024.0)
+    }
+
     /// The size of Switchboard's database file, once its write-ahead log is moved into it, which an idle server does.
     pub(crate) fn stored_bytes(&self) -> anyhow::Result<u64> {
         let data = self.directory.path().join(".switchboard");
