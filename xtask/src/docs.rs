@@ -26,11 +26,10 @@ from; an unknown key or a wrong value is an error that names the file, the line 
 
 /// Writes the pages.
 pub(crate) fn run() -> anyhow::Result<()> {
-    interop::update_page()?;
     let path = page();
     std::fs::write(&path, render()?)?;
     println!("wrote {}", path.display());
-    Ok(())
+    interop::update_page()
 }
 
 /// Fails if the page is not what would be written.
@@ -54,7 +53,12 @@ fn render() -> anyhow::Result<String> {
         let definition = resolve(&settings, value);
         write!(page, "\n### {section}\n\n{}\n\n", text(value))?;
         page.push_str("| key | default | variable | meaning |\n|---|---|---|---|\n");
-        rows(&mut page, &settings, definition, section)?;
+        if definition["properties"].is_object() {
+            rows(&mut page, &settings, definition, section)?;
+        } else {
+            // Its keys are names of the operator's choice, so no variable sets them.
+            writeln!(page, "| `{section}.NAME` | – | – | {} |", by_name(definition))?;
+        }
     }
     page.push_str("\n## agents.yaml\n\nA list under `agents`. Any agent that is hosted here has these keys.\n");
     agent_table(&mut page, &agents, "Agent")?;
@@ -135,6 +139,21 @@ fn default(value: &Value) -> String {
 fn text(value: &Value) -> String {
     let description = value["description"].as_str().or(value["title"].as_str()).unwrap_or_default();
     description.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+/// What stands under each name of a mapping: its keys, and what of them has to be there.
+fn by_name(definition: &Value) -> String {
+    fn shape(value: &Value) -> String {
+        let Some(keys) = value["properties"].as_object() else {
+            return value["type"].as_str().unwrap_or("value").to_owned();
+        };
+        let is_required = |key: &str| value["required"].as_array().is_some_and(|all| all.iter().any(|one| one == key));
+        let mark = |key: &str| if is_required(key) { "" } else { "?" };
+        let keys: Vec<String> =
+            keys.iter().map(|(key, value)| format!("{key}{}: {}", mark(key), shape(value))).collect();
+        format!("{{ {} }}", keys.join(", "))
+    }
+    format!("`{}`; what has a `?` may be left out", shape(&definition["additionalProperties"]))
 }
 
 /// `store.maxQueueDelay` is `SWITCHBOARD_STORE_MAX_QUEUE_DELAY`.

@@ -1,7 +1,7 @@
 //! The protocol extensions that are known here, by their URIs on cards: one file for each of those with a payload.
 //!
 //! Those of proto-labs.ai are read from every carrier that peers have used for them, see [`Payload`], and written in the
-//! newest form.
+//! newest form: with [`Emit::All`], and for v0.3 readers always, in the older form as well.
 
 pub mod blast;
 mod card_params;
@@ -17,6 +17,7 @@ pub mod tool_call;
 pub mod trace;
 pub mod worldstate_delta;
 
+pub(crate) use payload::older_carriers;
 pub use payload::{Emit, Payload};
 pub use request_stamp::stamp_request;
 

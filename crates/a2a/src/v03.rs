@@ -3,6 +3,7 @@
 //! JSON-RPC has `kind` discriminators and kebab-case enums, REST the JSON of the v0.3 protocol buffers: `ROLE_USER`,
 //! `content`, resource names. The structure is the same, so each view asks its dialect for the names.
 
+mod carriers;
 mod event;
 mod message;
 mod part;

@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
+use switchboard_a2a::extension::Payload;
 use switchboard_a2a::extension::cost::{Cost as CostReport, TokenUsage};
-use switchboard_a2a::extension::{Emit, Payload};
 use switchboard_a2a::{Artifact, ArtifactId, Json, Metadata, Part, PartContent, TaskState};
 use switchboard_engine::{Stopped, TaskHandle, ToolCall};
 
@@ -384,7 +384,8 @@ impl TaskReporter {
         let data = ResultData { summary: &summary, stats, files_changed: &changed };
         let Some(mut result) = data_artifact(RESULT_ARTIFACT, &data) else { return Ok(summary) };
         if let Some(report) = self.cost.report(duration_ms) {
-            CostReport { model: self.metadata.model.clone(), ..report }.write_to_artifact(&mut result, Emit::Newest);
+            CostReport { model: self.metadata.model.clone(), ..report }
+                .write_to_artifact(&mut result, self.task.emit());
         }
         self.begun.insert(RESULT_ARTIFACT.to_owned());
         self.task.artifact(result).await?;

@@ -11,6 +11,7 @@
 //! queued turn has no event and changes the fence instead. A row that only becomes visible, and a webhook, change neither:
 //! no other writer's decision depends on them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,7 +23,7 @@ use crate::fold::{Fold, task_line};
 use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::review::Review;
-use crate::store::feed::{FeedContent, FeedRow};
+use crate::store::feed::{FeedContent, FeedRow, Written};
 use crate::store::{
     Append, AppendGuard, Appended, EventRow, Holder, KnownVersion, Phase, RowPatch, RowState, SideWrites, StoreError,
 };
@@ -267,7 +268,7 @@ impl LiveTask {
                 Err(error) => Err((error, Batch::default())),
             };
         }
-        self.feed(engine, appended, &sealed, row.hidden);
+        let hidden = row.hidden;
         let mut core = self.core.lock();
         let is_new = core.key.replace(appended.key).is_none();
         let holder = match row.phase {
@@ -299,23 +300,31 @@ impl LiveTask {
         {
             engine.live.index(appended.key, &live);
         }
+        let has_ended = core.is_done();
+        drop(core);
+        if has_ended {
+            self.tell_usage(engine);
+        }
+        self.feed(engine, appended, sealed, hidden);
         Ok(appended)
     }
 
     /// Gives a committed row to the readers of all rows, if there are any.
-    fn feed(&self, engine: &EngineState, appended: Appended, sealed: &SealedBatch, hidden: bool) {
+    fn feed(&self, engine: &EngineState, appended: Appended, sealed: SealedBatch, hidden: bool) {
         if engine.feed_ring.readers() == 0 || sealed.events.is_empty() {
             return;
         }
+        let SealedBatch { events: written, lines, .. } = sealed;
         let events = EventRow {
             row: appended.row,
             first_seq: appended.first_seq,
-            count: u32::try_from(sealed.events.len()).unwrap_or(u32::MAX),
+            count: u32::try_from(written.len()).unwrap_or(u32::MAX),
             epoch: appended.epoch,
-            events: sealed.lines.clone(),
+            events: lines,
         };
-        let (key, task) = (appended.key, self.task.clone());
-        let content = FeedContent::Events { key, task, hidden, events };
+        let written = Some(Written::of(appended.first_seq, written));
+        let (key, task) = (appended.key, Arc::clone(&self.task));
+        let content = FeedContent::Events { key, task, hidden, events, written };
         engine.feed_ring.push(FeedRow { major: 0, row: appended.row, epoch: appended.epoch, content });
     }
 

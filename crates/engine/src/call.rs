@@ -133,6 +133,7 @@ impl TaskHandle {
         let engine = Engine { inner: self.engine.clone() };
         let submitted = engine.send(routed).await.map_err(refused)?;
         let live = submitted.live.clone();
+        live.called_by(&self.engine, &self.live);
         if let Err(error) = self.check_parent(is_keyed).await {
             self.engine.cancel_tree(&live).await?;
             return Err(error);
@@ -231,7 +232,11 @@ impl TaskHandle {
         // Owner and address are those of every task of this agent and payer, so the key says whose it is.
         let key = incoming.idempotency_key.take();
         incoming.idempotency_key = key.map(|key| format!("switchboard:{}#{}/{key}", self.id(), scope.fence.0));
-        incoming.trace = incoming.trace.or_else(|| self.trace());
+        // Whatever the program does not say of its trace is that of its task.
+        incoming.trace = match (incoming.trace, self.trace()) {
+            (Some(told), Some(known)) => Some(Arc::new(TraceContext::clone(&told).or(&known))),
+            (told, known) => told.or(known),
+        };
         let mut routed = Engine { inner: self.engine.clone() }.route_open(caller, incoming).await?;
         let (address, message) = (&routed.incoming.address, &routed.incoming.message);
         let skill = RoutingHints::read(address, message, routed.incoming.metadata.as_ref())?.skill;
@@ -272,6 +277,7 @@ impl TaskHandle {
         let engine = Engine { inner: self.engine.clone() };
         let refused = |error| self.engine.report_refusal(error, self.live.task.payer());
         let mut submitted = engine.send_routed(routed).await.map_err(refused)?;
+        submitted.live.called_by(&self.engine, &self.live);
         if let Err(error) = self.check_parent(false).await {
             self.engine.cancel_tree(&submitted.live).await?;
             return Err(match error {
@@ -312,7 +318,9 @@ impl Called {
 
     /// The child's events that have come since the last call, from its beginning; none when it has ended.
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<LoggedEvent>>>, Error> {
-        self.events.next().await
+        let next = self.events.next().await;
+        self.live.tell_usage(&self.engine.inner);
+        next
     }
 
     /// Answers the child's question, or adds a message to its work. With a key, an answer that is repeated after a crash
@@ -334,7 +342,10 @@ impl Called {
 
     /// Waits until the child has ended, whatever it asks meanwhile. An error if the server stops before that.
     pub async fn end(&self) -> Result<SendResult, Error> {
-        self.submitted.end().await
+        let ended = self.submitted.end().await;
+        // The turn may have seen the end before it was told what the child has used, and may end by it.
+        self.live.tell_usage(&self.engine.inner);
+        ended
     }
 }
 

@@ -12,10 +12,10 @@ use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
 use crate::event::Event;
 use crate::live_task::{Core, LiveTask, TurnLocation};
-use crate::output::with_usage;
 use crate::read::TaskReading;
 use crate::reason::Reason;
 use crate::store::{Phase, RowState, StoreError};
+use crate::usage::with_usage;
 
 impl Engine {
     /// Cancels a task and returns once it has ended. If it ended some other way first, that is an error.

@@ -99,6 +99,8 @@ pub trait Directory: Send + Sync + 'static {
     fn is_up(&self, _name: &AgentName) -> bool {
         true
     }
+    /// Hears of a decision of [`resolve`](Self::resolve) whose new task has begun.
+    fn accepted(&self, _decision: &Json) {}
     /// Hears of a message that was refused by the cooldown of what [`resolve`](Self::resolve) has picked.
     fn refused_by_cooldown(&self, _caller: &CallerId, _agent: &AgentName, _key: &str) {}
 }

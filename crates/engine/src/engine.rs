@@ -208,7 +208,7 @@ impl EngineState {
     async fn adopt(&self, loaded: LoadedTask, before: Insertions) -> Result<Arc<LiveTask>, Error> {
         let done = loaded.row.state.phase == Phase::Done;
         let hosted = self.directory.find(&loaded.row.task.agent);
-        let task = loaded.row.task.clone();
+        let task = Arc::new(loaded.row.task.clone());
         let core = self.fold_loaded(loaded)?;
         let live = Arc::new(LiveTask::with_core(task, hosted, core));
         if done {

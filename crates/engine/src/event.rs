@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{
-    Dialect, Json, Message, Metadata, TaskArtifactUpdate, TaskState, TaskStatusUpdate, Timestamp, encode,
+    Dialect, Json, Message, Metadata, TaskArtifactUpdate, TaskId, TaskState, TaskStatusUpdate, Timestamp, encode,
 };
 
 use crate::ids::{CallerId, Cursor, Epoch, Seq};
@@ -37,6 +37,8 @@ pub enum Event {
     Noted(Json),
     /// What the work has cost so far.
     Used(Usage),
+    /// What a child that has ended has used, with all that it has called.
+    ChildUsed(ChildUsage),
     /// A cancellation was requested.
     CancelRequested,
     /// A question was settled elsewhere; the status that goes on is the next event.
@@ -51,6 +53,10 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Received {
+    /// It came while its task was not visible, because its agent may answer with a message instead of a task. The first
+    /// member, so that its line can be told by how it begins.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
     /// The message, with its task and context filled in.
     pub message: Message,
     /// When it was accepted.
@@ -85,6 +91,7 @@ impl Received {
     /// A message with nothing beside it.
     pub(crate) fn new(message: Message, at: Timestamp) -> Self {
         Self {
+            hidden: false,
             message,
             at,
             accepted_output_modes: Vec::new(),
@@ -114,6 +121,35 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Money, in US dollars.
     pub cost_usd: f64,
+}
+
+impl Usage {
+    /// The same with a cost that is an amount of money: what an agent elsewhere reports may be negative or no number, which
+    /// JSON cannot say.
+    #[must_use]
+    pub fn clamped(self) -> Self {
+        let cost_usd = if self.cost_usd.is_finite() { self.cost_usd.max(0.0) } else { 0.0 };
+        Self { cost_usd, ..self }
+    }
+
+    /// The sum of both, at most what can be written.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cost_usd: (self.clamped().cost_usd + other.clamped().cost_usd).min(f64::MAX),
+        }
+    }
+}
+
+/// The usage of a child's tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChildUsage {
+    /// The child.
+    pub child: TaskId,
+    /// What it has used, with all that it has called.
+    pub tree: Usage,
 }
 
 /// What a reader must know of an event without decoding it.
@@ -202,6 +238,16 @@ impl LoggedEvent {
     pub fn cursor(&self) -> Cursor {
         Cursor { epoch: self.epoch, seq: self.seq }
     }
+}
+
+/// Whether a line of the log is a message that came while its task was not visible.
+pub(crate) fn is_hidden_message(line: &[u8]) -> bool {
+    line.starts_with(br#"{"received":{"hidden":true"#)
+}
+
+/// Whether a line of the log goes out on the wire.
+pub(crate) fn is_sent(line: &[u8]) -> bool {
+    is_artifact(line) || line.starts_with(br#"{"statusUpdate""#)
 }
 
 /// Whether a line of the log is an artifact update.

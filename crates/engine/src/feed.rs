@@ -12,13 +12,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::ids::Seq;
 use crate::metric_definitions as metric;
-use crate::store::feed::{FeedCursor, FeedRow, FeedStart, Position};
+use crate::store::StoreFuture;
+use crate::store::feed::{FeedCursor, FeedPage, FeedRow, FeedStart, Position};
 pub(crate) use ring::FeedRing;
 
 /// How long a hole in the ring is waited for.
@@ -49,6 +51,9 @@ pub struct FeedReader {
     cursor: FeedCursor,
     /// Up to here there is no row that was not read, though one may have been committed and deleted since.
     nothing_up_to: i64,
+    /// A read of the store that was begun, and what was committed then. Only one at a time has it, so the lock is never
+    /// waited for.
+    reading: Mutex<Option<(i64, StoreFuture<FeedPage>)>>,
     /// Rows that are taken and not handed out.
     taken: VecDeque<Arc<FeedRow>>,
     has_gap: bool,
@@ -56,6 +61,8 @@ pub struct FeedReader {
     has_begun: bool,
     /// The greatest deleted row that a gap was told for.
     told_evicted: Position,
+    /// It serves a client's stream, and no consumer of this process.
+    is_stream: bool,
 }
 
 impl Engine {
@@ -87,10 +94,12 @@ impl Engine {
             committed,
             cursor: FeedCursor::BEGINNING,
             nothing_up_to: 0,
+            reading: Mutex::default(),
             taken: VecDeque::new(),
             has_gap: false,
             has_begun: false,
             told_evicted: Position::default(),
+            is_stream: false,
             engine,
         };
         let located = reader.engine.store.locate(start).await?;
@@ -102,6 +111,16 @@ impl Engine {
 }
 
 impl FeedReader {
+    /// The same, counted in the metrics as the reader of a client's stream.
+    #[must_use]
+    pub fn for_stream(mut self) -> Self {
+        if !self.is_stream {
+            self.is_stream = true;
+            self.engine.feed_ring.count_stream(true);
+        }
+        self
+    }
+
     /// Where it stands: a later reader that begins after this cursor gets what comes next.
     pub fn cursor(&self) -> FeedCursor {
         self.cursor
@@ -110,17 +129,23 @@ impl FeedReader {
     /// The next item; waits for one. Nothing once the server has stopped.
     pub async fn next(&mut self) -> Result<Option<FeedItem>, Error> {
         loop {
-            if std::mem::take(&mut self.has_gap) {
-                metrics::counter!(metric::FEED_GAPS).increment(1);
-                return Ok(Some(FeedItem::Gap));
-            }
-            if let Some(row) = self.taken.pop_front() {
-                return Ok(Some(self.hand_out(row)));
+            if let Some(item) = self.next_taken() {
+                return Ok(Some(item));
             }
             if !self.take_more().await? {
                 return Ok(None);
             }
         }
+    }
+
+    /// The next item of those that were taken with [`Self::take_more`]: a reader of many rows waits for the next ones
+    /// together.
+    pub fn next_taken(&mut self) -> Option<FeedItem> {
+        if std::mem::take(&mut self.has_gap) {
+            metrics::counter!(metric::FEED_GAPS).increment(1);
+            return Some(FeedItem::Gap);
+        }
+        self.taken.pop_front().map(|row| self.hand_out(row))
     }
 
     fn hand_out(&mut self, row: Arc<FeedRow>) -> FeedItem {
@@ -130,8 +155,8 @@ impl FeedReader {
         FeedItem::Row { row, after }
     }
 
-    /// Takes rows from the ring or the store; waits until there are some. False once the server has stopped.
-    async fn take_more(&mut self) -> Result<bool, Error> {
+    /// Takes rows from the ring or the store; waits until there may be some. False once the server has stopped.
+    pub async fn take_more(&mut self) -> Result<bool, Error> {
         if !self.has_begun {
             // The rest of a row that was read in part is only there. Not before it is read: this may fail, or be dropped.
             let read = self.read_store().await?;
@@ -165,10 +190,16 @@ impl FeedReader {
         }
     }
 
+    /// A reader that is called again and again for a moment gets on nevertheless: the read goes on where it was left.
     async fn read_store(&mut self) -> Result<bool, Error> {
         let position = self.cursor.position;
-        let committed = *self.committed.borrow();
-        let page = self.engine.store.read_all(position, PAGE_ROWS, PAGE_BYTES).await?;
+        let (committed, reading) = self.reading.get_mut().get_or_insert_with(|| {
+            let committed = *self.committed.borrow();
+            (committed, self.engine.store.read_all(position, PAGE_ROWS, PAGE_BYTES))
+        });
+        let (committed, page) = (*committed, reading.await);
+        *self.reading.get_mut() = None;
+        let page = page?;
         if page.evicted_to > self.told_evicted && page.evicted_to.row > position.row {
             self.has_gap = true;
         }
@@ -184,5 +215,8 @@ impl FeedReader {
 impl Drop for FeedReader {
     fn drop(&mut self) {
         self.engine.feed_ring.leave();
+        if self.is_stream {
+            self.engine.feed_ring.count_stream(false);
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A snapshot is the fold written down: its first line is the task as v1.0 sends it, so that a finished task can be
 //! answered from it byte for byte; a second line holds what only the kernel needs.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,11 +16,12 @@ use switchboard_a2a::{
 use crate::blocking_task::BLOCKED_BY_KEY;
 use crate::engine::EngineState;
 use crate::error::Error;
-use crate::event::{self, Event, Received};
+use crate::event::{self, Event, Received, Usage};
 use crate::ids::{Epoch, Seq, TaskKey};
 use crate::progress::PROGRESS_KEY;
 use crate::review::{Decision, QUESTION_KEY, Verdict};
 use crate::store::{EventRow, TaskIdentity};
+use crate::usage::TaskUsage;
 
 /// How much of a log is read from the store at a time.
 const FOLD_BYTES: usize = 1 << 20;
@@ -77,6 +78,12 @@ pub struct KernelState {
     /// Skills that reviewers have approved for this task.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub approved: BTreeSet<String>,
+    /// What the task itself has used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<Usage>,
+    /// What the trees of its children have used that have ended.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub children_used: BTreeMap<TaskId, Usage>,
     /// What a reviewer has decided last: the turn that it is about may have asked something else since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
@@ -132,10 +139,13 @@ impl Fold {
             }
             // Saving nothing takes back what was saved.
             Event::Saved(value) => self.kernel.saved = (value.as_str() != "null").then(|| value.clone()),
-            Event::Used(usage) => {
-                if let Ok(value) = Json::from_serialize(usage) {
-                    self.task.metadata.get_or_insert_default().insert(USAGE_KEY, value);
-                }
+            Event::Used(own) => {
+                self.kernel.used = Some(*own);
+                self.show_usage();
+            }
+            Event::ChildUsed(used) => {
+                self.kernel.children_used.insert(used.child.clone(), used.tree);
+                self.show_usage();
             }
             Event::CancelRequested => self.kernel.cancel_requested = true,
             Event::Settled => self.kernel.settled = self.kernel.last_stop,
@@ -164,6 +174,13 @@ impl Fold {
         if let Some(metadata) = metadata {
             self.task.metadata.get_or_insert_default().merge(metadata);
         }
+    }
+
+    /// Puts what the task and its children have used into its metadata.
+    fn show_usage(&mut self) {
+        let children = self.kernel.children_used.values().copied();
+        let usage = TaskUsage::new(self.kernel.used.unwrap_or_default(), children);
+        usage.write_to(self.task.metadata.get_or_insert_default());
     }
 
     /// Whether nothing follows: its state is terminal, or it was a direct reply.
@@ -272,11 +289,13 @@ impl Fold {
     /// Reads a fold back.
     pub fn from_snapshot(snapshot: &[u8]) -> Result<Self, serde_json::Error> {
         let mut lines = snapshot.splitn(2, |byte| *byte == b'\n');
-        let task = serde_json::from_slice(lines.next().unwrap_or_default())?;
-        let kernel = match lines.next() {
+        let task: Task = serde_json::from_slice(lines.next().unwrap_or_default())?;
+        let mut kernel: KernelState = match lines.next() {
             Some(line) => serde_json::from_slice(line)?,
-            None => KernelState::default(),
+            None => return Ok(Self { task, kernel: KernelState::default() }),
         };
+        // Older snapshots have it in the task's metadata alone.
+        kernel.used = kernel.used.or_else(|| TaskUsage::read(task.metadata.as_ref()).map(|known| known.own));
         Ok(Self { task, kernel })
     }
 }

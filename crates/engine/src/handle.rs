@@ -1,6 +1,7 @@
 //! What an agent works with while it runs: status, artifacts, questions, saved state. Terminal events are in `terminal`.
 
 mod conversation;
+mod save_at_shutdown;
 mod say;
 mod terminal;
 
@@ -17,6 +18,8 @@ use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::output::{push, push_status};
 use crate::review::{Review, Reviewer};
 use crate::store::Phase;
+pub(crate) use save_at_shutdown::SaveAtShutdown;
+pub use save_at_shutdown::ShutdownSave;
 
 /// A running turn's hold on its task. Clones share it.
 #[derive(Clone)]
@@ -210,8 +213,10 @@ impl TaskHandle {
         self.push(&mut self.live.core.lock(), Event::Saved(value))
     }
 
-    /// Reports the usage so far, in all; also while the task is being stopped.
+    /// Reports the usage so far, in all; also while the task is being stopped. A cost that is no amount of money counts as
+    /// none.
     pub async fn usage(&self, usage: Usage) -> Result<(), Stopped> {
+        let usage = usage.clamped();
         self.wait_for_buffer(0).await?;
         let mut core = self.live.core.lock();
         self.push(&mut core, Event::Used(usage))?;

@@ -7,14 +7,16 @@
 mod driven_turn;
 mod turn_state;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use switchboard_a2a::{ArtifactId, Message, Metadata, Task, TaskState, TaskStatus, TaskStatusUpdate, Timestamp};
+use switchboard_a2a::{
+    ArtifactId, Message, Metadata, Task, TaskId, TaskState, TaskStatus, TaskStatusUpdate, Timestamp,
+};
 use tokio::sync::Notify;
 
 use crate::batch::Batch;
@@ -37,7 +39,8 @@ const TAIL_BYTES: usize = 256 << 10;
 
 /// One task in memory.
 pub(crate) struct LiveTask {
-    pub(crate) task: TaskIdentity,
+    /// Shared with the rows of the feed and the writer of the store.
+    pub(crate) task: Arc<TaskIdentity>,
     pub(crate) hosted: Option<Arc<Hosted>>,
     pub(crate) core: Mutex<Core>,
     /// Woken after every commit and whenever else a waiting reader should look again.
@@ -46,6 +49,12 @@ pub(crate) struct LiveTask {
     pub(crate) output: Notify,
     /// Held across each append, so that memory follows the log in order.
     pub(crate) writing: tokio::sync::Mutex<()>,
+    /// The task that has called it, while that is in memory.
+    pub(crate) parent: Mutex<Weak<Self>>,
+    /// Live children of a turn that was recovered, held so that they find it here when they end.
+    pub(crate) recovered_children: Mutex<Vec<Arc<Self>>>,
+    /// Its conversation was begun with it: until the task is committed nobody else knows the id.
+    pub(crate) begins_context: bool,
     /// A catch-up with another node's appends is due and has not begun to read.
     pub(crate) catch_up_due: AtomicBool,
     /// Its number in the queue; 0 while it does not wait there. Changed only by the queue.
@@ -112,6 +121,10 @@ pub(crate) struct Output {
     pub(crate) has_artifact: bool,
     /// Usage as the agent reported it since the task came into memory.
     pub(crate) usage: Option<Usage>,
+    /// Usage of children as it was written since the task came into memory.
+    pub(crate) children: BTreeMap<TaskId, Usage>,
+    /// The same of children that ended while no turn here could write it.
+    pub(crate) unwritten_children: BTreeMap<TaskId, Usage>,
     /// Why the turn has to stop.
     pub(crate) stop: Option<Reason>,
     pub(crate) run: RunOutput,
@@ -133,10 +146,15 @@ pub(crate) struct RunOutput {
 impl LiveTask {
     pub(crate) fn create(task: TaskIdentity, hosted: Arc<Hosted>, row: RowState) -> Self {
         let fold = Fold::new(&task);
-        Self::with_core(task, Some(hosted), Core::new(None, fold, row, Seq(0), 0))
+        Self::with_core(Arc::new(task), Some(hosted), Core::new(None, fold, row, Seq(0), 0))
     }
 
-    pub(crate) fn with_core(task: TaskIdentity, hosted: Option<Arc<Hosted>>, core: Core) -> Self {
+    /// The same in a conversation whose id was made with the task.
+    pub(crate) fn create_in_new_context(task: TaskIdentity, hosted: Arc<Hosted>, row: RowState) -> Self {
+        Self { begins_context: true, ..Self::create(task, hosted, row) }
+    }
+
+    pub(crate) fn with_core(task: Arc<TaskIdentity>, hosted: Option<Arc<Hosted>>, core: Core) -> Self {
         Self {
             task,
             hosted,
@@ -144,6 +162,9 @@ impl LiveTask {
             changed: Notify::new(),
             output: Notify::new(),
             writing: tokio::sync::Mutex::new(()),
+            parent: Mutex::default(),
+            recovered_children: Mutex::default(),
+            begins_context: false,
             catch_up_due: AtomicBool::new(false),
             queue_number: AtomicU64::new(0),
         }
@@ -261,6 +282,7 @@ impl Core {
 
     /// Drops the output of a turn that goes on elsewhere, or that the log no longer has.
     pub(crate) fn abandon_turn(&mut self) {
+        let unwritten_children = self.output.take_children();
         let Output { pushed, committed, in_flight, .. } = self.output;
         self.output = Output {
             in_flight,
@@ -271,6 +293,7 @@ impl Core {
             status_at: self.row.status_at,
             has_artifact: !self.fold.task.artifacts.is_empty(),
             stop: self.fold.kernel.cancel_requested.then_some(Reason::CanceledByCaller),
+            unwritten_children,
             ..Output::default()
         };
         self.turn.leave();

@@ -1,13 +1,13 @@
 //! The output of a turn on its way to the log: each event is checked against the task's state and limits.
 
-use switchboard_a2a::{Json, Message, Metadata, TaskState};
+use switchboard_a2a::{Message, Metadata, TaskState};
 
 use crate::engine::EngineState;
 use crate::event::Event;
-use crate::fold::USAGE_KEY;
 use crate::handle::Stopped;
 use crate::live_task::{Core, LiveTask};
 use crate::transition;
+use crate::usage::with_usage;
 
 /// Adds a status to the turn's output, if the state may follow the one before.
 pub(crate) fn push_status(
@@ -26,16 +26,6 @@ pub(crate) fn push_status(
     let mark = push(engine, live, core, live.status_event(state, at, message, metadata))?;
     core.output.state = state;
     Ok(mark)
-}
-
-/// Adds the reported usage to a terminal event's metadata.
-pub(crate) fn with_usage(core: &Core, metadata: Option<Metadata>) -> Option<Metadata> {
-    let known = || core.fold.task.metadata.as_ref().and_then(|all| all.get(USAGE_KEY).cloned());
-    let reported = core.output.usage.and_then(|usage| Json::from_serialize(&usage).ok());
-    let Some(usage) = reported.or_else(known) else { return metadata };
-    let mut metadata = metadata.unwrap_or_default();
-    metadata.insert(USAGE_KEY, usage);
-    Some(metadata)
 }
 
 /// Adds an event to the turn's output; says which count of committed events will include it.

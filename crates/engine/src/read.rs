@@ -373,7 +373,7 @@ impl LiveTask {
         if was_rewound {
             return self.reload(engine).await;
         }
-        {
+        let has_ended = {
             let mut core = self.core.lock();
             let waited = core.row.state.is_interrupted();
             core.follow(&missed, row.last_seq).map_err(|error| StoreError::Failed(error.to_string()))?;
@@ -386,6 +386,11 @@ impl LiveTask {
             if core.is_done() && core.ended_json.is_none() {
                 core.ended_json = Some(core.fold.task_json());
             }
+            core.is_done()
+        };
+        if has_ended {
+            // Its writer, on another node, knows nothing of a parent here.
+            self.tell_usage(engine);
         }
         self.wake();
         Ok(())
@@ -395,16 +400,22 @@ impl LiveTask {
     pub(crate) async fn reload(&self, engine: &EngineState) -> Result<(), StoreError> {
         let loaded = engine.store.load(&self.task.id).await?.ok_or(StoreError::Missing)?;
         let fresh = engine.fold_loaded(loaded).map_err(|error| StoreError::Failed(error.to_string()))?;
-        {
+        let has_ended = {
             let mut core = self.core.lock();
             let turn = std::mem::take(&mut core.turn);
+            let unwritten_children = core.output.take_children();
             let waited = core.row.state.is_interrupted();
             *core = fresh;
+            core.output.unwritten_children = unwritten_children;
             engine.forget_closed_question(&core, waited);
             core.turn = turn;
             let Core { turn, row, holder, .. } = &mut *core;
             turn.follow_row(row, *holder);
             core.abandon_turn();
+            core.is_done()
+        };
+        if has_ended {
+            self.tell_usage(engine);
         }
         self.wake();
         Ok(())

@@ -65,6 +65,7 @@ impl EngineState {
         let Some(hosted) = live.hosted.clone() else {
             return self.fail_unserved(&live, has_lost_turn).await.map(|()| None);
         };
+        self.link_children(&live).await?;
         let (canceled, recoveries) = {
             let core = live.core.lock();
             (core.fold.kernel.cancel_requested, core.row.recoveries)

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use switchboard_a2a::extension::Emit;
+
 use crate::delegation::{DelegationLimits, DelegationScope};
 
 /// The kernel's settings.
@@ -67,6 +69,8 @@ pub struct Settings {
     pub delegation_scope: DelegationScope,
     /// How long an ended task is kept beyond its retention for consumers that have not read it.
     pub consumer_hold: Duration,
+    /// Which carriers agents give the payloads of extensions.
+    pub emit: Emit,
 }
 
 impl Default for Settings {
@@ -103,6 +107,7 @@ impl Default for Settings {
             delegation: DelegationLimits::default(),
             delegation_scope: DelegationScope::Agent,
             consumer_hold: 7 * DAY,
+            emit: Emit::Newest,
         }
     }
 }

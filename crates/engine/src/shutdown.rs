@@ -72,7 +72,10 @@ impl EngineState {
                 Phase::Running => {
                     row.phase = Phase::Interrupted;
                     row.fence = row.fence.next();
-                    Some(PendingAppend::inbox(vec![Event::Interrupted], row))
+                    let save = core.turn.driven().and_then(|driven| driven.at_shutdown.as_ref());
+                    let saved = save.and_then(|save| save()).map(Event::Saved);
+                    let events = saved.into_iter().chain([Event::Interrupted]).collect();
+                    Some(PendingAppend::inbox(events, row))
                 }
                 phase if phase.is_queued() && core.row.hidden => Some(PendingAppend::inbox(Vec::new(), row)),
                 _ => None,

@@ -159,7 +159,7 @@ pub struct Conversation {
 /// The optimistic lock that an append is made under: what its writer knows of the task must still be so.
 #[derive(Clone, Debug)]
 pub enum AppendGuard {
-    Create(TaskIdentity),
+    Create(Arc<TaskIdentity>),
     /// The turn that runs.
     Owner(KnownVersion),
     /// Any other writer.

@@ -229,10 +229,17 @@ impl EngineState {
             context: send.message.context_id.clone().unwrap_or_else(ContextId::generate),
             lineage,
         };
+        let begins_context = send.message.context_id.is_none();
         let return_immediately = send.return_immediately;
         let webhook = named(send.webhook.clone(), &task.id);
         let sides = SideWrites { send: record, webhook, cooldown: cooldown.clone(), tree };
-        let received = Arc::new(Received { chain, deadline, routing: decision, ..self.receive(&task, send) });
+        let hidden = match served.manifest.replies {
+            Replies::Task => false,
+            Replies::Message => true,
+            Replies::Either => !return_immediately,
+        };
+        let received = Received { hidden, chain, deadline, routing: decision, ..self.receive(&task, send) };
+        let received = Arc::new(received);
         let mut batch = Batch::default();
         self.check_size(batch.push(Event::Received(received.clone())))?;
         if let Some(refused) = refused {
@@ -241,11 +248,6 @@ impl EngineState {
         }
         let admitted = self.admit(&hosted, &task)?;
         let queued = matches!(admitted, Admitted::Queued(_));
-        let hidden = match served.manifest.replies {
-            Replies::Task => false,
-            Replies::Message => true,
-            Replies::Either => !return_immediately,
-        };
         let row = RowState {
             state: TaskState::Submitted,
             status_at: received.at,
@@ -255,12 +257,14 @@ impl EngineState {
             hidden,
             recoveries: 0,
         };
-        let live = self.live.insert_or_get(Arc::new(LiveTask::create(task, hosted.clone(), row)));
+        let create = if begins_context { LiveTask::create_in_new_context } else { LiveTask::create };
+        let live = self.live.insert_or_get(Arc::new(create(task, hosted.clone(), row)));
         {
             let mut core = live.core.lock();
             core.output.batch = batch;
-            // An agent that begins before the commit has the same deadline.
+            // An agent that begins before the commit has the same deadline and delegation chain.
             core.fold.kernel.deadline = received.deadline;
+            core.fold.kernel.chain.clone_from(&received.chain);
             core.output.pushed += 1;
             if !queued {
                 let fence = core.row.fence;
@@ -316,6 +320,9 @@ impl EngineState {
         };
         if let Some(cooldown) = cooldown {
             self.cooldown_taken(cooldown);
+        }
+        if let Some(decision) = &received.routing {
+            self.directory.accepted(decision);
         }
         let first = InitialTask::New(epoch, received);
         Ok(Submitted { engine: self, live, seq: Seq(1), first, waiting: None })

@@ -167,7 +167,9 @@ impl Engine {
         metrics::gauge!(metric::REMOTE_TURNS).set(admission.remote.held() as f64);
         metrics::gauge!(metric::WAITING_TURNS).set(admission.released.held() as f64);
         metrics::gauge!(metric::QUEUED_TURNS).set(admission.queued.held() as f64);
-        metrics::gauge!(metric::FEED_READERS).set(self.inner.feed_ring.readers() as f64);
+        let (readers, streams) = (self.inner.feed_ring.readers(), self.inner.feed_ring.streams());
+        metrics::gauge!(metric::FEED_READERS, "kind" => "stream").set(streams as f64);
+        metrics::gauge!(metric::FEED_READERS, "kind" => "consumer").set(readers.saturating_sub(streams) as f64);
         metrics::gauge!(metric::TASKS_IN_MEMORY).set(self.tasks_in_memory() as f64);
         if let Ok(census) = self.inner.store.census().await {
             for state in STATES {

@@ -2,8 +2,8 @@
 
 use switchboard_a2a::TaskState;
 use switchboard_a2a::card::AgentExtension;
-use switchboard_a2a::extension::Payload;
 use switchboard_a2a::extension::tool_call::ToolCall;
+use switchboard_a2a::extension::{Emit, Payload};
 
 use crate::handle::{Stopped, TaskHandle};
 
@@ -11,11 +11,17 @@ use crate::handle::{Stopped, TaskHandle};
 pub const TOOL_CALL_URI: &str = ToolCall::URI;
 
 impl TaskHandle {
+    /// Which carriers the server wants the payloads of extensions to have; readers of v0.3 are given the older one by the
+    /// server itself.
+    pub fn emit(&self) -> Emit {
+        self.engine.settings.emit
+    }
+
     /// Says what a tool is doing: WORKING, with the call in its message. Nothing is kept back: what a tool was called
     /// with and what it answered can be read by the caller.
     pub async fn tool_call(&self, call: ToolCall) -> Result<(), Stopped> {
         self.wait_for_buffer(0).await?;
-        self.push_status(TaskState::Working, Some(call.message()), None).map(drop)
+        self.push_status(TaskState::Working, Some(call.message(self.emit())), None).map(drop)
     }
 }
 

@@ -31,6 +31,16 @@ impl TraceContext {
     pub fn is_empty(&self) -> bool {
         self.correlation_id.is_none() && self.parent_id.is_none() && self.traceparent.is_none()
     }
+
+    /// The same, with what it does not say as another one says it.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        Self {
+            correlation_id: self.correlation_id.or_else(|| other.correlation_id.clone()),
+            parent_id: self.parent_id.or_else(|| other.parent_id.clone()),
+            traceparent: self.traceparent.or_else(|| other.traceparent.clone()),
+        }
+    }
 }
 
 /// A valid `traceparent` of W3C Trace Context, in the form of version 00: always 55 characters.

@@ -186,6 +186,7 @@ impl Driver {
         let is_fenced = driven.fence != core.row.fence;
         let waits = core.row.phase == Phase::Parked || core.row.phase.is_queued();
         let done = core.is_done();
+        live.write_children(&self.engine, core);
         let ends = core.output.state.is_terminal() && core.next_unread().is_none();
         if waits || ends {
             // The agent waits, or only the commit of its terminal event is left: neither needs a permit.

@@ -96,7 +96,25 @@ pub fn client_certificate(agent: &RemoteAgent, folder: &Path) -> Result<Option<C
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use switchboard_client::Limits;
+
     use super::*;
+    use crate::config::agent_files::read_item;
+    use crate::config::agents::Entry;
+
+    #[test]
+    fn a_timeout_is_for_each_request_to_an_agent_that_is_served_and_for_the_whole_call_of_a_command() {
+        let item = r#"{"name": "far", "url": "http://127.0.0.1", "timeoutMs": 1500}"#;
+        let Ok(Entry::Remote(agent)) = read_item("test", item) else { panic!("{item} is a remote agent") };
+        let limit = Duration::from_millis(1_500);
+        let command = peer(&agent).limits;
+        assert_eq!((command.total, command.answer), (Some(limit), Limits::default().answer));
+        let served = RemoteClients::new(PathBuf::new(), 1).unwrap().client(&agent).unwrap();
+        let served = &served.peer().limits;
+        assert_eq!((served.total, served.head, served.answer), (None, limit, limit), "a task may take longer");
+    }
 
     #[test]
     fn as_many_tasks_can_be_followed_as_the_limit_says_and_others_are_called_beside_them() {

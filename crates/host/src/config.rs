@@ -9,9 +9,11 @@ pub mod delegation;
 pub mod document;
 mod earlier_names;
 mod environment;
+pub mod extensions;
 pub mod hub;
 pub mod limits;
 pub mod log;
+pub mod models;
 pub mod pricing;
 pub mod problem;
 mod push_notification;
@@ -61,6 +63,12 @@ pub struct Config {
     pub streams: streams::Streams,
     /// Agent cards.
     pub cards: cards::Cards,
+    /// Language models that agents say they have used, by name: what they cost.
+    ///
+    /// Each is `{ model: gpt-5-mini, price: { input: 0.25, output: 2 } }`: US dollars for a million tokens. `model` is what
+    /// its provider calls it, if that is not the name here. The price counts where an agent reports tokens and no cost,
+    /// before `hub.health.pricing.default`.
+    pub models: models::Models,
     /// Push notifications.
     pub webhooks: webhooks::Webhooks,
     /// Readers of all tasks.
@@ -78,6 +86,7 @@ impl Config {
         root.section("delegation", |section| self.delegation.read(section));
         root.section("streams", |section| self.streams.read(section));
         root.section("cards", |section| self.cards.read(section));
+        root.read("models", &mut self.models);
         root.section("webhooks", |section| self.webhooks.read(section));
         root.section("hub", |section| self.hub.read(section));
         root.section("log", |section| self.log.read(section));

@@ -21,7 +21,7 @@ mod signals;
 pub use banner::{StartupBanner, reachable};
 pub use data_dir::{RESTORE, create as create_data_dir, open_problem};
 pub use error::StartError;
-pub use fleet::{Fleet, FleetFactory, Lifecycle, ServerParts};
+pub use fleet::{FirstServed, Fleet, FleetFactory, Lifecycle, ServerParts};
 pub use reload::{ReloadListeners, ReloadReport, Reloader, WorkspaceReader};
 pub use signals::{Signals, stop_signal};
 
@@ -105,7 +105,7 @@ impl Serving {
             base_url: config.server.base_url(address).as_str().to_owned(),
             local_url: banner::local_url(&config.server, address),
         };
-        let Fleet { hosted, directory, lifecycles } = match fleet(parts).await {
+        let Fleet { hosted, directory, lifecycles, first_served } = match fleet(parts).await {
             Ok(fleet) => fleet,
             Err(error) => {
                 store.close().await.map_err(StartError::Store)?;
@@ -118,6 +118,7 @@ impl Serving {
         });
         let agents = directory.agents();
         let mut banner = StartupBanner::new(&workspace, address, &data_dir, &agents, usable, ring.is_open());
+        banner.first_served = first_served;
         let listed = Arc::clone(&directory);
         if directory.resolve(&Address::Root, &Caller::local(), None).is_ok() {
             banner.root_card = Some(format!("{}/.well-known/agent-card.json", banner.base_url));

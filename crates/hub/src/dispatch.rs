@@ -10,7 +10,7 @@ use switchboard_engine::store::lineage::Via;
 use switchboard_engine::{
     Address, AgentName, Caller, Error, IncomingMessage, SendResult, Submitted, TraceContext, sha256,
 };
-use switchboard_server::drop_own_metadata;
+use switchboard_server::{drop_own_metadata, trace_headers};
 
 use crate::hub::HubState;
 
@@ -119,7 +119,7 @@ fn incoming(dispatch: Dispatch) -> IncomingMessage {
         reference_task_ids: Vec::new(),
     };
     drop_own_metadata(&mut message, &mut metadata);
-    IncomingMessage {
+    let mut incoming = IncomingMessage {
         address: Address::Root,
         message,
         accepted_output_modes: Vec::new(),
@@ -130,7 +130,9 @@ fn incoming(dispatch: Dispatch) -> IncomingMessage {
         webhook: None,
         return_immediately: dispatch.wait.is_none(),
         streaming: false,
-    }
+    };
+    trace_headers::add_from_metadata(&mut incoming);
+    incoming
 }
 
 /// The id of a message. A request that is repeated makes the same message, and one that only has other hints under the same

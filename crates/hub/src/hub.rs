@@ -7,7 +7,6 @@ use futures_util::future::BoxFuture;
 use parking_lot::RwLock;
 use switchboard_engine::{Directory, Engine, Hosted};
 use switchboard_host::StartError;
-use switchboard_host::config::Config;
 use switchboard_host::serve::{Fleet, FleetFactory, Lifecycle, ServerParts};
 use switchboard_server::Front;
 
@@ -41,7 +40,7 @@ pub(crate) struct HubState {
     /// Which work each task belongs to.
     pub(crate) traces: TraceCache,
     /// What tokens cost where an agent does not say.
-    pub(crate) pricing: Option<Pricing>,
+    pub(crate) pricing: Pricing,
     pub(crate) messages: MessageCounts,
     pub(crate) consumers: Arc<Consumers>,
     /// As the projector has committed them.
@@ -72,15 +71,18 @@ pub fn configured(mut sources: AgentSources) -> FleetFactory {
             let options = FanoutOptions { max: fanout.max.get(), inline: fanout.inline.length() };
             sources.own.push(Hosted::new(FANOUT, Fanout::new(options).with_clock(Arc::clone(&parts.clock))));
             let registry = Registry::open(parts.clone(), sources).await?;
-            let drops = Arc::new(Drops::new(Arc::clone(&parts.clock)));
+            let drops = Drops::new(Arc::clone(&parts.clock)).with_callers(Arc::clone(&parts.callers));
+            let drops = Arc::new(drops);
             let rules = RoutingRules::configured(&parts.config.hub);
             let agents: Arc<dyn Directory> = Arc::clone(&registry) as _;
             let directory = RoutingDirectory::new(agents, rules, Arc::clone(&registry) as _, Arc::clone(&drops));
             let directory = Arc::new(directory);
             directory.follow(&parts.reloads);
             let programs = Box::new(registry.programs());
+            let first_served = registry.take_first_served();
             let hub = Box::new(Hub::new(parts, registry).with_drops(drops));
-            Ok(Fleet { directory: Some(directory), lifecycles: vec![programs, hub], ..Fleet::default() })
+            let lifecycles: Vec<Box<dyn Lifecycle>> = vec![programs, hub];
+            Ok(Fleet { directory: Some(directory), lifecycles, first_served, ..Fleet::default() })
         })
     })
 }
@@ -98,7 +100,7 @@ impl Lifecycle for Hub {
                 registry: Arc::clone(&self.registry),
                 engine: engine.clone(),
                 traces,
-                pricing: pricing(&self.parts.config),
+                pricing: Pricing::configured(&self.parts.config),
                 messages: MessageCounts::default(),
                 consumers,
                 health: RwLock::default(),
@@ -123,10 +125,4 @@ impl Lifecycle for Hub {
     fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
-}
-
-/// What tokens cost where neither agent nor model says; nothing if that is to stay unknown.
-fn pricing(config: &Config) -> Option<Pricing> {
-    let price = config.hub.health.pricing.default.0.as_ref()?;
-    Some(Pricing { input: price.input.get(), output: price.output.get() })
 }

@@ -1,37 +1,40 @@
 //! The projector: the one reader of the log with a durable cursor. What follows from a page (health sums, alerts, jobs) is
 //! written with the cursor that says the page was read, so each event counts once, whatever process reads it.
 
+mod agent_facts;
 mod drift;
 mod families;
 mod observers;
 mod state;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use switchboard_a2a::Timestamp;
+use switchboard_a2a::{TaskStatusUpdate, Timestamp};
 use switchboard_engine::clock::{earlier, later};
 use switchboard_engine::event::Event;
 use switchboard_engine::ids::{Fence, TaskKey};
-use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart, JournalLine};
+use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart, JournalLine, Written};
 use switchboard_engine::store::hub::{Advance, CONSUMER_STATE_BYTES, ConsumerRow, HealthStep, NewJob};
 use switchboard_engine::store::{EventRow, StoreError, TaskIdentity};
-use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
+use switchboard_engine::{AgentName, Error, FeedItem, FeedReader, Seq};
 
+use self::agent_facts::AgentFacts;
 use self::families::Families;
 use self::observers::ENDED;
 pub use self::observers::EndedTask;
 pub(crate) use self::state::{Failure, ProjectorState};
 use crate::alerts;
 use crate::experiments;
-use crate::health::{KEPT, Outcome, Sums};
+use crate::health::{KEPT, Outcome, Reported, Sums, Tally};
 use crate::hub::HubState;
 
 /// The name of its row.
 pub(crate) const CONSUMER: &str = "projector";
 /// Rows of a page; a longer one is written at once.
-const PAGE_ROWS: usize = 1_024;
+const PAGE_ROWS: usize = 16_384;
 /// How often windows are looked at while nothing happens.
 const IDLE: Duration = Duration::from_secs(30);
 /// The wait before a page is written again that the store has refused, or read again that it could not read.
@@ -67,7 +70,9 @@ struct Page {
     cursor: Option<FeedCursor>,
     /// The time of its last event.
     last_at: Option<Timestamp>,
-    sums: Sums,
+    /// What is known of the agents of its rows.
+    agents: HashMap<AgentName, AgentFacts>,
+    tally: Tally,
     jobs: Vec<NewJob>,
     families: Families,
     failures: Vec<(String, Failure)>,
@@ -78,6 +83,15 @@ struct Page {
     journal: Vec<JournalLine>,
     /// Ended tasks that an experiment has given to its agents.
     samples: Vec<experiments::Sample>,
+}
+
+/// A row of a task's log.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    key: TaskKey,
+    task: &'a TaskIdentity,
+    events: &'a EventRow,
+    written: Option<&'a Written>,
 }
 
 /// Why reading has stopped.
@@ -174,14 +188,21 @@ impl Projector {
             let mut due = later(clock.now(), IDLE);
             let mut is_over = false;
             while page.rows < PAGE_ROWS {
-                let item = tokio::select! {
-                    biased;
-                    () = clock.sleep_until(due) => break,
-                    item = self.reader.next() => item?,
-                };
-                let Some(item) = item else {
-                    is_over = true;
-                    break;
+                let Some(item) = self.reader.next_taken() else {
+                    // A page that is due is written before more is read.
+                    if page.rows > 0 && clock.now() >= due {
+                        break;
+                    }
+                    let more = tokio::select! {
+                        biased;
+                        more = self.reader.take_more() => more?,
+                        () = clock.sleep_until(due) => break,
+                    };
+                    if !more {
+                        is_over = true;
+                        break;
+                    }
+                    continue;
                 };
                 if page.rows == 0 {
                     due = due.min(later(clock.now(), self.flush));
@@ -190,8 +211,9 @@ impl Projector {
                 if let FeedItem::Row { row, after } = item {
                     self.fold(&mut page, &row, after).await?;
                 }
-                page.cursor = Some(self.reader.cursor());
             }
+            // Reading again after a failure begins behind the last page, so a page is read whole or not at all.
+            page.cursor = (page.rows > 0).then(|| self.reader.cursor());
             let owed = page.families.jobs(&*self.hub.parts.store, clock.now()).await;
             page.jobs.extend(owed.map_err(Error::from)?);
             self.is_failing = false;
@@ -211,46 +233,71 @@ impl Projector {
                 Ok(())
             }
             FeedContent::Events { hidden: true, .. } => Ok(()),
-            FeedContent::Events { key, task, events, .. } => self.fold_events(page, *key, task, events, after).await,
+            FeedContent::Events { key, task, events, written, .. } => {
+                let ended = Row { key: *key, task, events, written: written.as_deref() };
+                self.fold_events(page, ended, after).await
+            }
         }
     }
 
-    /// Only the terminal event of a row is decoded: nothing of a task counts before, but what its agent has changed
+    /// Only the terminal event of a row is looked at: nothing of a task counts before, but what its agent has changed
     /// outside, if it declares such changes.
-    async fn fold_events(
-        &mut self,
-        page: &mut Page,
-        key: TaskKey,
-        task: &TaskIdentity,
-        events: &EventRow,
-        after: Seq,
-    ) -> Result<(), Error> {
+    async fn fold_events(&mut self, page: &mut Page, row: Row<'_>, after: Seq) -> Result<(), Error> {
+        let Row { key, task, events, written } = row;
         page.families.see(task, events, after);
-        let Some((seq, line)) = events.lines().last().filter(|(seq, _)| *seq > after) else { return Ok(()) };
-        self.fold_deltas(page, key, task, events, after).await?;
-        if !line.starts_with(br#"{"statusUpdate""#) {
+        if events.last_seq() <= after {
             return Ok(());
         }
-        let Ok(Event::StatusUpdate(end)) = Event::decode(line) else { return Ok(()) };
+        let agent = page.agents.entry(task.agent.clone()).or_insert_with(|| AgentFacts::of(&self.hub, &task.agent));
+        if agent.changes_world {
+            self.fold_deltas(page, row, after).await?;
+        }
+        let decoded = match written {
+            Some(_) => None,
+            None => decode_status(events.last_line()),
+        };
+        let Some(end) = written.and_then(|written| written.end.as_ref()).or(decoded.as_ref()) else {
+            // The end will ask where the task comes from.
+            if let Some(first) = written.and_then(|written| written.first.as_ref()) {
+                self.hub.traces.keep_origin(key, task, first).await?;
+            }
+            return Ok(());
+        };
         page.last_at = end.status.timestamp.or(page.last_at);
         if !end.status.state.is_terminal() {
             return Ok(());
         }
-        let may_be_remote = self.hub.registry.may_be_remote(&task.agent);
-        let ended = EndedTask { key, task, seq, end: &end, may_be_remote };
+        self.fold_end(page, row, end).await
+    }
+
+    /// Takes in the end of a task.
+    async fn fold_end(&mut self, page: &mut Page, row: Row<'_>, end: &TaskStatusUpdate) -> Result<(), Error> {
+        let Row { key, task, events, written } = row;
+        let Some(agent) = page.agents.get(&task.agent).cloned() else { return Ok(()) };
+        let ended = EndedTask { key, task, seq: events.last_seq(), end, may_be_remote: agent.may_be_remote };
         page.jobs.extend(ENDED.iter().filter_map(|observer| observer(&ended)));
-        page.families.ended(key, task);
-        if task.agent.as_str().starts_with('~') {
+        page.families.ended(key, task, events);
+        if task.agent.is_own() {
             return Ok(());
         }
-        let Some(origin) = self.hub.traces.origin(key, task, events).await? else { return Ok(()) };
-        let outcome = Outcome::read(&self.hub, key, task, &origin, events, &end).await?;
+        let first = written.and_then(|written| written.first.as_ref());
+        let origin = match first {
+            // Nobody asks again where a task comes from that has one row.
+            Some(first) => Some(Arc::new(self.hub.traces.origin_of(task, first).await?)),
+            None => self.hub.traces.origin(key, task, events).await?,
+        };
+        let Some(origin) = origin else { return Ok(()) };
+        let said = match agent.declared.any() {
+            true => Reported::read(&self.hub, key, task, events, end).await?,
+            false => Reported::at_end(end),
+        };
+        let outcome = Outcome::new(&self.hub, task, &origin, end, said);
         let store = &*self.hub.parts.store;
         page.samples.extend(self.hub.experiments.sample(store, key, events, &outcome).await?);
         self.load_since(outcome.at).await?;
-        let skill = self.known_skill(&outcome);
-        let callers = self.hub.parts.config.hub.health.callers.get();
-        page.sums.add(&outcome, &skill, &self.hub.health.read(), callers);
+        // Only skills of the card have sums of their own: a caller may write any word.
+        let known = |skill: &&str| agent.served.as_ref().is_some_and(|served| served.has_skill(skill));
+        page.tally.add(&outcome, outcome.skill.as_deref().filter(known).unwrap_or("-"));
         if !outcome.success {
             page.failures.push((outcome.agent.to_string(), Failure::of(task, &outcome)));
         }
@@ -258,38 +305,20 @@ impl Projector {
     }
 
     /// What an agent that declares effects says that it has changed.
-    async fn fold_deltas(
-        &self,
-        page: &mut Page,
-        key: TaskKey,
-        task: &TaskIdentity,
-        events: &EventRow,
-        after: Seq,
-    ) -> Result<(), Error> {
-        let Some(hosted) = self.hub.engine.directory().find(&task.agent) else { return Ok(()) };
-        let manifest = &hosted.served().manifest;
-        if !manifest.extensions.iter().any(drift::declares) {
-            return Ok(());
-        }
+    async fn fold_deltas(&self, page: &mut Page, row: Row<'_>, after: Seq) -> Result<(), Error> {
+        let Row { key, task, events, .. } = row;
         let deltas = drift::reported(events, after);
+        let Some(served) = page.agents.get(&task.agent).and_then(|agent| agent.served.clone()) else { return Ok(()) };
         if deltas.is_empty() {
             return Ok(());
         }
         let Some(origin) = self.hub.traces.origin(key, task, events).await? else { return Ok(()) };
         let skill = origin.skill.as_deref();
-        let declared = manifest.skills.iter().find(|known| Some(known.id.as_str()) == skill);
+        let declared = served.manifest.skills.iter().find(|known| Some(known.id.as_str()) == skill);
         let observed = declared.and_then(|skill| drift::observe(task, &skill.id, &skill.effects, &deltas));
         page.observations.extend(observed);
         page.journal.extend(drift::line(task, skill, &deltas, self.hub.parts.clock.now()));
         Ok(())
-    }
-
-    /// Only skills of the card have sums of their own: a caller may write any word.
-    fn known_skill(&self, outcome: &Outcome) -> String {
-        let hosted = self.hub.engine.directory().find(&outcome.agent);
-        let skill =
-            outcome.skill.as_deref().filter(|skill| hosted.is_some_and(|hosted| hosted.served().has_skill(skill)));
-        skill.unwrap_or("-").to_owned()
     }
 
     /// A projector that is far behind adds to sums that are not in memory.
@@ -313,7 +342,9 @@ impl Projector {
     async fn write(&mut self, page: Page) -> Result<(), StoreError> {
         let (store, clock) = (Arc::clone(&self.hub.parts.store), Arc::clone(&self.hub.parts.clock));
         let mut sums = self.hub.health.read().clone();
-        sums.insert(page.sums.clone());
+        let changed = page.tally.onto(&sums, self.hub.parts.config.hub.health.callers.get());
+        let health = changed.stored();
+        sums.insert(changed);
         let mut is_refused = false;
         let state = loop {
             let now = clock.now();
@@ -328,7 +359,7 @@ impl Projector {
                 fence: self.fence,
                 cursor: page.cursor,
                 state: written,
-                health: page.sums.stored(),
+                health: health.clone(),
                 jobs: page.jobs.clone(),
                 journal,
             };
@@ -444,5 +475,15 @@ impl Projector {
             (false, false) => now,
         };
         Duration::from_millis(u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0))
+    }
+}
+
+fn decode_status(line: &[u8]) -> Option<TaskStatusUpdate> {
+    if !line.starts_with(br#"{"statusUpdate""#) {
+        return None;
+    }
+    match Event::decode(line) {
+        Ok(Event::StatusUpdate(update)) => Some(update),
+        _ => None,
     }
 }

@@ -3,6 +3,7 @@
 
 mod apply;
 mod breaker;
+mod first_served;
 mod live_tasks;
 mod probe;
 mod reachability;
@@ -29,7 +30,7 @@ use switchboard_fleet::programs::Programs;
 use switchboard_fleet::remote_client::RemoteClients;
 use switchboard_host::StartError;
 use switchboard_host::config::Overrides;
-use switchboard_host::serve::ServerParts;
+use switchboard_host::serve::{FirstServed, ServerParts};
 use tokio::sync::Notify;
 
 pub use breaker::{BreakerOpen, BreakerSettings, BreakerState, CircuitBreaker, RequestOutcome, RequestSource};
@@ -75,6 +76,8 @@ pub struct Registry {
     projected: AtomicI64,
     /// The row by which the last task of a removed agent had ended.
     ended_by: Mutex<BTreeMap<AgentName, i64>>,
+    /// Agents elsewhere that were not served before, until the banner of the start has taken them.
+    first_served: Mutex<Option<Vec<FirstServed>>>,
     /// Once the kernel has started.
     engine: RwLock<Option<Engine>>,
 }
@@ -100,6 +103,7 @@ impl Registry {
             signals: RoutingSignals::default(),
             projected: AtomicI64::new(0),
             ended_by: Mutex::default(),
+            first_served: Mutex::new(Some(Vec::new())),
             engine: RwLock::new(None),
             parts,
         });
@@ -148,14 +152,20 @@ impl Registry {
         }
     }
 
-    /// Whether an agent runs elsewhere, or is not known any more.
+    /// Whether an agent runs elsewhere, or has while it left tasks there, or is not known any more.
     pub(crate) fn may_be_remote(&self, name: &AgentName) -> bool {
-        !name.as_str().starts_with('~') && self.roster().entry(name.as_str()).is_none_or(|entry| entry.remote.is_some())
+        let roster = self.roster();
+        !name.as_str().starts_with('~') && (roster.entry(name.as_str()).is_none() || roster.remote(name).is_some())
     }
 
     /// The programs of command-line agents, which start and stop with the server.
     pub fn programs(&self) -> Programs {
         self.programs.clone()
+    }
+
+    /// The agents elsewhere that the files have not served before this start. Later ones are nobody's news.
+    pub fn take_first_served(&self) -> Vec<FirstServed> {
+        self.first_served.lock().take().unwrap_or_default()
     }
 
     /// All agents as of now.

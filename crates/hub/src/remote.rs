@@ -9,6 +9,7 @@ mod callbacks;
 pub(crate) mod cancel;
 mod find;
 mod follow;
+mod followed_time;
 mod from_config;
 mod give_up;
 mod manifest;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use switchboard_a2a::TaskStatusUpdate;
-use switchboard_engine::event::Event;
+use switchboard_engine::event::{Event, Received};
 use switchboard_engine::store::survey::SurveyQuery;
 use switchboard_engine::store::{ListPosition, StoreError, TaskRow};
 use switchboard_engine::{AgentName, AgentScope, Caller, CallerId, CallerRole, Scopes, Seq, state_label};
@@ -114,11 +114,25 @@ pub(crate) async fn shown(hub: &HubState, names: &CallerNames, row: &TaskRow) ->
         let text = received.message.joined_text();
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         shown["title"] = line.chars().take(TITLE).collect::<String>().into();
-        if let Some(routing) = received.routing.as_ref().and_then(|routing| routing.read::<Value>().ok()) {
+        if let Some(routing) = decided(&received) {
             shown["routing"] = routing;
         }
     }
     Ok(shown)
+}
+
+/// Why a task came to its agent, as routing has stored it with the first message; nothing if that is gone.
+pub(crate) async fn routing(hub: &HubState, row: &TaskRow) -> Result<Option<Value>, StoreError> {
+    let log = hub.parts.store.read(row.key, Seq(0), 1).await?;
+    let first = log.first().and_then(|first| first.line(Seq(1)));
+    Ok(match first.map(Event::decode) {
+        Some(Ok(Event::Received(received))) => decided(&received),
+        _ => None,
+    })
+}
+
+fn decided(received: &Received) -> Option<Value> {
+    received.routing.as_ref()?.read().ok()
 }
 
 /// How a task ended and what became of it; nothing if it has not ended.

@@ -166,7 +166,8 @@ impl Exchange {
         event_stream_response(event_stream::body(&self.state, &self.identity, format, self.slot.take(), None))
     }
 
-    pub(crate) fn take_stream_slot(&mut self) -> Result<(), Error> {
+    /// Takes the slot of a stream early, so that what the stream needs is not opened in vain.
+    pub fn take_stream_slot(&mut self) -> Result<(), Error> {
         if self.slot.is_none() {
             self.slot = Some(self.state.streams.take(&self.identity.caller.id)?);
         }

@@ -125,7 +125,7 @@ fn task(events: Bytes, snapshot: Bytes) -> Append {
         lineage: Lineage::default(),
     };
     Append {
-        guard: AppendGuard::Create(new),
+        guard: AppendGuard::Create(Arc::new(new)),
         events,
         count: 1,
         row: RowPatch::between(

@@ -12,6 +12,14 @@ use switchboard_engine::store::webhooks::WebhookRow;
 use crate::Webhooks;
 use crate::outbox::Outbox;
 
+/// Where it is told.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    store: Arc<dyn HubStore>,
+    /// Takes the secrets out of a line: what is wrong with a receiver may be its own words.
+    redact: fn(&mut Value),
+}
+
 /// What has happened.
 #[derive(Clone, Copy)]
 pub(crate) enum Happened {
@@ -22,11 +30,11 @@ pub(crate) enum Happened {
 }
 
 impl Webhooks {
-    /// Writes what happens to webhooks into the journal of a store.
+    /// Writes what happens to webhooks into the journal of a store, without what a function redacts.
     #[must_use]
-    pub fn with_journal(self, journal: Arc<dyn HubStore>) -> Self {
+    pub fn with_journal(self, journal: Arc<dyn HubStore>, redact: fn(&mut Value)) -> Self {
         // It is set once, before anything is delivered.
-        let _ = self.outbox.journal.set(journal);
+        let _ = self.outbox.journal.set(Journal { store: journal, redact });
         self
     }
 }
@@ -52,8 +60,9 @@ impl Outbox {
         self.tell(happened, &webhook.endpoint, Some(webhook), payload);
     }
 
-    fn tell(&self, happened: Happened, endpoint: &str, webhook: Option<&WebhookRow>, payload: Value) {
-        let Some(journal) = self.journal.get().cloned() else { return };
+    fn tell(&self, happened: Happened, endpoint: &str, webhook: Option<&WebhookRow>, mut payload: Value) {
+        let Some(Journal { store, redact }) = self.journal.get().cloned() else { return };
+        redact(&mut payload);
         let line = JournalLine {
             at: self.now(),
             owner: webhook.map(|webhook| webhook.owner.clone()),
@@ -62,7 +71,7 @@ impl Outbox {
             payload: Bytes::from(payload.to_string()),
         };
         self.engine.spawn(async move {
-            if let Err(error) = journal.journal(vec![line]).await {
+            if let Err(error) = store.journal(vec![line]).await {
                 tracing::warn!(%error, "what happened to a webhook could not be written to the journal");
             }
         });

@@ -21,7 +21,6 @@ use switchboard_egress::Egress;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::StoreError;
-use switchboard_engine::store::hub::HubStore;
 use switchboard_engine::store::webhooks::{DeliveryKey, Signing, WebhookKey, WebhookRoute, WebhookStore};
 use switchboard_engine::{CallerId, Engine};
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -29,7 +28,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use crate::Options;
 use crate::body_budget::BodyBudget;
 use crate::endpoints::{Change, Endpoints, Health, Started};
-use crate::journal::Happened;
+use crate::journal::{Happened, Journal};
 use crate::log_cache::LogCache;
 use crate::metric_definitions as metric;
 use crate::retry_policy::latest_due;
@@ -76,7 +75,7 @@ pub(crate) struct Outbox {
     /// Webhooks that got a permit for a large body.
     requeued: Mutex<Vec<WebhookRoute>>,
     /// Where what happens is written, if anywhere.
-    pub(crate) journal: OnceLock<Arc<dyn HubStore>>,
+    pub(crate) journal: OnceLock<Journal>,
 }
 
 /// A step that has ended.

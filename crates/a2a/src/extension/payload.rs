@@ -7,6 +7,10 @@
 
 use serde::Serialize;
 
+use super::confidence::Confidence;
+use super::cost::Cost;
+use super::tool_call::ToolCall;
+use super::worldstate_delta::WorldstateDelta;
 use crate::{Artifact, Json, Message, Metadata, Part, Task};
 
 /// Which carriers are written.
@@ -80,6 +84,22 @@ fn is_carrier(part: &Part, media_types: &[&str]) -> bool {
     let said = part.metadata.as_ref().and_then(|metadata| metadata.get("mimeType")).and_then(Json::as_text);
     let said = said.as_deref().or(part.media_type.as_deref());
     said.is_some_and(|said| media_types.iter().any(|known| known.eq_ignore_ascii_case(said)))
+}
+
+/// The data parts that older readers miss among these parts: one for each payload that is in metadata alone.
+pub(crate) fn older_carriers(metadata: &Metadata, parts: &[Part]) -> Vec<Part> {
+    let carried = [
+        (Cost::URI, Cost::MEDIA_TYPES),
+        (Confidence::URI, Confidence::MEDIA_TYPES),
+        (WorldstateDelta::URI, WorldstateDelta::MEDIA_TYPES),
+        (ToolCall::URI, ToolCall::MEDIA_TYPES),
+    ];
+    let missing = |(uri, media_types): (&str, &'static [&'static str])| {
+        let payload = metadata.get(uri).filter(|payload| payload.is_object())?;
+        let is_there = parts.iter().any(|part| is_carrier(part, media_types));
+        data_part(media_types.first().filter(|_| !is_there)?, payload.clone())
+    };
+    carried.into_iter().filter_map(missing).collect()
 }
 
 fn write<P: Payload>(

@@ -119,10 +119,10 @@ impl ToolCall {
         }
     }
 
-    /// The message of a WORKING status, for all generations of readers.
-    pub fn message(&self) -> Message {
+    /// The message of a WORKING status.
+    pub fn message(&self, emit: Emit) -> Message {
         let mut message = Message::text(Role::Agent, self.text());
-        self.write_to_message(&mut message, Emit::All);
+        self.write_to_message(&mut message, emit);
         message
     }
 }

@@ -61,10 +61,14 @@ impl Trace {
         is_written.then(|| Self { trace_id: trace_id.to_owned(), span_id: Some(span_id.to_owned()), ..Self::default() })
     }
 
-    /// The same as a `traceparent`, if its ids are ones that W3C allows: a UUID is one, without its dashes.
+    /// The same as a `traceparent`, if its ids are ones that W3C allows: a UUID is one, without its dashes. Some callers know
+    /// no span, which has to be named nevertheless; then it is the second half of the trace.
     pub fn traceparent(&self) -> Option<String> {
         let trace_id = self.trace_id.replace('-', "").to_ascii_lowercase();
-        let span_id = self.span_id.as_deref()?.to_ascii_lowercase();
+        let span_id = match &self.span_id {
+            Some(span_id) => span_id.to_ascii_lowercase(),
+            None => trace_id.get(16..)?.to_owned(),
+        };
         let is_allowed = is_hex(&trace_id, 32) && is_hex(&span_id, 16);
         is_allowed.then(|| format!("00-{trace_id}-{span_id}-01"))
     }

@@ -2,6 +2,7 @@
 
 use serde::ser::SerializeMap;
 
+use super::carriers::with_carriers;
 use super::{V03, kind_entry, view};
 use crate::write_json::{non_empty_list, optional};
 use crate::{Dialect, Message, Role};
@@ -21,7 +22,10 @@ impl V03 for Message {
         optional(map, "contextId", self.context_id.as_ref())?;
         optional(map, "taskId", self.task_id.as_ref())?;
         map.serialize_entry("role", role)?;
-        map.serialize_entry(if is_rest { "content" } else { "parts" }, &view(dialect, self.parts.as_slice()))?;
+        // What a caller sends goes on as it came.
+        let metadata = self.metadata.as_ref().filter(|_| self.role == Role::Agent);
+        let parts = with_carriers(&self.parts, metadata);
+        map.serialize_entry(if is_rest { "content" } else { "parts" }, &view(dialect, &*parts))?;
         optional(map, "metadata", self.metadata.as_ref())?;
         optional(map, "extensions", non_empty_list(&self.extensions))?;
         optional(map, "referenceTaskIds", non_empty_list(&self.reference_task_ids).filter(|_| !is_rest))

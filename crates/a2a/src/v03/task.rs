@@ -2,6 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::carriers::with_carriers;
 use super::{V03, kind_entry, view};
 use crate::write_json::{non_empty_list, optional};
 use crate::{Artifact, Dialect, Task, TaskState, TaskStatus};
@@ -59,7 +60,8 @@ impl V03 for Artifact {
         map.serialize_entry("artifactId", &self.artifact_id)?;
         optional(map, "name", self.name.as_ref())?;
         optional(map, "description", self.description.as_ref())?;
-        map.serialize_entry("parts", &view(dialect, self.parts.as_slice()))?;
+        let parts = with_carriers(&self.parts, self.metadata.as_ref());
+        map.serialize_entry("parts", &view(dialect, &*parts))?;
         optional(map, "metadata", self.metadata.as_ref())?;
         optional(map, "extensions", non_empty_list(&self.extensions))
     }

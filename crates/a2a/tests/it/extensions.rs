@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::card::AgentCard;
+use switchboard_a2a::encode::encode_task;
 use switchboard_a2a::extension::blast::{self, Radius};
 use switchboard_a2a::extension::confidence::Confidence;
 use switchboard_a2a::extension::cost::Cost;
@@ -11,7 +12,7 @@ use switchboard_a2a::extension::tool_call::{Phase, ToolCall};
 use switchboard_a2a::extension::trace::Trace;
 use switchboard_a2a::extension::worldstate_delta::{DeltaOp, WorldstateDelta};
 use switchboard_a2a::extension::{Emit, Payload, stamp_request};
-use switchboard_a2a::{Artifact, Json, Message, Metadata, Part, Task};
+use switchboard_a2a::{Artifact, Dialect, Json, Message, Metadata, Part, Role, Task};
 
 const EXT: &str = "https://proto-labs.ai/a2a/ext";
 
@@ -125,6 +126,35 @@ fn the_newest_carrier_is_written_and_the_older_one_where_it_is_asked_for_without
     let part = json!({"data": payload, "metadata": {"mimeType": vendor("cost-v1")}, "mediaType": "application/json"});
     assert_eq!(written["parts"][1], part);
     assert_eq!(Cost::in_artifact(&all), [cost]);
+}
+
+#[test]
+fn readers_of_v0_3_are_given_the_older_carrier_of_what_an_agent_says_in_metadata() {
+    let task = |artifact: Artifact| -> Task {
+        let message = Message { metadata: artifact.metadata.clone(), ..Message::text(Role::Agent, "done") };
+        let asked = Message { metadata: artifact.metadata.clone(), ..Message::text(Role::User, "go") };
+        let status = json!({"state": "TASK_STATE_COMPLETED", "message": message});
+        read(json!({"id": "t", "contextId": "c", "status": status, "artifacts": [artifact], "history": [asked]}))
+    };
+    let newest = task(third_generation());
+    let written = |dialect| read::<Value>(serde_json::from_slice(&encode_task(dialect, &newest)).unwrap());
+    let (rpc, rest, v1) = (written(Dialect::V03Rpc), written(Dialect::V03Rest), written(Dialect::V1));
+    let lengths = |task: &Value, member: &str| {
+        let count = |parts: &Value| parts.as_array().unwrap().len();
+        let (status, asked) = (&task["status"]["message"][member], &task["history"][0][member]);
+        [count(&task["artifacts"][0]["parts"]), count(status), count(asked)]
+    };
+    assert_eq!(lengths(&v1, "parts"), [1, 1, 1]);
+    assert_eq!(lengths(&rpc, "parts"), [4, 4, 1], "what a caller says is not changed: {rpc}");
+    assert_eq!(lengths(&rest, "content"), [4, 4, 1], "{rest}");
+    let cost = &rpc["artifacts"][0]["parts"][1];
+    assert_eq!((&cost["kind"], &cost["data"]["durationMs"]), (&json!("data"), &json!(812)), "{rpc}");
+    assert_eq!(cost["metadata"]["mimeType"], vendor("cost-v1"));
+    // A reader that knows every carrier counts it once, and one that relays it adds nothing.
+    let relayed: Artifact = read(rpc["artifacts"][0].clone());
+    assert_eq!(Cost::in_artifact(&relayed).len(), 1);
+    let again: Value = serde_json::from_slice(&encode_task(Dialect::V03Rpc, &task(relayed))).unwrap();
+    assert_eq!(lengths(&again, "parts")[0], 4);
 }
 
 #[test]
@@ -280,6 +310,9 @@ fn traces_are_read_under_both_keys_and_are_traceparents_where_w3c_allows_their_i
     let by_uri: Metadata = read(json!({format!("{EXT}/trace-v1"): {"trace_id": "t"}}));
     let foreign = Trace::in_metadata(Some(&by_uri)).unwrap();
     assert_eq!((foreign.trace_id.as_str(), foreign.traceparent()), ("t", None));
+    let spanless: Metadata = read(json!({"a2a.trace": {"traceId": "4bf92f35-77b3-4da6-a3ce-929d0e0e4736"}}));
+    let spanless = Trace::in_metadata(Some(&spanless)).unwrap().traceparent();
+    assert_eq!(spanless.as_deref(), Some("00-4bf92f3577b34da6a3ce929d0e0e4736-a3ce929d0e0e4736-01"));
     for malformed in ["", "00-x-y-01", "00-00000000000000000000000000000000-00f067aa0ba902b7-01"] {
         assert_eq!(Trace::from_traceparent(malformed), None, "{malformed:?}");
     }

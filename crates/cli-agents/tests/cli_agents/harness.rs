@@ -55,7 +55,14 @@ impl Harness {
     /// With a second agent, `reviewer`, beside it.
     pub(crate) fn with_reviewer(fixture: &Fixture, settings: Settings, switches: Switches, reviewer: Settings) -> Self {
         let grace = Duration::from_millis(300);
-        Self::build_all(fixture, settings, switches, Some(reviewer), grace, |store| Arc::new(store))
+        let kernel = switchboard_engine::Settings::default();
+        Self::build_all(fixture, settings, switches, Some(reviewer), kernel, grace, |store| Arc::new(store))
+    }
+
+    /// With settings of the kernel.
+    pub(crate) fn with_kernel(fixture: &Fixture, settings: Settings, kernel: switchboard_engine::Settings) -> Self {
+        let grace = Duration::from_millis(300);
+        Self::build_all(fixture, settings, Switches::default(), None, kernel, grace, |store| Arc::new(store))
     }
 
     /// With children that have all the time they need to end, however busy the machine is.
@@ -70,7 +77,7 @@ impl Harness {
         grace: Duration,
         wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
     ) -> Self {
-        Self::build_all(fixture, settings, switches, None, grace, wrap)
+        Self::build_all(fixture, settings, switches, None, switchboard_engine::Settings::default(), grace, wrap)
     }
 
     fn build_all(
@@ -78,6 +85,7 @@ impl Harness {
         settings: Settings,
         switches: Switches,
         reviewer: Option<Settings>,
+        kernel: switchboard_engine::Settings,
         grace: Duration,
         wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
     ) -> Self {
@@ -107,7 +115,6 @@ impl Harness {
         };
         let store = wrap(SqliteStore::open(&fixture.data().join("store"), options).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let kernel = switchboard_engine::Settings::default();
         let engine = Engine::start(store, Arc::new(directory), Arc::new(clock.clone()), kernel);
         let engine = runtime.block_on(engine).unwrap();
         Self { engine, clock, children, agent, runtime }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use switchboard_a2a::{Dialect, TaskState};
 use switchboard_cli_agents::adapters::Output;
 use switchboard_cli_agents::{Settings, Worker};
+use switchboard_engine::Emit;
 
 use crate::fixture::Fixture;
 use crate::harness::*;
@@ -30,12 +31,11 @@ fn a_turn_is_told_in_order_and_each_artifact_has_one_id() {
     harness.run(async {
         let task = harness.send("look").await;
         let told = harness.told(&task.id).await;
-        let shown: Vec<&str> = told.iter().map(|told| told.split("{\"toolCallId").next().unwrap()).collect();
         let stats = "\"stats\":{\"inputTokens\":900,\"cachedTokens\":300,\"outputTokens\":120,\"reasoningTokens\":20,\
                      \"costUsd\":0.5,\"durationMs\":0}";
         let result = format!("result: {{\"summary\":\"Two files.\",{stats},\"filesChanged\":[\"a.txt\",\"b.txt\"]}}");
         assert_eq!(
-            shown,
+            told,
             [
                 "WORKING: ",
                 r#"agent-metadata: {"cli":"generic","model":"m-1","sessionId":"s-1"}"#,
@@ -71,6 +71,23 @@ fn a_turn_is_told_in_order_and_each_artifact_has_one_id() {
 }
 
 #[test]
+fn the_cost_is_a_part_of_the_result_too_where_all_carriers_are_written() {
+    let fixture = Fixture::new();
+    let kernel = switchboard_engine::Settings { emit: Emit::All, ..switchboard_engine::Settings::default() };
+    let harness = Harness::with_kernel(&fixture, fixture.settings(RICH), kernel);
+    harness.run(async {
+        let task = harness.send("look").await;
+        let result = task.artifacts.iter().find(|artifact| artifact.artifact_id.as_str() == "result").unwrap();
+        let result = serde_json::to_value(result).unwrap();
+        assert_eq!(result["parts"].as_array().unwrap().len(), 2, "{result}");
+        let cost = &result["parts"][1];
+        assert_eq!(cost["data"], result["metadata"]["https://proto-labs.ai/a2a/ext/cost-v1"]);
+        assert_eq!((&cost["data"]["costUsd"], &cost["data"]["model"]), (&json!(0.5), &json!("m-1")), "{result}");
+        assert_eq!(cost["metadata"]["mimeType"], "application/vnd.protolabs.cost-v1+json");
+    });
+}
+
+#[test]
 fn codes_for_terminals_do_nothing_to_readers_and_hide_nothing_from_those_who_decide() {
     let fixture = Fixture::new();
     let program = r#"hear
@@ -86,10 +103,10 @@ tell '{"kind":"error","message":"\u001b[1mno\u001b[0m"}'"#;
         assert!(status_text(&asked).starts_with("Approve: Run rm\\u{1b}[2K\\u{8} ls?\n"), "{}", status_text(&asked));
         let done = harness.reply(&asked, "y").await;
         let told = harness.told(&done.id).await;
-        for expected in ["reasoning: Hm", "WORKING: again", "assistant-response: ab", "FAILED: no"] {
+        let of_tool = "WORKING: Tool result: ok";
+        for expected in ["reasoning: Hm", of_tool, "WORKING: again", "assistant-response: ab", "FAILED: no"] {
             assert!(told.iter().any(|told| told == expected), "{expected}: {told:?}");
         }
-        assert!(told.iter().any(|told| told.starts_with("WORKING: Tool result: ok{")), "{told:?}");
     });
 }
 
@@ -139,7 +156,9 @@ fn the_last_event_says_what_it_has_cost_in_both_versions() {
     let harness = Harness::open(&fixture, fixture.settings(RICH));
     harness.run(async {
         let task = harness.send("look").await;
-        let cost = json!({"inputTokens": 900, "outputTokens": 120, "costUsd": 0.5});
+        let own = json!({"inputTokens": 900, "outputTokens": 120, "costUsd": 0.5});
+        let mut cost = own.clone();
+        (cost["own"], cost["tree"]) = (own.clone(), own);
         let log = harness.log(&task.id).await;
         assert_eq!(log.last().unwrap()["statusUpdate"]["metadata"]["switchboard/usage"], cost);
         let log = harness.log_in(Dialect::V03Rpc, &task.id).await;

@@ -21,8 +21,11 @@ fn starts(fixture: &Fixture) -> Vec<String> {
     fixture.noted("starts").unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
+/// What a task has used that has called no other one.
 pub(crate) fn usage(task: &Task) -> Value {
-    task.metadata.as_ref().unwrap().get(USAGE_KEY).unwrap().read().unwrap()
+    let usage: Value = task.metadata.as_ref().unwrap().get(USAGE_KEY).unwrap().read().unwrap();
+    assert_eq!(usage["own"], usage["tree"]);
+    usage["own"].clone()
 }
 
 #[test]

@@ -9,14 +9,19 @@ use tokio::sync::Notify;
 
 use crate::store::feed::FeedRow;
 
-/// What a row takes besides its events, roughly.
-const ROW_BYTES: usize = 256;
+/// What a row takes besides its events, roughly: itself, its task's identity and, where it ends a task, that event and the
+/// first message once more.
+const ROW_BYTES: usize = 2560;
+/// The lines of a short task stand in a buffer of at least this size.
+const LINES_BYTES: usize = 1536;
 /// What a place takes, empty or not.
 const PLACE_BYTES: usize = size_of::<Option<Arc<FeedRow>>>();
 
 pub(crate) struct FeedRing {
     max_bytes: usize,
     readers: AtomicUsize,
+    /// Those of them that serve a client's stream.
+    streams: AtomicUsize,
     state: Mutex<State>,
     /// Notified after each row.
     filled: Notify,
@@ -53,21 +58,31 @@ impl State {
             self.rows.resize(place + 1, None);
         }
         if let Some(slot) = self.rows.get_mut(place) {
-            self.bytes += row.size() + ROW_BYTES;
-            self.bytes -= slot.replace(Arc::new(row)).map_or(0, |known| known.size() + ROW_BYTES);
+            self.bytes += memory_of(&row);
+            self.bytes -= slot.replace(Arc::new(row)).map_or(0, |known| memory_of(&known));
         }
         while self.bytes > max_bytes
             && let Some(oldest) = self.rows.pop_front()
         {
             self.floor += 1;
-            self.bytes -= oldest.map_or(0, |row| row.size() + ROW_BYTES);
+            self.bytes -= oldest.map_or(0, |row| memory_of(&row));
         }
     }
 }
 
+fn memory_of(row: &FeedRow) -> usize {
+    row.size().max(LINES_BYTES) + ROW_BYTES
+}
+
 impl FeedRing {
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { max_bytes, readers: AtomicUsize::new(0), state: Mutex::default(), filled: Notify::new() }
+        Self {
+            max_bytes,
+            readers: AtomicUsize::new(0),
+            streams: AtomicUsize::new(0),
+            state: Mutex::default(),
+            filled: Notify::new(),
+        }
     }
 
     /// One reader more; `committed` is the newest row there is.
@@ -87,6 +102,18 @@ impl FeedRing {
 
     pub(crate) fn readers(&self) -> usize {
         self.readers.load(Ordering::Relaxed)
+    }
+
+    /// Counts a reader as one of a stream, or no longer.
+    pub(crate) fn count_stream(&self, is_open: bool) {
+        match is_open {
+            true => self.streams.fetch_add(1, Ordering::Relaxed),
+            false => self.streams.fetch_sub(1, Ordering::Relaxed),
+        };
+    }
+
+    pub(crate) fn streams(&self) -> usize {
+        self.streams.load(Ordering::Relaxed)
     }
 
     /// Rows up to this one are not here; without a reader none is.

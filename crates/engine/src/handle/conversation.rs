@@ -51,8 +51,24 @@ impl TaskHandle {
 
     /// What was last noted in this conversation by one of this agent's tasks, this one included.
     pub async fn noted(&self) -> Result<Option<Json>, AgentError> {
+        if let Some(own) = self.noted_before_commit() {
+            return Ok(own);
+        }
         let noted = self.engine.store.noted(self.live.task.conversation()).await;
         let noted = noted.map_err(|error| AgentError::new(format!("the conversation could not be read: {error}")))?;
         Ok(noted.and_then(|noted| Json::parse(&noted).ok()))
+    }
+
+    /// The note of a conversation that nobody else can know: it was begun with this task, which is not committed.
+    fn noted_before_commit(&self) -> Option<Option<Json>> {
+        let core = self.live.core.lock();
+        if !self.live.begins_context || core.key.is_some() || core.output.in_flight.1 > 0 {
+            return None;
+        }
+        let own = core.output.batch.events.iter().rev().find_map(|event| match event {
+            Event::Noted(value) => Some(value.clone()),
+            _ => None,
+        });
+        Some(own)
     }
 }

@@ -5,7 +5,7 @@
 //! are still stored, since they say what went wrong.
 
 use parking_lot::MutexGuard;
-use switchboard_a2a::{Artifact, Json, Message, Metadata, Part, Role, TaskState};
+use switchboard_a2a::{Artifact, Json, Message, MessageId, Metadata, Part, Role, TaskState};
 
 use super::{Stopped, TaskHandle, text_bytes};
 use crate::event::Event;
@@ -92,7 +92,18 @@ impl TaskHandle {
     /// Answers with a message instead of a task, where the agent's manifest allows it and nothing was produced yet;
     /// otherwise the message is the final status.
     pub async fn reply(&self, parts: Vec<Part>) -> Result<(), Stopped> {
-        let message = Message { parts, context_id: Some(self.context_id().clone()), ..Message::text(Role::Agent, "") };
+        self.reply_message(Message { parts, ..Message::text(Role::Agent, "") }).await
+    }
+
+    /// The same with a whole message: its id, if it has one, metadata and extensions stay; it belongs to this
+    /// conversation and to no task.
+    pub async fn reply_message(&self, mut message: Message) -> Result<(), Stopped> {
+        self.wait_for_buffer(text_bytes(&message.parts)).await?;
+        if message.message_id.as_str().is_empty() {
+            message.message_id = MessageId::generate();
+        }
+        let context_id = Some(self.context_id().clone());
+        let message = Message { role: Role::Agent, context_id, task_id: None, ..message };
         let direct = {
             let mut core = self.completing()?;
             let is_direct = core.row.hidden && core.output.batch.events.iter().all(|event| !event.kind().is_sent());

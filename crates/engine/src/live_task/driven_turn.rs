@@ -14,6 +14,7 @@
 //! | Granted | Held | `take_permit` | the driver |
 
 use crate::admission::Permit;
+use crate::handle::SaveAtShutdown;
 use crate::ids::Fence;
 use crate::store::StoreError;
 
@@ -29,6 +30,8 @@ pub(crate) struct DrivenTurn {
     pub(crate) stop_observed: bool,
     /// Why the last append of output failed. It is retried; blocked senders do not wait for that.
     pub(crate) unstored: Option<StoreError>,
+    /// What a graceful shutdown saves for the run.
+    pub(crate) at_shutdown: Option<SaveAtShutdown>,
 }
 
 /// How far a run of the agent has got.
@@ -68,6 +71,7 @@ impl DrivenTurn {
             progress: RunProgress::Working,
             stop_observed: false,
             unstored: None,
+            at_shutdown: None,
         }
     }
 
@@ -75,6 +79,7 @@ impl DrivenTurn {
     pub(super) fn begin_run(&mut self) {
         self.progress = RunProgress::Working;
         self.stop_observed = false;
+        self.at_shutdown = None;
         if !self.has_granted_permit() {
             self.permit = PermitState::Held;
         }

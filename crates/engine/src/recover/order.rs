@@ -234,6 +234,10 @@ impl EngineState {
             let ended = self.end(&live, TaskState::Canceled, None, Reason::CanceledByCaller, is_queued);
             return ended.await.map(|()| None);
         }
+        if row.state.state != TaskState::Submitted {
+            // It has run before, and was answered.
+            self.link_children(&live).await?;
+        }
         Ok(Some(RecoveredTurn { row: row.clone(), live, begin: None, waits: true }))
     }
 

@@ -4,11 +4,13 @@
 //! cursor, and a store that answers with rows after it leaves none out.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_a2a::{TaskId, TaskStatusUpdate, Timestamp};
 
 use super::{EventRow, TaskIdentity};
+use crate::event::{self, Event, Received};
 use crate::ids::{CallerId, Epoch, Seq, TaskKey};
 
 /// The largest payload of a journal line: it is read with everything else, so it is a message and no document.
@@ -92,22 +94,59 @@ pub struct FeedRow {
 pub enum FeedContent {
     Events {
         key: TaskKey,
-        task: TaskIdentity,
+        task: Arc<TaskIdentity>,
         /// Not visible to callers.
         hidden: bool,
         events: EventRow,
+        /// Nothing if the row was read from the store.
+        written: Option<Box<Written>>,
     },
     Journal(JournalLine),
+}
+
+/// What readers of a row want to know, as the process that wrote it had it in memory: it need not be decoded again.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The task's first message, if the row has it.
+    pub first: Option<Arc<Received>>,
+    /// The terminal event, if the row ends its task; it is the last one.
+    pub end: Option<TaskStatusUpdate>,
+}
+
+impl Written {
+    pub(crate) fn of(first_seq: Seq, mut events: Vec<Event>) -> Box<Self> {
+        let first = match events.first() {
+            Some(Event::Received(first)) if first_seq == Seq(1) => Some(Arc::clone(first)),
+            _ => None,
+        };
+        let end = match events.pop() {
+            Some(Event::StatusUpdate(end)) if end.status.state.is_terminal() => Some(end),
+            _ => None,
+        };
+        Box::new(Self { first, end })
+    }
 }
 
 impl FeedRow {
     /// Where a reader stands that has read all of it.
     pub fn cursor(&self) -> FeedCursor {
         let seq = match &self.content {
-            FeedContent::Events { events, .. } => Seq((events.first_seq.0 + u64::from(events.count)).saturating_sub(1)),
+            FeedContent::Events { events, .. } => events.last_seq(),
             FeedContent::Journal(_) => Seq(0),
         };
         FeedCursor { epoch: self.epoch, position: Position { major: self.major, row: self.row, seq } }
+    }
+
+    /// Whether no caller may see it: its task is hidden, or it holds no more than a message that came while its task was
+    /// hidden. A reader that keeps up is past that message when its task is shown, so it is shown to no other reader.
+    pub fn is_hidden(&self) -> bool {
+        match &self.content {
+            FeedContent::Events { hidden, events, .. } => {
+                let came_hidden = events.lines().next().is_some_and(|(_, line)| event::is_hidden_message(line));
+                *hidden || (came_hidden && !events.lines().any(|(_, line)| event::is_sent(line)))
+            }
+            FeedContent::Journal(_) => false,
+        }
     }
 
     /// The bytes of its events or its payload.

@@ -187,6 +187,17 @@ impl EventRow {
         (self.first_seq.0..).map(Seq).zip(lines)
     }
 
+    /// The number of its last event.
+    pub fn last_seq(&self) -> Seq {
+        Seq((self.first_seq.0 + u64::from(self.count)).saturating_sub(1))
+    }
+
+    /// The line of its last event.
+    pub fn last_line(&self) -> &[u8] {
+        let begin = memchr::memrchr(b'\n', &self.events).map_or(0, |end| end + 1);
+        &self.events[begin..]
+    }
+
     /// The line of one event.
     pub fn line(&self, seq: Seq) -> Option<&[u8]> {
         self.lines().find(|(number, _)| *number == seq).map(|(_, line)| line)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_a2a::{Artifact, Json, Part, Task, TaskState};
+use switchboard_a2a::{Artifact, Dialect, Json, Part, Task, TaskState};
 use switchboard_engine::*;
 
 use crate::faults::Faults;
@@ -100,7 +100,7 @@ fn tool_calls_are_status_messages_that_every_reader_of_the_extension_finds() {
         task.tool_call(ToolCall::failed("c1", "read", "no such file")).await?;
         Ok(task.complete_with("done").await?)
     });
-    let kernel = Kernel::open(folder.path(), script);
+    let kernel = Kernel::with_settings(folder.path(), script, Settings { emit: Emit::All, ..Settings::default() });
     kernel.run(async {
         let task = answer_task(&kernel.send("go").await).await;
         let frames = frames(&kernel, &task).await;
@@ -121,6 +121,33 @@ fn tool_calls_are_status_messages_that_every_reader_of_the_extension_finds() {
         assert!(preview.chars().count() == 200 && preview.starts_with(r#"{"path":"xxx"#), "{preview}");
         assert_eq!(message(1)["metadata"][TOOL_CALL_URI]["error"], "no such file");
         assert_eq!(frames.len(), 4, "two calls, the answer, the end");
+    });
+}
+
+#[test]
+fn only_readers_of_the_earlier_version_are_given_a_tool_call_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        task.tool_call(ToolCall::started("c1", "read")).await?;
+        Ok(task.complete_with("done").await?)
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let task = answer_task(&kernel.send("go").await).await;
+        let first = &kernel.log(&task.id).await[0];
+        let parts = |dialect: Dialect, pointer: &str| {
+            let frame: Value = serde_json::from_slice(&first.frame(dialect, false).unwrap()).unwrap();
+            frame.pointer(pointer).unwrap_or_else(|| panic!("{pointer}: {frame}")).as_array().unwrap().clone()
+        };
+        assert_eq!(parts(Dialect::V1, "/statusUpdate/status/message/parts").len(), 1, "it is in the metadata");
+        let of_rpc = parts(Dialect::V03Rpc, "/status/message/parts");
+        let of_rest = parts(Dialect::V03Rest, "/statusUpdate/status/message/content");
+        assert_eq!((&of_rpc[1]["kind"], &of_rpc[1]["data"]["toolCallId"]), (&json!("data"), &json!("c1")));
+        assert_eq!(of_rest[1]["data"]["data"]["toolCallId"], "c1");
+        for parts in [of_rpc, of_rest] {
+            assert_eq!(parts.len(), 2);
+            assert_eq!(parts[1]["metadata"]["mimeType"], "application/vnd.protolabs.tool-call-v1+json");
+        }
     });
 }
 

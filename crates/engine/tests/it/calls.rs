@@ -335,6 +335,41 @@ fn a_child_whose_parent_was_canceled_just_before_a_crash_does_not_go_on_after_it
 }
 
 #[test]
+fn a_canceled_tree_has_the_grace_and_no_longer_however_deaf_its_agents_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        task.working().await?;
+        let left: usize = turn.text().parse().unwrap();
+        let _called = match left.checked_sub(1) {
+            Some(below) => Some(task.call(Call::new(AGENT, message(&below.to_string()))).await?),
+            None => None,
+        };
+        std::future::pending().await
+    });
+    let delegation = DelegationLimits { revisit: 3, ..DelegationLimits::default() };
+    let settings = Settings { delegation, ..Settings::default() };
+    let (grace, moment) = (settings.cancel_grace, Duration::from_millis(1));
+    let kernel = Kernel::with_settings(folder.path(), script, settings);
+    kernel.run(async {
+        let root = kernel.send("2").await.id().clone();
+        working(&kernel, 3).await;
+        let canceling = kernel.cancel(&root);
+        let passing = async {
+            // The sweep, and the grace of each of the three.
+            kernel.advance(4, grace - moment).await;
+            while kernel.clock.sleepers() < 4 && live(&kernel).await.len() == 3 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(live(&kernel).await.len(), 3, "they may still report what they have used");
+            kernel.clock.advance(moment);
+        };
+        let (canceled, ()) = tokio::join!(canceling, passing);
+        assert_eq!(canceled.unwrap().status.state, TaskState::Canceled);
+        until_none_lives(&kernel).await;
+    });
+}
+
+#[test]
 fn a_deep_tree_is_canceled() {
     const DEPTH: usize = 1_000;
     let folder = tempfile::tempdir().unwrap();

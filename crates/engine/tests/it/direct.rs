@@ -1,6 +1,6 @@
 //! Agents that answer with a message instead of a task.
 
-use switchboard_a2a::{Part, TaskState};
+use switchboard_a2a::{Message, Part, Role, TaskState};
 use switchboard_engine::*;
 
 use crate::kernel::*;
@@ -32,6 +32,43 @@ fn a_direct_reply_leaves_no_task_to_be_seen() {
             panic!("a task stream instead of a message")
         };
         assert_eq!(streamed.joined_text(), "here you are");
+    });
+}
+
+#[test]
+fn a_whole_message_is_replied_with_as_it_is_but_for_where_it_belongs() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = Message {
+        message_id: "theirs".into(),
+        task_id: Some("elsewhere".into()),
+        context_id: Some("elsewhere".into()),
+        metadata: Some(serde_json::from_str(r#"{"confidence": 0.9}"#).unwrap()),
+        extensions: vec!["urn:example:confidence".to_owned()],
+        ..Message::text(Role::User, "here you are")
+    };
+    let script = Script::new(move |turn: Turn, task: TaskHandle| {
+        let said = said.clone();
+        async move {
+            if turn.text() == "work" {
+                task.status("working on it").await?;
+            }
+            Ok(task.reply_message(said).await?)
+        }
+    });
+    let kernel = Kernel::open(folder.path(), script.with(|manifest| manifest.replies = Replies::Either));
+    kernel.run(async {
+        let SendResult::Message(reply) = kernel.send("quick").await.answer().await else { panic!("a task") };
+        let task = answer_task(&kernel.send("work").await).await;
+        let (last, own) = (task.status.message.unwrap(), Some(task.context_id));
+        assert_eq!((last.task_id.as_ref(), &last.context_id), (Some(&task.id), &own));
+        assert_eq!((reply.task_id.as_ref(), reply.context_id == own), (None, false));
+        assert_ne!(reply.context_id, Some("elsewhere".into()), "it belongs to the conversation here");
+        for message in [reply, last] {
+            assert_eq!((message.role, message.message_id.as_str()), (Role::Agent, "theirs"));
+            let metadata = message.metadata.as_ref().unwrap();
+            assert_eq!(metadata.get("confidence").unwrap().as_str(), "0.9");
+            assert_eq!(message.extensions, ["urn:example:confidence"]);
+        }
     });
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use switchboard_a2a::Timestamp;
+use switchboard_a2a::{TaskState, Timestamp};
 use switchboard_engine::store::Store;
 use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, FeedStart, JournalLine, Position};
 use switchboard_engine::store::hub::{Advance, HubStore};
@@ -186,6 +186,59 @@ fn a_reader_that_keeps_up_is_served_from_memory() {
         assert!(row >= 20);
         assert_eq!(faults.feeds(), 1, "only to begin with");
     });
+}
+
+/// Replies at once, or works first if the text says so.
+fn replier(replies: Replies) -> Script {
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.text() == "work" {
+            task.working().await?;
+        }
+        Ok(task.reply_message(message("done")).await?)
+    });
+    script.with(|manifest| manifest.replies = replies)
+}
+
+#[test]
+fn a_reader_that_keeps_up_is_shown_what_a_later_one_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let agents = [("either", Replies::Either), ("message", Replies::Message), ("task", Replies::Task)];
+    let hosted = agents.map(|(name, replies)| Hosted::new(name, replier(replies)));
+    let kernel = Kernel::serving_all(folder.path(), hosted.into(), Settings::default());
+    kernel.run(async {
+        let mut live = kernel.engine.feed(FeedStart::Now).await.unwrap();
+        let begun = live.cursor();
+        for (name, _) in agents {
+            let work = kernel.send_to(name, "work").await.unwrap();
+            assert_eq!(answer_task(&work).await.status.state, TaskState::Completed);
+            kernel.send_to(name, "reply").await.unwrap().answer().await;
+        }
+        let end = kernel.engine.feed(FeedStart::Now).await.unwrap().cursor();
+        let mut later = kernel.engine.feed(FeedStart::After(begun)).await.unwrap();
+        let of_live = shown_until(&mut live, end).await;
+        assert_eq!(of_live, shown_until(&mut later, end).await);
+        let received = |name: &str| of_live.iter().filter(|shown| **shown == format!("{name} received")).count();
+        let statuses = |name: &str| of_live.iter().filter(|shown| **shown == format!("{name} statusUpdate")).count();
+        assert_eq!(agents.map(|(name, _)| received(name)), [0, 0, 2], "a message that may be replied to is not shown");
+        assert_eq!(agents.map(|(name, _)| statuses(name)), [2, 2, 3], "nor is a task that was replied to");
+    });
+}
+
+/// The events of the rows that are not hidden: their agent and what they are.
+async fn shown_until(reader: &mut FeedReader, end: FeedCursor) -> Vec<String> {
+    let mut shown = Vec::new();
+    while reader.cursor().position < end.position {
+        let Some(FeedItem::Row { row, .. }) = reader.next().await.unwrap() else { panic!("after {shown:?}") };
+        if let FeedContent::Events { task, events, .. } = &row.content
+            && !row.is_hidden()
+        {
+            for (_, line) in events.lines() {
+                let kind = line.split(|byte| *byte == b'"').nth(1).unwrap();
+                shown.push(format!("{} {}", task.agent, String::from_utf8_lossy(kind)));
+            }
+        }
+    }
+    shown
 }
 
 #[test]

@@ -183,6 +183,43 @@ fn an_orderly_stop_leaves_the_task_as_it_is_and_tells_blocked_senders_the_task()
 }
 
 #[test]
+fn a_stop_saves_what_its_run_has_said_is_to_be_saved_then_and_a_kill_does_not() {
+    for (is_kept, end, saved) in
+        [(true, Kernel::stop as fn(Kernel), 42), (false, Kernel::stop, 41), (true, Kernel::kill, 41)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let script = || {
+            let script = Script::new(move |turn: Turn, task: TaskHandle| async move {
+                if turn.cause == Cause::Recovered {
+                    let saved: u32 = turn.saved.map_or(0, |saved| saved.read().unwrap());
+                    return Ok(task.complete_with(format!("went on from {saved}")).await?);
+                }
+                let (older, newer) = (task.save_at_shutdown(|| 40), task.save_at_shutdown(|| 42));
+                drop(older);
+                let _kept = is_kept.then_some(newer);
+                task.save(&41).await?;
+                task.status("at work").await?;
+                task.canceled().await;
+                Ok(())
+            });
+            script.recovering(Recovery::Resume)
+        };
+        let kernel = Kernel::open(folder.path(), script());
+        let id = kernel.run(async {
+            let sent = kernel.send("the work").await;
+            kernel.reach(sent.id(), TaskState::Working).await;
+            sent.id().clone()
+        });
+        end(kernel);
+        let kernel = Kernel::open(folder.path(), script());
+        kernel.run(async {
+            let task = kernel.reach(&id, TaskState::Completed).await;
+            assert_eq!(status_text(&task), format!("went on from {saved}"));
+        });
+    }
+}
+
+#[test]
 fn a_stop_answers_a_message_that_is_stored_with_its_task_even_if_it_might_have_become_a_reply() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings { running_tasks: 1, drain: Duration::ZERO, ..Settings::default() };

@@ -1,6 +1,7 @@
 //! Task tokens: what a program that works on a task may do with one, and for how long.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use switchboard_a2a::{TaskId, TaskState};
@@ -16,7 +17,8 @@ const ROUNDS: u64 = 300;
 /// The tokens that were issued, in order.
 type Tokens = Arc<Mutex<Vec<String>>>;
 
-/// Asks for a token and does as its text says: `hold` works until it is canceled, `ask` asks, the rest ends at once.
+/// Asks for a token and does as its text says: `hold` works until it is canceled, `paid` too and says that it costs, `ask`
+/// asks, `trace` tells its trace, the rest ends at once.
 fn holder(tokens: &Tokens) -> Script {
     let tokens = tokens.clone();
     Script::new(move |turn: Turn, task: TaskHandle| {
@@ -25,10 +27,19 @@ fn holder(tokens: &Tokens) -> Script {
             let issued = task.issue_token().await?;
             tokens.lock().extend(issued);
             task.working().await?;
-            match turn.text().as_str() {
-                "hold" => {
+            let text = turn.text();
+            match text.as_str() {
+                "hold" | "paid" => {
+                    if text == "paid" {
+                        task.usage(Usage { cost_usd: 0.25, ..Usage::default() }).await?;
+                    }
                     task.canceled().await;
                     Err(Stopped::Canceled.into())
+                }
+                "trace" => {
+                    let trace = turn.trace.as_deref().cloned().unwrap_or_default();
+                    let traceparent = trace.traceparent.as_ref().map(Traceparent::as_str);
+                    Ok(task.complete_with(format!("{:?} {traceparent:?}", trace.correlation_id)).await?)
                 }
                 "ask" => Ok(task.complete_with(task.ask("which?").await?.joined_text()).await?),
                 _ => Ok(task.complete_with("done").await?),
@@ -216,7 +227,7 @@ fn a_recovered_run_has_a_new_token_and_none_of_the_children_of_the_one_before() 
     let (parent, before, child) = kernel.run(async {
         let (parent, token) = token(&kernel, &tokens, "hold").await;
         let own = caller(&kernel, &token).unwrap();
-        let child = call(&kernel, &own, "helper", "hold").await.unwrap();
+        let child = call(&kernel, &own, "helper", "paid").await.unwrap();
         reach_child(&kernel, child.id(), TaskState::Working).await;
         (parent, token, child.id().clone())
     });
@@ -232,6 +243,63 @@ fn a_recovered_run_has_a_new_token_and_none_of_the_children_of_the_one_before() 
         assert_ne!(before, after);
         assert!(caller(&kernel, &before).is_none());
         assert!(caller(&kernel, &after).is_some());
-        kernel.cancel(&parent).await.unwrap();
+        let canceled = kernel.cancel(&parent).await.unwrap();
+        let usage = canceled.metadata.as_ref().and_then(|all| all.get(fold::USAGE_KEY)).expect("the child's");
+        let usage: serde_json::Value = usage.read().unwrap();
+        assert_eq!((&usage["own"]["costUsd"], &usage["tree"]["costUsd"]), (&0.0.into(), &0.25.into()), "{usage}");
+    });
+}
+
+#[test]
+fn a_token_is_good_until_the_deadline_of_its_task() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::default());
+    // Less than the sweep's period, so that nothing but the token's own expiry refuses it.
+    let deadline = Duration::from_millis(500);
+    let kernel = serving(&folder, &tokens, Settings { deadline: Some(deadline), ..Settings::default() });
+    kernel.run(async {
+        let task = kernel.send_to("coder", "ask").await.unwrap();
+        kernel.reach(task.id(), TaskState::InputRequired).await;
+        let token = tokens.lock()[0].clone();
+        let last = Duration::from_millis(1);
+        kernel.clock.advance(deadline - last);
+        assert!(caller(&kernel, &token).is_some());
+        kernel.clock.advance(last);
+        assert!(caller(&kernel, &token).is_none());
+    });
+}
+
+#[test]
+fn what_a_program_does_not_say_of_its_trace_is_that_of_its_task() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::default());
+    let kernel = serving(&folder, &tokens, Settings::default());
+    let traced = |correlation_id: Option<&str>, traceparent: Option<&str>| {
+        let traceparent = traceparent.and_then(Traceparent::parse);
+        let correlation_id = correlation_id.map(str::to_owned);
+        Some(Arc::new(TraceContext { correlation_id, traceparent, ..TraceContext::default() }))
+    };
+    let of_task = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let of_program = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    kernel.run(async {
+        let incoming = |to: &str, text: &str, trace| IncomingMessage {
+            address: Address::Agent(to.into()),
+            trace,
+            ..request(message(text))
+        };
+        let root = incoming("coder", "hold", traced(Some("order-17"), Some(of_task)));
+        let root = kernel.send_as(&Caller::local(), root).await.unwrap();
+        kernel.reach(root.id(), TaskState::Working).await;
+        let own = caller(&kernel, &tokens.lock()[0].clone()).unwrap();
+        for (told, expected) in [
+            (None, ("order-17", of_task)),
+            (traced(Some("mine"), None), ("mine", of_task)),
+            (traced(None, Some(of_program)), ("order-17", of_program)),
+            (traced(Some("mine"), Some(of_program)), ("mine", of_program)),
+        ] {
+            let child = kernel.send_as(&own, incoming("helper", "trace", told)).await.unwrap();
+            let (correlation_id, traceparent) = expected;
+            let expected = format!("Some({correlation_id:?}) Some({traceparent:?})");
+            assert_eq!(status_text(&answer_task(&child).await), expected);
+        }
+        kernel.cancel(root.id()).await.unwrap();
     });
 }

@@ -57,7 +57,9 @@ pub struct RemoteAgent {
     /// Headers to send with every request.
     #[schemars(default)]
     pub headers: Headers,
-    /// Time for a whole call.
+    /// Time for one request until its first answer.
+    ///
+    /// For commands such as `switchboard send` the time for the whole call.
     #[schemars(default)]
     pub timeout: Option<TimeSpan>,
     /// The same in milliseconds.
@@ -174,7 +176,7 @@ impl RemoteAgent {
         named.unwrap_or_else(|| HeaderName::from_static("x-signature"))
     }
 
-    /// The time for a whole call, if it is limited.
+    /// The time for a request until its first answer, if it is limited; for commands that of a whole call.
     pub fn time_limit(&self) -> Option<Duration> {
         let milliseconds = self.timeout_ms.map(|milliseconds| Duration::from_millis(milliseconds.into()));
         self.timeout.map(TimeSpan::duration).or(milliseconds)

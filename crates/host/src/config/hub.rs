@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::config::decimal::Decimal;
+use crate::config::extensions::Extensions;
 use crate::config::pricing::Pricing;
 use crate::config::routing::{Roles, Routing};
 use crate::config::size::{Count, Size};
@@ -18,6 +19,8 @@ pub struct Hub {
     pub feed: Feed,
     /// How agents do.
     pub health: Health,
+    /// How agents write the payloads of protocol extensions.
+    pub extensions: Extensions,
     /// Messages that go to several agents.
     pub fanout: Fanout,
     /// What happened outside of tasks.
@@ -66,7 +69,9 @@ pub struct Probe {
     pub while_down: TimeSpan,
     /// Failures in a row that make an agent count as down.
     pub down_after: Count,
-    /// Time for one look.
+    /// Time for one look at an agent's card, at both paths where it may be together.
+    ///
+    /// Each path gets half of what is left, and never longer than the agent's `timeout`.
     pub timeout: TimeSpan,
 }
 
@@ -198,6 +203,7 @@ pub struct Projector {
 section_keys!(Hub, {
     feed (section): Feed::default(),
     health (section): Health::default(),
+    extensions (section): Extensions::default(),
     fanout (section): Fanout::default(),
     journal (section): Journal::default(),
     messages (section): Messages::default(),

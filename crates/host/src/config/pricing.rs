@@ -13,7 +13,7 @@ use crate::{json_schema_of, section_keys};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Pricing {
-    /// US dollars for one token of any model: `{ input: 0.000003, output: 0.000015 }`, or `none`.
+    /// US dollars for one token of a model without a price in `models`: `{ input: 0.000003, output: 0.000015 }`, or `none`.
     ///
     /// With `none` the cost of work stays unknown where no agent says it.
     pub default: DefaultPrice,

@@ -18,6 +18,7 @@ use crate::config::store::Durability;
 use crate::config::{Origin, Workspace};
 use crate::printer::Printer;
 use crate::sanitize::shell_path;
+use crate::serve::fleet::FirstServed;
 
 /// The start-up banner, as text or JSON.
 #[derive(Debug, Clone, Serialize)]
@@ -29,6 +30,9 @@ pub struct StartupBanner {
     /// The base URL on agent cards.
     pub base_url: String,
     pub agents: Vec<ServedAgent>,
+    /// Agents elsewhere that are served for the first time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub first_served: Vec<FirstServed>,
     /// The card of the agent at the root address, if one answers there.
     pub root_card: Option<String>,
     pub data_dir: PathBuf,
@@ -83,6 +87,7 @@ impl StartupBanner {
             address: address.to_string(),
             url: config.server.url_at(address).as_str().to_owned(),
             agents: agents.iter().map(served).collect(),
+            first_served: Vec::new(),
             root_card: None,
             data_dir: data_dir.to_owned(),
             durability: config.store.durability,
@@ -109,6 +114,12 @@ impl StartupBanner {
             .map(|agent| [format!("agent {}", agent.name), agent.card.clone(), agent.description.clone()])
             .collect();
         printer.table(&rows);
+        if !self.first_served.is_empty() {
+            printer.line("");
+            printer.line("served here for the first time, to every caller that may call them (serve: false keeps one for commands):");
+            let rows = self.first_served.iter().map(|agent| [format!("  {}", agent.name), agent.url.clone()]);
+            printer.table(&rows.collect::<Vec<_>>());
+        }
         printer.line("");
         let survives = match self.durability {
             Durability::Full => "durability full: what is committed survives a power cut",

@@ -24,6 +24,17 @@ pub struct Fleet {
     pub directory: Option<Arc<dyn Directory>>,
     /// What starts and stops with the server, in this order: the child processes of command-line agents, the hub.
     pub lifecycles: Vec<Box<dyn Lifecycle>>,
+    /// Agents elsewhere that are served for the first time, which the start-up banner names.
+    pub first_served: Vec<FirstServed>,
+}
+
+/// An agent elsewhere that is served here for the first time.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct FirstServed {
+    /// Its name here.
+    pub name: String,
+    /// Its own address.
+    pub url: String,
 }
 
 /// What a server is made of before its kernel has started.

@@ -8,6 +8,7 @@ use switchboard_engine::store::ServerStore;
 use switchboard_webhooks::{CallbackReceiver, Webhooks};
 
 use crate::config::Config;
+use crate::redact;
 use crate::serve::StartError;
 use crate::serve::settings;
 
@@ -29,7 +30,7 @@ impl Outbound {
     ) -> Result<Self, StartError> {
         let options = settings::webhooks(config);
         let webhooks = Webhooks::new(engine.clone(), store.clone(), egress.clone(), options);
-        let webhooks = webhooks.await.map_err(StartError::Store)?.with_journal(store.clone());
+        let webhooks = webhooks.await.map_err(StartError::Store)?.with_journal(store.clone(), redact::json);
         Ok(Self { egress, webhooks, callbacks })
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_a2a::card::CardFormat;
+use switchboard_a2a::extension::Emit;
 use switchboard_egress as egress;
 use switchboard_engine::store::feed::JOURNAL_LINE_BYTES;
 use switchboard_engine::{DelegationLimits, DelegationScope, Settings};
@@ -15,6 +16,7 @@ use switchboard_webhooks as webhooks;
 use crate::config::Config;
 use crate::config::cards::CardForm;
 use crate::config::delegation::{Delegation, Scope};
+use crate::config::extensions::EmittedCarriers;
 use crate::config::store::Durability;
 
 /// Time open requests get beyond the drain time of tasks, so that blocked senders get the state of their task.
@@ -56,6 +58,10 @@ pub(super) fn engine(config: &Config) -> Settings {
         delegation_scope: match config.delegation.scope {
             Scope::Agent => DelegationScope::Agent,
             Scope::Both => DelegationScope::Both,
+        },
+        emit: match config.hub.extensions.emit {
+            EmittedCarriers::Newest => Emit::Newest,
+            EmittedCarriers::All => Emit::All,
         },
     }
 }

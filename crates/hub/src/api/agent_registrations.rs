@@ -108,7 +108,6 @@ pub(super) fn refused(error: RegistrationError) -> ApiError {
             problems.sort_by_key(|problem| problem.wrong != "unknown key");
             ApiError::Invalid(problems)
         }
-        RegistrationError::Forbidden(_) => ApiError::Forbidden(message),
         RegistrationError::NotFound(_) => ApiError::NotFound(message),
         RegistrationError::Exists(_) => conflict("EXISTS", message, json!({})),
         RegistrationError::InFile(_) => conflict("IN_FILE", message, json!({})),

@@ -106,7 +106,7 @@ async fn of_tree(
 }
 
 /// Topics by their patterns, who writes them, and who reads them within the server.
-const TOPICS: [(&str, &str, &[&str]); 16] = [
+const TOPICS: [(&str, &str, &[&str]); 18] = [
     ("task.*.*", "kernel", &["projector"]),
     ("outcome.*.*", "kernel", &["projector"]),
     ("inbox.opened.*", "kernel", &["projector"]),
@@ -118,7 +118,9 @@ const TOPICS: [(&str, &str, &[&str]); 16] = [
     ("hub.agent.*.*", "registry", &[]),
     ("hub.breaker.*.*", "registry", &[]),
     ("hub.config.refused", "registry", &[]),
+    ("hub.experiment.resolved.*", "projector", &[]),
     ("remote.orphaned.*", "jobs", &[]),
+    ("webhook.*.*", "webhooks", &[]),
     ("alert.*.fired", "projector", &[]),
     ("alert.*.resolved", "projector", &[]),
     ("audit.#", "api", &[]),

@@ -33,7 +33,8 @@ pub(super) const CHAT: Route =
         Parameter::new("returnImmediately", "Not to wait for the answer.").flag(),
     ])
     .headers(&[Header::Trace])
-    .refusals(&[(429, "COOLDOWN"), (502, "AGENT_ERROR")]);
+    .sending()
+    .refusals(&[(502, "AGENT_ERROR")]);
 pub(super) const DELEGATE: Route =
     Route::new(Method::POST, "/api/a2a/delegate", "Give an agent something to do", |request| {
         Box::pin(delegate(request))
@@ -47,7 +48,7 @@ pub(super) const DELEGATE: Route =
         Parameter::new("dispatcherAgent", "The agent that asks.").text(),
     ])
     .headers(&[Header::Trace])
-    .refusals(&[(429, "COOLDOWN")]);
+    .sending();
 
 /// How long an answer is waited for; then the caller polls.
 pub(super) const WAIT: Duration = Duration::from_secs(30);

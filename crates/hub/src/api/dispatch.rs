@@ -30,7 +30,7 @@ pub(super) const ROUTE: Route =
         Parameter::new("wait", "How long to wait for the task to stop, such as `30s`; not at all if absent.").text(),
     ])
     .headers(&[Header::IdempotencyKey, Header::Trace])
-    .refusals(&[(429, "COOLDOWN")]);
+    .sending();
 
 /// Connections are not held for longer; a caller with more time polls.
 const LONGEST_WAIT: TimeSpan = TimeSpan::from_minutes(10);

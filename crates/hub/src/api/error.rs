@@ -96,6 +96,10 @@ fn refused(style: Style, status: StatusCode, code: &str, message: &str, more: Va
             json!({ "error": error, "code": code })
         }
         Style::Envelope => json!({ "success": false, "error": message, "code": code }),
+        Style::Tool => {
+            let is_retryable = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+            json!({ "error": message, "code": code, "retryable": is_retryable })
+        }
     };
     if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
         body.extend(more);
@@ -119,7 +123,7 @@ fn retry_after(mut response: Response<Body>, seconds: u64) -> Response<Body> {
 }
 
 /// The status and the code of an error of the protocol.
-pub(crate) fn code(error: &Error) -> (StatusCode, &'static str) {
+fn code(error: &Error) -> (StatusCode, &'static str) {
     let entry = error.kind.entry();
     let status = StatusCode::from_u16(entry.http).unwrap_or(StatusCode::FORBIDDEN);
     match error.kind {

@@ -27,7 +27,8 @@ pub(super) const ADD: Route =
             Parameter::new("control", "The agent that has served it so far; required.").text(),
             Parameter::new("challenger", "The agent that is tried; required.").text(),
             Parameter::new("n", "Tasks of each that end before one wins, 1 to 1000000; 50 by default.").integer(),
-        ]);
+        ])
+        .refusals(&[(409, "EXISTS")]);
 pub(super) const REMOVE: Route =
     Route::new(Method::DELETE, "/api/experiments/{skill}", "End an experiment and forget its winner", |request| {
         Box::pin(remove(request))

@@ -19,7 +19,9 @@ pub(super) const ROUTE: Route =
         Box::pin(answer(request))
     })
     .parameters(&[
-        Parameter::new("topic", "Only these topics: `*` is one word, `#` at the end any number of them.").repeated(),
+        Parameter::new("topic", "Only these topics: `*` is one word, `#` at the end any number of them.")
+            .like(r"^(?:(?!#\.)[^.]+\.)*[^.]+$")
+            .repeated(),
         Parameter::new("agent", "Only what happens at this agent."),
         Parameter::new("task", "Only this task."),
         Parameter::new("context", "Only this conversation."),
@@ -29,8 +31,10 @@ pub(super) const ROUTE: Route =
             "`full`, or `brief`: no payloads, of each task the newest item; a stream sends them four times a second.",
         )
         .words(&["full", "brief"]),
-        Parameter::new("from", "`now`, `oldest`, or the cursor to go on after. `Last-Event-ID` comes before it."),
-        Parameter::new("before", "Of a page: newest first, `now` or the cursor to go back from, in place of `from`."),
+        Parameter::new("from", "`now`, `oldest`, or the cursor to go on after. `Last-Event-ID` comes before it.")
+            .like(r"^(?:now|oldest|[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)$"),
+        Parameter::new("before", "Of a page: newest first, `now` or the cursor to go back from, in place of `from`.")
+            .like(r"^(?:now|[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)$"),
         Parameter::new("pageSize", "Of a page: at most so many items, 50 unless it says so, up to 100.").integer(),
     ])
     .headers(&[Header::LastEventId])
@@ -51,6 +55,7 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
         if request.value("before").is_some() {
             return Err(ApiError::invalid("before", "is for pages", "send Accept: application/json for a page"));
         }
+        request.exchange.take_stream_slot().map_err(ApiError::Protocol)?;
         let stream = FeedStream::open(request.hub, view, filter, start, brief).await?;
         return Ok(request.exchange.event_stream(stream));
     }

@@ -20,7 +20,7 @@ pub(super) const LIST: Route = Route::get("/api/flows", "List tasks as flow item
     .parameters(&[
         Parameter::new("status", "Only items that are `active`, `blocked` or `complete`.")
             .words(&["active", "blocked", "complete"]),
-        Parameter::new("since", "Only items with a status at or after this time, in RFC 3339."),
+        Parameter::new("since", "Only items with a status at or after this time, in RFC 3339.").time(),
         Parameter::new("limit", "Items on a page, 1 to 100; 50 by default.").integer(),
         Parameter::new("after", "The token under next of the page before."),
     ]);

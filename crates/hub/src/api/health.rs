@@ -20,7 +20,8 @@ pub(super) const ROUTE: Route =
             Parameter::new("skill", "Only this skill."),
             Parameter::new("caller", "Only this caller; for keys with a role."),
             Parameter::new("window", "`1h` or `24h`, which it is if absent.").words(&["1h", "24h"]),
-        ]);
+        ])
+        .refusals(&[(403, "FORBIDDEN")]);
 
 async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let window = request.word("window", &[("1h", Window::Hour), ("24h", Window::Day)])?.unwrap_or(Window::Day);
@@ -60,7 +61,8 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
 pub(super) fn entry(hub: &HubState, agent: &str, by: HealthBy, name: &str, sum: &Sum, role: CallerRole) -> Value {
     let mut entry = figures(sum);
     entry["agent"] = agent.into();
-    if role < CallerRole::Viewer {
+    // Its own row, whole; of what the agent has done for others a key without a role hears nothing.
+    if role < CallerRole::Viewer && by != HealthBy::Caller {
         return entry;
     }
     let now = hub.parts.clock.now();

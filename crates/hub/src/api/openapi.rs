@@ -1,11 +1,21 @@
 //! The hub's part of `/openapi.json`, made from the table of routes, so that what is described is what is served.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use switchboard_engine::CallerRole;
 use switchboard_server::{Authorization, BodyRule};
 
 use super::route::{Header, Parameter, Route, Style, Takes};
 
+/// What a message may be refused with that is routed and sent as one that comes over A2A.
+const SENDING: &[(u16, &str)] = &[
+    (400, "SKILL_NOT_OFFERED, UNSUPPORTED_OPERATION"),
+    (403, "FORBIDDEN"),
+    (404, "NOT_FOUND"),
+    (409, "IDEMPOTENCY_KEY_REUSED"),
+    (429, "COOLDOWN"),
+];
 /// Stands for members that are described elsewhere; the handler refuses those that are not.
 const OTHER_MEMBERS: &str = "…";
 
@@ -89,8 +99,17 @@ fn responses(route: &Route) -> Map<String, Value> {
     refusals.extend(is_limited.then_some((403, "FORBIDDEN")));
     refusals.extend(route.path.contains('{').then_some((404, "NOT_FOUND")));
     refusals.extend(takes_body.then_some((413, "REQUEST_TOO_LARGE")));
-    for (status, codes) in refusals.into_iter().chain(route.refusals.iter().copied()) {
-        let codes: Vec<&str> = codes.split(", ").collect();
+    let of_sends = if route.sends { SENDING } else { &[] };
+    let mut codes_of: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for (status, codes) in refusals.into_iter().chain(route.refusals.iter().copied()).chain(of_sends.iter().copied()) {
+        let known = codes_of.entry(status).or_default();
+        for code in codes.split(", ") {
+            if !known.contains(&code) {
+                known.push(code);
+            }
+        }
+    }
+    for (status, codes) in codes_of {
         let properties = json!({ "code": { "type": "string", "enum": codes } });
         let schema = json!({ "type": "object", "required": ["code"], "properties": properties });
         let refusal = json!({
@@ -127,6 +146,8 @@ fn schema(takes: Takes) -> Value {
     match takes {
         Takes::Anything => json!({}),
         Takes::Text => json!({ "type": "string" }),
+        Takes::Like(pattern) => json!({ "type": "string", "pattern": pattern }),
+        Takes::Time => json!({ "type": "string", "format": "date-time" }),
         Takes::Words(words) => json!({ "type": "string", "enum": words }),
         Takes::Integer => json!({ "type": "integer" }),
         Takes::Flag => json!({ "type": "boolean" }),
@@ -150,6 +171,7 @@ fn needs(route: &Route) -> String {
             "{role} The answer is `{{\"success\": true, \"data\": …}}`, an error `{{\"success\": false, \"error\": …, \
              \"code\": …}}`."
         ),
+        Style::Tool => format!("{role} An error is `{{\"error\": …, \"code\": …, \"retryable\": …}}`."),
     }
 }
 

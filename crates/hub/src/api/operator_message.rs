@@ -25,7 +25,7 @@ pub(super) const ROUTE: Route =
         Parameter::new("message", "The text; required.").text(),
         Parameter::new("urgency", "`low`, `normal`, `high` or `urgent`; `normal` if absent.")
             .words(&["low", "normal", "high", "urgent"]),
-        Parameter::new("topic", "What it is about.").text(),
+        Parameter::new("topic", "What it is about; it counts into the size of the message.").text(),
     ])
     .refusals(&[(429, "TOO_MANY")]);
 
@@ -63,24 +63,33 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     let message = fields.text("message", "the text");
     let urgency = fields.word("urgency", &URGENCIES).unwrap_or("normal");
     let about = fields.optional_text("topic", "a text");
+    let of_topic = about.as_ref().map_or(0, String::len);
     if message.len() > longest.length() {
         let right = format!("at most {longest} (hub.messages.size)");
         fields.problem("message", format!("has {} bytes", message.len()), &right);
+    } else if message.len() + of_topic > longest.length() {
+        let right = format!("with the message at most {longest} (hub.messages.size)");
+        fields.problem("topic", format!("has {of_topic} bytes"), &right);
     }
     fields.finish()?;
+    let (message, about) = (redact::text(&message), about.map(|about| redact::text(&about)));
+    let payload = json!({ "message": message, "urgency": urgency, "topic": about }).to_string();
+    let most = request.hub.parts.config.hub.journal.line;
+    if payload.len() > most.length() {
+        let right = format!("at most {most} (hub.journal.line)");
+        return Err(ApiError::invalid("message", format!("is a line of {} bytes", payload.len()), right));
+    }
     let (caller, now) = (request.caller().id.clone(), request.hub.parts.clock.now());
     request.hub.messages.take(&caller, now, per_minute).map_err(|seconds| ApiError::Later {
         problem: format!("a caller may write {per_minute} messages a minute (hub.messages.perMinute)"),
         seconds,
     })?;
-    let (message, about) = (redact::text(&message), about.map(|about| redact::text(&about)));
-    let payload = json!({ "message": message, "urgency": urgency, "topic": about });
     let line = JournalLine {
         at: now,
         owner: Some(caller),
         task: None,
         topic: "operator.message".to_owned(),
-        payload: Bytes::from(payload.to_string()),
+        payload: Bytes::from(payload),
     };
     let written = request.hub.parts.store.journal(vec![line]).await?;
     let id = written.first().map(ToString::to_string);

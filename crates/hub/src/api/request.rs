@@ -171,7 +171,7 @@ impl<'a> ApiRequest<'a> {
     /// The answer in the style of the path.
     pub(crate) fn answer(&self, status: StatusCode, value: &impl Serialize) -> Response<Body> {
         match self.route.style {
-            Style::Own => json_response::json(status, value),
+            Style::Own | Style::Tool => json_response::json(status, value),
             Style::Envelope => json_response::json(status, &json!({ "success": true, "data": value })),
         }
     }
@@ -186,7 +186,7 @@ pub(crate) fn wrong(name: &str, given: &str, right: &str) -> ApiError {
 fn wrong_type(member: &Parameter, value: &serde_json::Value) -> Option<Problem> {
     let (fits, right) = match member.takes {
         Takes::Anything => return None,
-        Takes::Text | Takes::Words(_) => (value.is_string(), "a text"),
+        Takes::Text | Takes::Like(_) | Takes::Time | Takes::Words(_) => (value.is_string(), "a text"),
         Takes::Integer => (value.is_u64() || value.is_i64(), "a number"),
         Takes::Flag => (value.is_boolean(), "true or false"),
         Takes::List => (value.is_array(), "a list"),

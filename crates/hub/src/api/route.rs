@@ -25,6 +25,8 @@ pub(crate) struct Route {
     pub(crate) headers: &'static [Header],
     /// Statuses of its own refusals, and their codes.
     pub(crate) refusals: &'static [(u16, &'static str)],
+    /// Whether it may send a message, which is refused as one that comes over A2A.
+    pub(crate) sends: bool,
     /// Whether it answers with an event stream, unless JSON is asked for.
     pub(crate) streams: bool,
     pub(crate) answer: Handler,
@@ -40,6 +42,8 @@ pub(crate) enum Style {
     Own,
     /// `{"success": true, "data": …}` and `{"success": false, "error": …, "code": …}`, as earlier hubs have it.
     Envelope,
+    /// The answer itself, and `{"error": …, "code": …, "retryable": …}`, as a model is told of a failed tool.
+    Tool,
 }
 
 /// A parameter of the query, or a member of the body.
@@ -69,6 +73,10 @@ pub(crate) enum Takes {
     /// What its handler says. In a query it is a text.
     Anything,
     Text,
+    /// A text that fits a regular expression.
+    Like(&'static str),
+    /// A time in RFC 3339.
+    Time,
     /// One of these.
     Words(&'static [&'static str]),
     Integer,
@@ -86,6 +94,14 @@ impl Parameter {
 
     pub(crate) const fn text(self) -> Self {
         Self { takes: Takes::Text, ..self }
+    }
+
+    pub(crate) const fn like(self, pattern: &'static str) -> Self {
+        Self { takes: Takes::Like(pattern), ..self }
+    }
+
+    pub(crate) const fn time(self) -> Self {
+        Self { takes: Takes::Time, ..self }
     }
 
     pub(crate) const fn words(self, words: &'static [&'static str]) -> Self {
@@ -141,6 +157,7 @@ impl Route {
             members: &[],
             headers: &[],
             refusals: &[],
+            sends: false,
             streams: false,
             answer,
         }
@@ -174,6 +191,12 @@ impl Route {
         self
     }
 
+    /// With refusals of the message that it sends.
+    pub(crate) const fn sending(mut self) -> Self {
+        self.sends = true;
+        self
+    }
+
     /// With an event stream as its answer.
     pub(crate) const fn streaming(mut self) -> Self {
         self.streams = true;
@@ -183,6 +206,12 @@ impl Route {
     /// In the form of earlier hubs.
     pub(crate) const fn enveloped(mut self) -> Self {
         self.style = Style::Envelope;
+        self
+    }
+
+    /// With errors as a model is told them.
+    pub(crate) const fn tool(mut self) -> Self {
+        self.style = Style::Tool;
         self
     }
 

@@ -21,12 +21,24 @@ pub(super) const ROUTE: Route =
             Parameter::new(
                 "metric",
                 "`outcomes`, `successes`, `failures`, `successRate`, `p50Ms`, `p95Ms`, `inputTokens`, `outputTokens` or `costUsd`; required.",
-            ),
+            )
+            .words(&[
+                "outcomes",
+                "successes",
+                "failures",
+                "successRate",
+                "p50Ms",
+                "p95Ms",
+                "inputTokens",
+                "outputTokens",
+                "costUsd",
+            ]),
             Parameter::new("agent", "The agent; required."),
             Parameter::new("skill", "Only this skill."),
-            Parameter::new("from", "Begin, such as `2026-01-02T03:04:05Z`; so that the last of 300 points is now if absent."),
-            Parameter::new("step", "`minute` or `hour`, which it is if absent."),
-        ]);
+            Parameter::new("from", "Begin, such as `2026-01-02T03:04:05Z`; so that the last of 300 points is now if absent.").time(),
+            Parameter::new("step", "`minute` or `hour`, which it is if absent.").words(&["minute", "hour"]),
+        ])
+        .refusals(&[(404, "NOT_FOUND")]);
 
 /// Points of an answer.
 const POINTS: i64 = 300;
@@ -48,8 +60,6 @@ const METRICS: &[(&str, Metric)] = &[
 
 async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let metric = request.word("metric", METRICS)?;
-    let metric = metric.ok_or_else(|| ApiError::invalid("metric", "is missing", "one of those in /openapi.json"))?;
-    let agent = request.agent().ok_or_else(|| ApiError::invalid("agent", "is missing", "the name of an agent"))?;
     let steps = [("minute", HealthStep::Minute), ("hour", HealthStep::Hour)];
     let step = request.word("step", &steps)?.unwrap_or(HealthStep::Hour);
     let length = match step {
@@ -66,6 +76,8 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
                 .div_euclid(length)
         }
     };
+    let metric = metric.ok_or_else(|| ApiError::invalid("metric", "is missing", "one of those in /openapi.json"))?;
+    let agent = request.agent().ok_or_else(|| ApiError::invalid("agent", "is missing", "the name of an agent"))?;
     if !View::of(request.caller()).sees_agent(&agent) {
         return Err(ApiError::NotFound(format!("there is no agent {:?}", agent.as_str())));
     }

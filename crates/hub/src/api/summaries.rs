@@ -25,14 +25,16 @@ pub(super) const COST: Route = Route::get("/api/cost-summaries", "What work has 
     Box::pin(async move { cost(&request) })
 })
 .enveloped()
-.parameters(PARAMETERS);
+.parameters(PARAMETERS)
+.refusals(&[(403, "FORBIDDEN")]);
 
 pub(super) const CONFIDENCE: Route =
     Route::get("/api/confidence-summaries", "How sure agents are, and how often they fail all the same", |request| {
         Box::pin(async move { confidence(&request) })
     })
     .enveloped()
-    .parameters(PARAMETERS);
+    .parameters(PARAMETERS)
+    .refusals(&[(403, "FORBIDDEN")]);
 
 fn cost(request: &ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let figures = |sum: &Sum| {

@@ -22,9 +22,12 @@ use crate::task_rows::{CallerNames, outcome, owner_of};
 
 pub(super) const ROUTE: Route =
     Route::get("/api/tasks/{id}/tree", "Show the tree of a task with its cost", |request| Box::pin(answer(request)))
-        .parameters(&[Parameter::new("after", "The task under next of the page before.")]);
+        .parameters(&[
+            Parameter::new("pageSize", "Tasks on a page, 1 to 1000, which it is if absent.").integer(),
+            Parameter::new("after", "The task under next of the page before."),
+        ]);
 
-/// Tasks on a page.
+/// Tasks on a page, and those that are read at a time.
 const PAGE: usize = 1_000;
 /// Tasks between a task and its root: more than any limit of depth allows.
 const DEEPEST: usize = 1_000;
@@ -51,6 +54,7 @@ struct Node {
 }
 
 async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let size = request.number("pageSize", PAGE, 1..=PAGE)?;
     let root = root(&request).await?;
     let mut nodes = Vec::new();
     let mut after = TaskKey(0);
@@ -71,7 +75,7 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
             found.ok_or_else(|| wrong("after", id, "the task under next of the page before"))? + 1
         }
     };
-    let end = nodes.len().min(begin.max(1) + PAGE - usize::from(begin == 0));
+    let end = nodes.len().min(begin.max(1) + size - usize::from(begin == 0));
     let names = CallerNames::read(request.hub).await?;
     let mut tree = nest(&request, &names, &nodes, begin.max(1)..end);
     if end < nodes.len() {

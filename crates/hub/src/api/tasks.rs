@@ -33,12 +33,13 @@ pub(super) const LIST: Route = Route::get("/api/tasks", "List tasks, newest firs
         ]),
         Parameter::new("via", "Only tasks that came this way: `a2a`, `api`, `cron`, `route` or `channel`.")
             .words(&["a2a", "api", "cron", "route", "channel"]),
-        Parameter::new("since", "Only tasks with a status at or after this time, in RFC 3339."),
-        Parameter::new("before", "Only tasks with a status before this time, in RFC 3339."),
+        Parameter::new("since", "Only tasks with a status at or after this time, in RFC 3339.").time(),
+        Parameter::new("before", "Only tasks with a status before this time, in RFC 3339.").time(),
         Parameter::new("q", "Only tasks whose id or conversation begins so."),
         Parameter::new("pageSize", "Tasks on a page, 1 to 100; 50 by default.").integer(),
         Parameter::new("after", "The token under next of the page before."),
-    ]);
+    ])
+    .refusals(&[(403, "FORBIDDEN")]);
 pub(super) const SHOW: Route = Route::get("/api/tasks/{id}", "Show a task", |request| Box::pin(show(request)));
 pub(super) const CANCEL: Route =
     Route::new(Method::POST, "/api/tasks/{id}:cancel", "Stop a task of any caller", |request| {

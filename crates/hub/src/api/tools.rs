@@ -6,12 +6,12 @@ use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use switchboard_a2a::TaskState;
 use switchboard_engine::{Hosted, Skill};
-use switchboard_server::{Body, json_response, protocol_error};
+use switchboard_server::Body;
 
 use super::chat::{Question, WAIT, ask, told};
-use super::error::{ApiError, code};
+use super::error::ApiError;
 use super::request::ApiRequest;
-use super::route::{Parameter, Route};
+use super::route::{Header, Parameter, Route};
 use crate::dispatch::DispatchResult;
 use crate::reply::{failure, has_failed};
 
@@ -21,14 +21,17 @@ pub(super) const LIST: Route = Route::get("/api/tools", "List the agents as tool
         Parameter::new("after", "The name under next of the page before."),
     ]);
 pub(super) const CALL: Route =
-    Route::new(Method::POST, "/api/tools/{tool}", "Call an agent as a tool", |request| Box::pin(call(request))).body(
-        &[
+    Route::new(Method::POST, "/api/tools/{tool}", "Call an agent as a tool", |request| Box::pin(call(request)))
+        .tool()
+        .body(&[
             Parameter::new("message", "The text; required.").text(),
             Parameter::new("skill", "The id of one of its skills.").text(),
             Parameter::new("contextId", "The conversation to go on with.").text(),
             Parameter::new("taskId", "The task to go on with.").text(),
-        ],
-    );
+        ])
+        .headers(&[Header::Trace])
+        .sending()
+        .refusals(&[(502, "AGENT_ERROR")]);
 
 /// How the names of tools begin.
 const PREFIX: &str = "a2a_";
@@ -106,22 +109,14 @@ async fn call(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let agent = agents(&request).into_iter().find(|hosted| tool_name(hosted) == name);
     let missing = || ApiError::NotFound(format!("there is no tool {name:?}: GET /api/tools lists them"));
     question.agent = agent.ok_or_else(missing)?.name.to_string();
-    let (done, correlation) = match ask(&request, question).await {
-        Ok(done) => done,
-        Err(ApiError::Engine(error)) => {
-            let error = protocol_error(error);
-            let (status, code) = code(&error);
-            let is_retryable = error.metadata.iter().any(|(key, _)| key == "retryAfterMs");
-            return Ok(failed(status, code, &error.message, is_retryable));
-        }
-        Err(error) => return Err(error),
-    };
+    let (done, correlation) = ask(&request, question).await?;
     if let DispatchResult::Stopped(task) = &done.result
         && has_failed(task.status.state)
     {
         // What was refused or canceled would be so again.
-        let is_retryable = task.status.state == TaskState::Failed;
-        return Ok(failed(StatusCode::BAD_GATEWAY, "AGENT_ERROR", &failure(task), is_retryable));
+        let more = json!({ "retryable": task.status.state == TaskState::Failed });
+        let (status, message) = (StatusCode::BAD_GATEWAY, failure(task));
+        return Err(ApiError::Conflict { status, code: "AGENT_ERROR", message, more });
     }
     let mut answer = told(&done, &correlation, false);
     if let Some(text) = answer["response"].as_str()
@@ -131,9 +126,4 @@ async fn call(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
         answer["truncated"] = true.into();
     }
     Ok(request.answer(StatusCode::OK, &answer))
-}
-
-/// A failure as a model is told it.
-fn failed(status: StatusCode, code: &str, message: &str, is_retryable: bool) -> Response<Body> {
-    json_response::json(status, &json!({ "error": message, "code": code, "retryable": is_retryable }))
 }

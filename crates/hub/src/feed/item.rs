@@ -83,7 +83,7 @@ pub(crate) async fn items(
 ) -> Result<Vec<Item>, StoreError> {
     match &row.content {
         FeedContent::Journal(line) => Ok(journal_item(hub, view, filter, row, line).into_iter().collect()),
-        FeedContent::Events { hidden: true, .. } => Ok(Vec::new()),
+        FeedContent::Events { .. } if row.is_hidden() => Ok(Vec::new()),
         FeedContent::Events { key, task, events, .. } => {
             if !view.sees_task(task) || !filter.wants_task(task) {
                 return Ok(Vec::new());

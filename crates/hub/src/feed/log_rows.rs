@@ -1,6 +1,8 @@
 //! The logs of tasks as rows of the feed: of one, or of those that a filter names. A key without a role reads back by task or
 //! conversation only, from those logs: reading all of the store is not for every caller.
 
+use std::sync::Arc;
+
 use switchboard_engine::Seq;
 use switchboard_engine::store::feed::{FeedContent, FeedRow};
 use switchboard_engine::store::{ListFilter, ListQuery, StoreError, TaskRow};
@@ -22,6 +24,7 @@ pub(crate) async fn log_rows(
     max_bytes: usize,
 ) -> Result<(Vec<FeedRow>, bool), StoreError> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
+    let identity = Arc::new(task.task.clone());
     let mut after = Seq(0);
     while bytes < max_bytes {
         let read = hub.parts.store.read(task.key, after, LOG_BYTES).await?;
@@ -30,8 +33,8 @@ pub(crate) async fn log_rows(
         for events in read {
             bytes += events.events.len();
             let (row, epoch) = (events.row, events.epoch);
-            let (key, task, hidden) = (task.key, task.task.clone(), task.state.hidden);
-            let content = FeedContent::Events { key, task, hidden, events };
+            let (key, task, hidden) = (task.key, Arc::clone(&identity), task.state.hidden);
+            let content = FeedContent::Events { key, task, hidden, events, written: None };
             rows.push(FeedRow { major: 0, row, epoch, content });
         }
     }

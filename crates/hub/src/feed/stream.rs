@@ -64,6 +64,7 @@ impl FeedStream {
         brief: bool,
     ) -> Result<Self, Error> {
         let (reader, waiting) = open_reader(hub, &view, &filter, start).await?;
+        let reader = reader.for_stream();
         let brief = brief.then(|| hub.parts.clock.now());
         Ok(Self { hub: Arc::clone(hub), view, filter, reader, waiting, ready: Vec::new(), brief })
     }

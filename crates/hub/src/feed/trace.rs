@@ -78,7 +78,17 @@ impl TraceCache {
             None => self.first_message(key).await?,
         };
         let Some(first) = first else { return Ok(None) };
-        let origin = Arc::new(self.origin_of(task, &first).await?);
+        self.keep_origin(key, task, &first).await.map(Some)
+    }
+
+    /// Where a task with this first message comes from, for the rows of it that follow.
+    pub(crate) async fn keep_origin(
+        &self,
+        key: TaskKey,
+        task: &TaskIdentity,
+        first: &Received,
+    ) -> Result<Arc<TaskOrigin>, StoreError> {
+        let origin = Arc::new(self.origin_of(task, first).await?);
         let mut state = self.state.lock();
         if state.origins.insert(key, Arc::clone(&origin)).is_none() {
             state.order.push_back(key);
@@ -88,10 +98,11 @@ impl TraceCache {
         {
             state.origins.remove(&oldest);
         }
-        Ok(Some(origin))
+        Ok(origin)
     }
 
-    async fn origin_of(&self, task: &TaskIdentity, first: &Received) -> Result<TaskOrigin, StoreError> {
+    /// Where a task with this first message comes from.
+    pub(crate) async fn origin_of(&self, task: &TaskIdentity, first: &Received) -> Result<TaskOrigin, StoreError> {
         let trace = first.trace.as_deref().cloned().unwrap_or_default();
         let (mut correlation, mut parent) = (trace.correlation_id, trace.parent_id);
         if let Some(ancestors) = task.lineage.ancestors {

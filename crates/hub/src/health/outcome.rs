@@ -61,12 +61,23 @@ impl Outcome {
         end: &TaskStatusUpdate,
     ) -> Result<Self, StoreError> {
         let said = Reported::read(hub, key, task, row, end).await?;
+        Ok(Self::new(hub, task, origin, end, said))
+    }
+
+    /// The outcome of a task by what was reported of it.
+    pub(crate) fn new(
+        hub: &HubState,
+        task: &TaskIdentity,
+        origin: &TaskOrigin,
+        end: &TaskStatusUpdate,
+        said: Reported,
+    ) -> Self {
         let at = end.status.timestamp.unwrap_or(origin.received_at);
         let since = |time: Timestamp| u64::try_from(time.0.saturating_sub(origin.received_at.0)).unwrap_or(0);
         let tokens = said.tokens;
-        let estimate = || Some(hub.pricing?.cost(tokens?.0, tokens?.1));
+        let estimate = || hub.pricing.cost(said.model.as_deref(), tokens?.0, tokens?.1);
         let estimated = if said.cost_usd.is_none() { estimate() } else { None };
-        Ok(Self {
+        Self {
             agent: task.agent.clone(),
             skill: origin.skill.clone(),
             actor: task.owner.clone(),
@@ -81,7 +92,7 @@ impl Outcome {
             estimated: estimated.is_some(),
             model: said.model,
             confidence: said.confidence,
-        })
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use switchboard_engine::event::Event;
 use switchboard_engine::fold::USAGE_KEY;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{EventRow, StoreError, TaskIdentity};
-use switchboard_engine::{AgentName, Seq, Usage};
+use switchboard_engine::{AgentName, Seq, Served, Usage};
 
 use crate::feed::is_own;
 use crate::hub::HubState;
@@ -34,7 +34,7 @@ pub(crate) struct Reported {
 
 /// What an agent's card declares that it reports.
 #[derive(Clone, Copy, Debug)]
-struct Declared {
+pub(crate) struct Declared {
     cost: bool,
     confidence: bool,
 }
@@ -42,17 +42,21 @@ struct Declared {
 impl Declared {
     /// Of an agent that is gone nothing is known, so what it has said counts. The hub's own agents pass on what others
     /// report, which is counted there.
-    fn by(hub: &HubState, agent: &AgentName) -> Self {
+    pub(crate) fn by(hub: &HubState, agent: &AgentName) -> Self {
+        Self::of(agent, hub.engine.directory().find(agent).map(|hosted| hosted.served()).as_deref())
+    }
+
+    /// The same of an agent as it is served, if it is.
+    pub(crate) fn of(agent: &AgentName, served: Option<&Served>) -> Self {
         if is_own(agent) {
             return Self { cost: false, confidence: false };
         }
-        let Some(hosted) = hub.engine.directory().find(agent) else { return Self { cost: true, confidence: true } };
-        let served = hosted.served();
+        let Some(served) = served else { return Self { cost: true, confidence: true } };
         let declares = |uri: &str| served.manifest.extensions.iter().any(|extension| extension.uri == uri);
         Self { cost: declares(Cost::URI), confidence: declares(Confidence::URI) }
     }
 
-    fn any(self) -> bool {
+    pub(crate) fn any(self) -> bool {
         self.cost || self.confidence
     }
 }
@@ -66,12 +70,12 @@ impl Reported {
         row: &EventRow,
         end: &TaskStatusUpdate,
     ) -> Result<Self, StoreError> {
-        if let Some(known) = hub.traces.reported(key) {
+        let has_rows_before = row.first_seq > Seq(1);
+        if has_rows_before && let Some(known) = hub.traces.reported(key) {
             return Ok(known);
         }
         let declared = Declared::by(hub, &task.agent);
         let mut reported = Self::default();
-        let has_rows_before = row.first_seq > Seq(1);
         if has_rows_before {
             reported.take_rows_before(hub, key, row.first_seq, declared).await?;
         }
@@ -81,6 +85,13 @@ impl Reported {
             hub.traces.keep_reported(key, reported.clone());
         }
         Ok(reported)
+    }
+
+    /// The same without the time when work began, of a task whose agent declares nothing: its end says it all.
+    pub(crate) fn at_end(end: &TaskStatusUpdate) -> Self {
+        let mut reported = Self::default();
+        reported.usage(end.metadata.as_ref());
+        reported
     }
 
     async fn take_rows_before(
@@ -154,9 +165,13 @@ impl Reported {
     }
 
     /// What the kernel has counted, where the agent's own report says nothing. Of a remote task it is the total of all that
-    /// was done there, so it comes first. A cost of nothing for tokens is a cost that was not reported.
+    /// was done there, so it comes first. A cost of nothing for tokens is a cost that was not reported; one that has used
+    /// nothing has only called others, which count on their own.
     fn usage(&mut self, metadata: Option<&Metadata>) {
         let Some(usage) = metadata.and_then(|all| all.get(USAGE_KEY)?.read::<Usage>().ok()) else { return };
+        if usage == Usage::default() {
+            return;
+        }
         let is_remote = metadata.is_some_and(|all| all.get(REMOTE_KEY).is_some());
         if is_remote || self.tokens.is_none() {
             self.tokens = Some((usage.input_tokens, usage.output_tokens));

@@ -93,6 +93,6 @@ impl Sum {
     }
 
     pub(crate) fn average_confidence(&self) -> Option<f64> {
-        (self.rated > 0).then(|| self.confidence as f64 / 1_000.0 / self.rated as f64)
+        (self.rated > 0).then(|| self.confidence as f64 / (1_000 * self.rated) as f64)
     }
 }

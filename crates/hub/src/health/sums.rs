@@ -1,18 +1,17 @@
 //! The sums of the newest day in memory, as the projector has committed them. Readers of health look here and nowhere else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use switchboard_a2a::Timestamp;
-use switchboard_engine::AgentName;
 use switchboard_engine::clock::earlier;
 use switchboard_engine::store::hub::{HealthBy, HealthStep, HealthSum};
+use switchboard_engine::{AgentName, CallerId};
 
-use super::outcome::Outcome;
 use super::sum::Sum;
 use crate::routing::Track;
 
-const MINUTE_MS: i64 = 60_000;
+pub(super) const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 /// What is kept in memory: the longest window, and the hour that it begins in.
 pub(crate) const KEPT: Duration = Duration::from_secs(25 * 60 * 60);
@@ -27,6 +26,16 @@ pub(crate) struct SumKey {
     pub(crate) agent: String,
     by: u8,
     pub(crate) name: String,
+}
+
+/// Outcomes of a minute that count in the same sums.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcomes<'a> {
+    pub(super) at: Timestamp,
+    pub(super) agent: &'a AgentName,
+    pub(super) skill: &'a str,
+    pub(super) caller: &'a CallerId,
+    pub(super) sum: &'a Sum,
 }
 
 /// How long a window is.
@@ -60,9 +69,10 @@ impl Sums {
         self.0.insert(key(stored.step, stored.at, &stored.agent, stored.by, &stored.name), sum);
     }
 
-    /// Adds an outcome to the sums it belongs to, which begin with what `known` has of them.
-    pub(crate) fn add(&mut self, outcome: &Outcome, skill: &str, known: &Sums, callers: usize) {
-        let caller = self.caller_name(outcome, known, callers);
+    /// Adds outcomes of a minute to the sums they belong to, which begin with what `known` has of them.
+    pub(super) fn add(&mut self, outcomes: &Outcomes<'_>, known: &Sums, callers: usize) {
+        let Outcomes { at, agent, skill, caller, sum } = *outcomes;
+        let caller = self.caller_name(at, caller, known, callers);
         let parts = [
             (HealthStep::Minute, HealthBy::All, ""),
             (HealthStep::Minute, HealthBy::Skill, skill),
@@ -71,26 +81,23 @@ impl Sums {
             (HealthStep::Hour, HealthBy::Caller, &caller),
         ];
         for (step, by, name) in parts {
-            let key = key(step, outcome.at, &outcome.agent, by, name);
-            let sum = self.0.entry(key).or_insert_with_key(|key| known.0.get(key).cloned().unwrap_or_default());
-            sum.add(outcome);
+            let key = key(step, at, agent, by, name);
+            let known = self.0.entry(key).or_insert_with_key(|key| known.0.get(key).cloned().unwrap_or_default());
+            known.merge(sum);
         }
     }
 
     /// A caller's own name, unless there are too many of them in this hour.
-    fn caller_name(&self, outcome: &Outcome, known: &Sums, callers: usize) -> String {
-        let own = outcome.actor.to_string();
-        let at = hour(outcome.at);
-        let in_hour = |sums: &Sums| -> Vec<String> {
+    fn caller_name(&self, at: Timestamp, caller: &CallerId, known: &Sums, callers: usize) -> String {
+        let at = hour(at);
+        let in_hour = |sums: &Sums| -> BTreeSet<String> {
             let of_hour = sums.0.range(from(at)..from(at + 1)).map(|(key, _)| key);
             let found = of_hour.filter(|key| key.is_hour && key.by == by_number(HealthBy::Caller));
             found.map(|key| key.name.clone()).collect()
         };
         let mut names = in_hour(self);
         names.extend(in_hour(known));
-        names.sort();
-        names.dedup();
-        if names.contains(&own) || names.len() < callers { own } else { OTHER.to_owned() }
+        if names.contains(caller.as_str()) || names.len() < callers { caller.to_string() } else { OTHER.to_owned() }
     }
 
     /// As they are stored.

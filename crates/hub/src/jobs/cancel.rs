@@ -16,6 +16,7 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::store::hub::{ClaimedJob, HubStore, NewJob};
 use switchboard_engine::{AgentName, Engine, Error};
+use switchboard_host::redact;
 
 use super::{JobKind, JobOutcome};
 use crate::projector::EndedTask;
@@ -178,6 +179,8 @@ impl CancelJobs {
 
     /// Says in the journal that a remote task may be left running.
     async fn give_up(&self, body: &CancelBody, problem: &str) -> JobOutcome {
+        // What the agent has said may repeat the credentials that it was sent.
+        let problem = redact::text(problem);
         let payload = json!({ "agent": body.agent, "remoteTaskId": body.remote, "problem": problem });
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
         let agent: String = body.agent.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();

@@ -15,6 +15,7 @@ use switchboard_engine::Seq;
 use switchboard_engine::event::Event;
 use switchboard_engine::store::feed::{JOURNAL_LINE_BYTES, JournalLine};
 use switchboard_engine::store::{EventRow, TaskIdentity};
+use switchboard_host::redact;
 
 use crate::alerts::Condition;
 
@@ -113,8 +114,9 @@ pub(crate) fn observe(task: &TaskIdentity, skill: &str, effects: &[Effect], delt
 
 /// The line `world.state.delta`.
 pub(crate) fn line(task: &TaskIdentity, skill: Option<&str>, deltas: &[Delta], at: Timestamp) -> Option<JournalLine> {
-    let payload =
+    let mut payload =
         json!({ "agent": task.agent.as_str(), "source": task.agent.as_str(), "skill": skill, "deltas": deltas });
+    redact::json(&mut payload);
     let payload = Bytes::from(payload.to_string());
     if payload.len() > JOURNAL_LINE_BYTES {
         tracing::warn!(task = %task.id, bytes = payload.len(), "its changes are too long for the journal");

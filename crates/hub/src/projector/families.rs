@@ -33,9 +33,11 @@ impl Families {
         }
     }
 
-    /// Takes in the end of a task.
-    pub(super) fn ended(&mut self, key: TaskKey, task: &TaskIdentity) {
-        self.ended.insert(key);
+    /// Takes in the end of a task, which is in a row. One that was begun and ended by one row had called nobody before.
+    pub(super) fn ended(&mut self, key: TaskKey, task: &TaskIdentity, events: &EventRow) {
+        if events.first_seq > Seq(1) {
+            self.ended.insert(key);
+        }
         self.moved.extend(task.parent());
     }
 

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::breaker::{BreakerSettings, BreakerState, CircuitBreaker};
+use super::first_served::KnownServed;
 use super::remote_state::{KnownCard, Observed, RemoteState};
 use super::roster::{Draining, EntrySource, Roster, RosterEntry, RosterProblem};
 use super::{Registry, default_agent, first_probe_in};
@@ -26,6 +27,8 @@ pub(super) struct Definitions {
     pub(super) tombstones: BTreeMap<String, u64>,
     /// The last good card of each remote agent.
     pub(super) cards: BTreeMap<String, KnownCard>,
+    /// The agents elsewhere that the files have served, once they are read.
+    pub(super) served: Option<KnownServed>,
 }
 
 /// A registered agent.
@@ -98,6 +101,9 @@ impl Registry {
             self.start_probes(&entry, first_probe);
             entries.push(entry);
         }
+        if !has_started {
+            self.serve_shadowed(definitions, &entries, &mut draining);
+        }
         for gone in &before.entries {
             if entries.iter().all(|entry| entry.name != gone.name) {
                 self.retire(gone, true);
@@ -116,6 +122,32 @@ impl Registry {
         let roster = Roster::new(entries, draining, &self.own, default_agent(&self.parts), problems);
         *self.roster.write() = Arc::new(roster);
         changes
+    }
+
+    /// A registration may have left tasks elsewhere before a file gave its name to an agent of this machine.
+    fn serve_shadowed(
+        self: &Arc<Self>,
+        definitions: &Definitions,
+        entries: &[Arc<RosterEntry>],
+        draining: &mut Vec<Draining>,
+    ) {
+        for (name, registered) in &definitions.registrations {
+            let is_here = |entry: &&Arc<RosterEntry>| entry.name.as_str() == name && entry.remote.is_none();
+            let Some(entry) = entries.iter().find(is_here) else { continue };
+            if !self.unlisted_variables(&registered.agent).is_empty() {
+                continue;
+            }
+            let card = definitions.cards.get(name).cloned();
+            match self.remote_state(&entry.name, &registered.agent, card, None) {
+                Ok(remote) => {
+                    let (name, hosted) = (entry.name.clone(), entry.hosted.clone());
+                    drain(draining, Draining { name, hosted, remote: Some(remote) });
+                }
+                Err(problem) => {
+                    tracing::error!(agent = name, problem, "what a registration has left elsewhere cannot be canceled");
+                }
+            }
+        }
     }
 
     /// Ends what runs beside the tasks of an agent that is gone or replaced.

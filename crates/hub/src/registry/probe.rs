@@ -220,16 +220,10 @@ impl Registry {
     }
 }
 
-/// Fetches the card of an agent, if it has changed.
+/// Fetches the card of an agent, if it has changed. The time is kept inside the client: cut off from outside, the probe
+/// would not know what the places of the card have said.
 pub(super) async fn fetch_card(client: &Client, timeout: Duration) -> Result<Arc<FoundCard>, ClientError> {
-    match tokio::time::timeout(timeout, client.refresh_card(&CallContext::default())).await {
-        Ok(found) => found,
-        Err(_) => Err(ClientError::Timeout {
-            origin: switchboard_client::redact_url(&client.peer().url),
-            after: timeout,
-            task: None,
-        }),
-    }
+    client.probe_card(&CallContext::default(), timeout).await
 }
 
 fn jitter() -> f64 {

@@ -12,7 +12,7 @@ pub struct ProbeSettings {
     pub while_down: Duration,
     /// Failures in a row.
     pub down_after: u32,
-    /// For one probe.
+    /// For all places of a card that a probe asks.
     pub timeout: Duration,
 }
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::feed::JournalLine;
@@ -16,6 +17,7 @@ use switchboard_fleet::config::agents::Entry;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 use switchboard_host::config::Problem;
 use switchboard_host::config::problem::{Mismatch, Origin};
+use switchboard_host::redact;
 
 use super::Registry;
 use super::apply::{Definitions, Registered};
@@ -44,8 +46,6 @@ pub enum RegistrationError {
     InFile(String),
     #[error("there is no registered agent {0}")]
     NotFound(String),
-    #[error("this key may not call agent {0}")]
-    Forbidden(String),
     #[error("agent {name} has version {current} now: read it again")]
     Version { name: String, current: u64 },
     #[error("agent {name} has {live} tasks that have not ended: wait for them, or remove it with force")]
@@ -75,9 +75,6 @@ impl Registry {
         let caller = &actor.caller;
         let agent = self.read_registration(item)?;
         let name = agent.name.to_string();
-        if !caller.scopes.agents.allows(&AgentName::from(name.as_str())) {
-            return Err(RegistrationError::Forbidden(name));
-        }
         let card = self.probed(&agent, force).await?;
         let mut definitions = self.definitions.lock().await;
         match self.roster().entry(&name).map(|entry| entry.source.clone()) {
@@ -124,7 +121,7 @@ impl Registry {
             return Err(invalid("name", &wrong, &format!("write {name}: agents are not renamed")));
         }
         let mut definitions = self.definitions.lock().await;
-        let known = self.registered(&definitions, caller, name)?;
+        let known = self.registered(&definitions, name)?;
         let expected = expected.unwrap_or(known.version);
         let before = serde_json::to_value(&known.agent).ok();
         let line = self.audit("agents.update", actor, name, before, Some(item));
@@ -146,7 +143,7 @@ impl Registry {
     ) -> Result<Removal, RegistrationError> {
         let caller = &actor.caller;
         let mut definitions = self.definitions.lock().await;
-        let known = self.registered(&definitions, caller, name)?;
+        let known = self.registered(&definitions, name)?;
         let live = self.live_tasks(&AgentName::from(name)).await?;
         if live > 0 && !force {
             return Err(RegistrationError::Busy { name: name.to_owned(), live });
@@ -168,16 +165,7 @@ impl Registry {
         Ok(if live > 0 { Removal::Draining } else { Removal::Gone })
     }
 
-    /// A registration; one that the caller may not call looks like none.
-    fn registered(
-        &self,
-        definitions: &Definitions,
-        caller: &Caller,
-        name: &str,
-    ) -> Result<Registered, RegistrationError> {
-        if !caller.scopes.agents.allows(&AgentName::from(name)) {
-            return Err(RegistrationError::NotFound(name.to_owned()));
-        }
+    fn registered(&self, definitions: &Definitions, name: &str) -> Result<Registered, RegistrationError> {
         let source = self.roster().entry(name).map(|entry| entry.source.clone());
         match definitions.registrations.get(name) {
             Some(registered) => Ok(registered.clone()),
@@ -253,7 +241,9 @@ impl Registry {
             let wrong = format!("{variable} is not a variable that registrations may use");
             problems.push(problem(key, &wrong, "list it in hub.registrations.env, or choose one of that list"));
         }
-        for (name, _) in agent.headers.iter().filter(|(name, _)| is_credential(name.as_str())) {
+        let is_secret =
+            |header: &(HeaderName, HeaderValue)| is_credential(header.0.as_str()) || holds_credential(&header.1);
+        for (name, _) in agent.headers.iter().filter(is_secret) {
             let right = "name a variable of hub.registrations.env with bearerEnv or apiKeyEnv";
             problems.push(problem(&format!("headers.{name}"), "it holds a credential", right));
         }
@@ -311,7 +301,7 @@ impl Registry {
         Ok(())
     }
 
-    async fn all_registrations(
+    pub(super) async fn all_registrations(
         &self,
         kind: &str,
     ) -> Result<Vec<switchboard_engine::store::hub::RegistrationRow>, StoreError> {
@@ -384,6 +374,14 @@ fn sentence(problems: &[Problem]) -> String {
 pub(super) fn is_credential(header: &str) -> bool {
     let words = ["authorization", "cookie", "key", "token", "secret", "password", "credential", "signature"];
     words.iter().any(|word| header.to_ascii_lowercase().contains(word))
+}
+
+/// Values that look like one, whatever their header is called.
+fn holds_credential(value: &HeaderValue) -> bool {
+    let value = value.to_str().unwrap_or_default();
+    let scheme = value.trim().split_once(' ').map_or("", |(scheme, _)| scheme);
+    let is_scheme = scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("basic");
+    is_scheme || redact::text(value) != value
 }
 
 fn is_secret_parameter(parameter: &str) -> bool {

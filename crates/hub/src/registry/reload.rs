@@ -47,6 +47,10 @@ impl Registry {
         self.keep_tombstones(&mut definitions, &listing).await;
         definitions.files = listing;
         let changes = self.apply(&definitions);
+        let first_served = self.note_served(&mut definitions).await;
+        if let Some(new) = &mut *self.first_served.lock() {
+            new.extend(first_served);
+        }
         let mut lines = self.change_lines(&changes);
         for problem in problems {
             tracing::error!(problem, "a file of agents is refused, and its agents stay as they are");

@@ -57,12 +57,14 @@ impl Registry {
         *self.roster.write() = Arc::new(roster);
     }
 
-    /// Keeps tombstones of the agents that the files do not list any more, before they are gone.
+    /// Keeps tombstones of the agents that the files do not list any more, or not as agents elsewhere, before they are gone.
     pub(super) async fn keep_tombstones(&self, definitions: &mut Definitions, listing: &AgentListing) {
         let roster = self.roster();
         for entry in roster.entries.iter().filter(|entry| entry.source == EntrySource::File) {
             let name = entry.name.as_str();
-            let is_listed = listing.entries.iter().any(|listed| listed.name().as_str() == name);
+            // A program or built-in agent of the same name does not know the way to what its tasks have begun elsewhere.
+            let is_kept = |listed: &Entry| entry.remote.is_none() || matches!(listed, Entry::Remote(_));
+            let is_listed = listing.entries.iter().any(|listed| listed.name().as_str() == name && is_kept(listed));
             if is_listed || definitions.registrations.contains_key(name) {
                 continue;
             }
@@ -105,7 +107,8 @@ impl Registry {
         for name in &ended {
             self.ended_by.lock().remove(name);
             self.delete_tombstone(&mut definitions, name.as_str()).await;
-            if before.entry(name.as_str()).is_none() {
+            let is_elsewhere = before.entry(name.as_str()).is_some_and(|entry| entry.remote.is_some());
+            if !is_elsewhere && !definitions.registrations.contains_key(name.as_str()) {
                 self.delete_card(&mut definitions, name.as_str()).await;
             }
         }
@@ -155,7 +158,7 @@ impl Registry {
         roster.remote(&AgentName::from(name)).is_some_and(|remote| remote.observed.lock().card.is_some())
     }
 
-    async fn put_row(
+    pub(super) async fn put_row(
         &self,
         kind: &str,
         name: &str,

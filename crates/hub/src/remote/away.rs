@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use switchboard_a2a::ErrorKind;
-use switchboard_client::{CardAttempt, ClientError};
+use switchboard_client::{CardAttempt, ClientError, GapReason};
 
 /// The first wait; each next one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -70,6 +70,14 @@ pub(super) fn is_final(error: &ClientError) -> bool {
         | ClientError::NotA2a { .. }
         | ClientError::NoCard(_) => false,
         _ => true,
+    }
+}
+
+/// Whether the agent has said that it does not know the task.
+pub(super) fn is_forgotten(error: &ClientError) -> bool {
+    match error {
+        ClientError::Gap(gap) => matches!(gap.missing, GapReason::TaskNotFound(_)),
+        error => error.error_kind() == Some(ErrorKind::TaskNotFound),
     }
 }
 

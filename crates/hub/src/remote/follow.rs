@@ -9,16 +9,19 @@ use switchboard_client::{ClientError, TaskStream, Update};
 use switchboard_engine::{AgentError, Stopped};
 use switchboard_webhooks::CallbackWatch;
 
+use super::followed_time::FollowedTime;
 use super::outgoing::spread;
 use super::saved::{Attached, Saved};
 use super::tell::{Teller, Told};
 use super::turn::{Link, RemoteTurn, task_of};
 use crate::metric_definitions as metric;
+use crate::registry::BreakerState;
 
 /// How long a push notification waits for the stream to tell the same: most agents push what they stream.
 const PUSH_SETTLES: Duration = Duration::from_secs(1);
 
-/// How often the time that a task was followed is saved.
+/// How often the time that a task was followed is saved. It is saved too when the stream ends and when the server is stopped
+/// in order, so a `kill -9` loses this much of it at most.
 const SAVE_EVERY: Duration = Duration::from_secs(600);
 
 /// How following a stream has ended.
@@ -65,18 +68,6 @@ impl Drop for AttachedGauge {
     }
 }
 
-/// How long the remote task was followed before, and since.
-struct Spent {
-    before: Duration,
-    since: Duration,
-}
-
-impl Spent {
-    fn now(&self, now: Duration) -> Duration {
-        self.before + now.saturating_sub(self.since)
-    }
-}
-
 impl RemoteTurn<'_> {
     pub(super) async fn follow(
         &self,
@@ -86,13 +77,13 @@ impl RemoteTurn<'_> {
     ) -> Result<Followed, AgentError> {
         let clock = &self.parts.clock;
         let watch = self.parts.callbacks.as_ref().map(|callbacks| callbacks.watch(self.task.id()));
-        let mut gauge = None;
+        let (mut gauge, mut at_shutdown) = (None, None);
         let before = match &link {
             Link::Attached(attached) => attached.spent_ms,
             Link::Sending(sending) => sending.answers.as_ref().map_or(0, |answered| answered.spent_ms),
         };
         let (before, now) = (Duration::from_millis(before), clock.monotonic());
-        let spent = Spent { before, since: now };
+        let spent = FollowedTime { before, since: now };
         let left = self.parts.settings.deadline.map(|deadline| deadline.saturating_sub(spent.before));
         let mut deadline = sleep_or_never(left.map(|left| clock.sleep(left)));
         let mut poll = self.poll_timer(watch.is_some());
@@ -103,6 +94,7 @@ impl RemoteTurn<'_> {
         loop {
             if let Link::Attached(attached) = &link {
                 gauge.get_or_insert_with(|| AttachedGauge::new(self.parts.name.as_str()));
+                at_shutdown.get_or_insert_with(|| self.save_time_at_shutdown(attached, spent));
                 if is_canceled && !is_canceling {
                     is_canceling = true;
                     let (here, there) = (self.task.id().clone(), attached.task.clone());
@@ -156,6 +148,7 @@ impl RemoteTurn<'_> {
                         after: Duration::ZERO,
                         task: stream.task_id(),
                     };
+                    self.save_time_now(&mut link, &spent).await?;
                     let lasted = clock.monotonic().saturating_sub(now);
                     let is_given_up = false;
                     let lost = LostStream { error, link, told: None, had_news, lasted, is_given_up };
@@ -188,14 +181,18 @@ impl RemoteTurn<'_> {
                 link = Link::Attached(attached);
             }
             let Link::Attached(attached) = &mut link else { continue };
-            attached.spent_ms = millis(spent.now(clock.monotonic()));
+            attached.spent_ms = spent.millis(clock.monotonic());
             if self.tell(teller, attached, update).await? == Told::Over {
                 return Ok(Followed::Over);
             }
         }
     }
 
+    /// The outcome of a look is the stream's own, so none is the trial of a breaker that is not closed.
     fn look(&self, stream: &mut TaskStream, why: &'static str) {
+        if self.parts.breaker.state() != BreakerState::Closed {
+            return;
+        }
         let agent = self.parts.name.to_string();
         metrics::counter!(metric::REMOTE_LOOKS, "agent" => agent, "why" => why).increment(1);
         stream.look();
@@ -207,16 +204,12 @@ impl RemoteTurn<'_> {
         sleep_or_never(is_pushed.then(|| self.parts.clock.sleep(wait)))
     }
 
-    async fn save_time_now(&self, link: &mut Link, spent: &Spent) -> Result<(), Stopped> {
+    async fn save_time_now(&self, link: &mut Link, spent: &FollowedTime) -> Result<(), Stopped> {
         let now = self.parts.clock.monotonic();
         let Link::Attached(attached) = link else { return Ok(()) };
-        attached.spent_ms = millis(spent.now(now));
+        attached.spent_ms = spent.millis(now);
         self.task.save(&Saved::Attached(Attached::clone(attached))).await
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn sleep_or_never(sleep: Option<BoxFuture<'static, ()>>) -> Fuse<BoxFuture<'static, ()>> {

@@ -38,7 +38,19 @@ pub fn callback_base(serving: &RemoteServing, public: Option<&str>, internal: Op
 
 #[cfg(test)]
 mod tests {
+    use switchboard_fleet::config::agent_files::read_item;
+    use switchboard_fleet::config::agents::Entry;
+
     use super::*;
+
+    /// What an agent with this key says.
+    fn callback_base_of(key: &str) -> Option<CallbackBase> {
+        let item = format!(r#"{{"name": "far", "url": "http://127.0.0.1", {key}}}"#);
+        let Ok(Entry::Remote(agent)) = read_item("test", &item) else { panic!("{item} is a remote agent") };
+        let said = agent.serving.callback_base;
+        assert!(said.is_some(), "{key} says something");
+        said
+    }
 
     #[test]
     fn the_defaults_are_those_of_the_configuration_and_no_address_is_guessed() {
@@ -51,6 +63,9 @@ mod tests {
             (Some(CallbackBase::Public), public),
             (Some(CallbackBase::Internal), internal),
             (Some(CallbackBase::None), None),
+            (callback_base_of(r#""callbackBase": "https://here.test/hub""#), Some("https://here.test/hub")),
+            // As some fleets write it.
+            (callback_base_of(r#""external": true"#), public),
         ] {
             serving.callback_base = wanted;
             assert_eq!(callback_base(&serving, public, internal).as_deref(), expected);

@@ -8,7 +8,7 @@ use switchboard_client::{ClientError, Update};
 use switchboard_engine::reason::{REASON_DETAIL_KEY, Reason};
 use switchboard_engine::{AgentError, Stopped};
 
-use super::away::is_away;
+use super::away::{is_away, is_forgotten};
 use super::tell::Teller;
 use super::turn::{Link, RemoteTurn};
 
@@ -60,7 +60,7 @@ impl RemoteTurn<'_> {
         error: &ClientError,
         teller: &mut Teller,
     ) -> Result<(), AgentError> {
-        let end = self.notified_end().await;
+        let end = if is_forgotten(error) { self.notified_end().await } else { None };
         if let (Link::Attached(attached), Some(end)) = (link, end) {
             let is_its = match &end {
                 StreamResponse::Task(task) => task.id == attached.task,

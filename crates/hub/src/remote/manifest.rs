@@ -15,7 +15,8 @@ pub fn manifest(agent: &RemoteAgent, card: Option<&AgentCard>) -> Manifest {
     let own = own.unwrap_or_else(|| "An agent of another server".to_owned());
     let description = agent.serving.description.clone().unwrap_or(own);
     let mut manifest = Manifest::new(name.unwrap_or(agent.name.as_str()), description);
-    manifest.start = Start::AfterCommit;
+    // It saves what it is about to send, and waits for that, before anything leaves this server.
+    manifest.start = Start::WithCommit;
     manifest.park = Park::Allowed;
     manifest.execution = Execution::Remote;
     manifest.replies = match agent.serving.replies {

@@ -132,6 +132,11 @@ pub(super) fn request(turn: &Turn, context: &CallContext, place: &Place, to: Out
     if let Some(chain) = &sending.chain {
         metadata.insert(CHAIN_KEY, chain.clone());
     }
+    let known = context.traceparent.as_deref().and_then(Trace::from_traceparent);
+    if known.as_ref().is_some_and(|known| !tells(&metadata, known)) {
+        metadata.remove(trace::KEY);
+        metadata.remove(trace::URI);
+    }
     let answered = sending.answers.as_ref();
     let message = Message {
         message_id: message_id(task, turn.seq.0),
@@ -171,13 +176,18 @@ pub(super) fn request(turn: &Turn, context: &CallContext, place: &Place, to: Out
     for (key, stamp) in absent {
         metadata.insert(key, stamp.clone());
     }
-    if metadata.get(trace::KEY).is_none()
-        && let Some(known) = context.traceparent.as_deref().and_then(Trace::from_traceparent)
-    {
+    if let Some(known) = known.filter(|known| !tells(&metadata, known)) {
+        metadata.remove(trace::URI);
         let skill = skill.map(str::to_owned);
         Trace { caller_agent: place.caller.clone(), skill, ..known }.write_to(&mut metadata);
     }
     SendRequest { tenant: None, message, configuration: Some(configuration), metadata: Some(metadata) }
+}
+
+/// Whether metadata tell of this trace; a caller may have told another one, which a header of its request has overruled.
+fn tells(metadata: &Metadata, known: &Trace) -> bool {
+    let told = metadata.get(trace::KEY).and_then(|_| Trace::in_metadata(Some(metadata))?.traceparent());
+    told.and_then(|told| Trace::from_traceparent(&told)).is_some_and(|told| told.trace_id == known.trace_id)
 }
 
 fn add(metadata: &mut Metadata, key: &str, value: Option<&str>) {
@@ -242,6 +252,33 @@ mod tests {
                     metadata.map(|metadata| metadata.as_ref().is_some_and(|metadata| metadata.get(key).is_some()));
                 assert_eq!(kept, [is_kept; 2], "{key}");
             }
+        }
+    }
+
+    #[test]
+    fn one_trace_goes_out_whatever_the_caller_has_told_beside_it() {
+        let (task, headers) = (TaskId::from("here"), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+        let same = "0AF76519-16cd-43dd-8448-eb211c80319c";
+        let other = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let written = "0af7651916cd43dd8448eb211c80319c";
+        for (told, expected) in [
+            (json!({}), written),
+            (json!({ "a2a.trace": { "traceId": same, "spanId": "00f067aa0ba902b7" } }), same),
+            (json!({ "a2a.trace": { "traceId": other, "spanId": "00f067aa0ba902b7" } }), written),
+            (json!({ "a2a.trace": { "traceId": "t" } }), written),
+            (json!({ trace::URI: { "traceId": other, "spanId": "00f067aa0ba902b7" } }), written),
+        ] {
+            let said = Message { metadata: Some(metadata(told.clone())), ..Message::text(Role::User, "go") };
+            let turn = Turn { message: said, metadata: Some(metadata(told.clone())), ..turn() };
+            let place = Place::of(&task, None);
+            let context = CallContext { traceparent: Some(headers.into()), ..call_context(&task, &turn, &place) };
+            let to = Outgoing { task: &task, sending: &Sending::default(), token: None };
+            let sent = request(&turn, &context, &place, to);
+            let of_message = Trace::in_metadata(sent.message.metadata.as_ref()).map(|told| told.trace_id);
+            let of_request = sent.metadata.unwrap();
+            assert_eq!(Trace::in_metadata(Some(&of_request)).unwrap().trace_id, expected, "{told}");
+            assert!(of_request.get(trace::URI).is_none(), "{told}");
+            assert_eq!(of_message.as_deref(), Some(same).filter(|same| *same == expected), "{told}");
         }
     }
 

@@ -43,7 +43,8 @@ mod tests {
 
     fn attached(turn: u64) -> Attached {
         let (task, context) = ("there".into(), "talk".into());
-        Attached { turn, since: 1, task, context, spent_ms: 0, earlier: Vec::new(), before: Vec::new(), ended: false }
+        let (earlier, before) = (Vec::new(), Vec::new());
+        Attached { turn, since: 1, task, context, spent_ms: 0, earlier, before, used: None, ended: false }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::callbacks::Callbacks;
 use super::outgoing::{self, Outgoing};
 use super::saved::{Attached, Saved, Sending};
 use super::turn::RemoteTurn;
+use super::usage;
 use crate::registry::BreakerState;
 
 /// What is found out about an agent before a message is sent: its card, or that it answers without one.
@@ -44,7 +45,10 @@ impl RemoteTurn<'_> {
         let callbacks = self.parts.callbacks.as_ref().filter(|_| pushes);
         let earlier: Vec<ArtifactId> =
             self.task.snapshot().artifacts.into_iter().map(|artifact| artifact.artifact_id).collect();
-        let chain = self.task.delegation_chain().await;
+        let chain = match self.chain.take() {
+            Some(chain) => Ok(chain),
+            None => self.task.delegation_chain().await,
+        };
         let chain = chain.map_err(|error| AgentError::new(format!("the delegation chain cannot be read: {error}")))?;
         let context = if answers.is_some() { None } else { self.noted_context().await? };
         let sending = Sending {
@@ -53,6 +57,7 @@ impl RemoteTurn<'_> {
             answers,
             earlier,
             before: before.to_vec(),
+            used: usage::of_task(&self.task.snapshot()),
             context,
             callback: callbacks.map(|callbacks| callbacks.address(self.task.id())),
             chain: Json::from_serialize(&chain).ok(),
@@ -107,10 +112,12 @@ impl RemoteTurn<'_> {
     }
 
     /// The conversation there that belongs to the one here.
-    pub(super) async fn noted_context(&self) -> Result<Option<ContextId>, AgentError> {
+    async fn noted_context(&self) -> Result<Option<ContextId>, AgentError> {
         let noted = self.task.noted().await?;
         let noted = noted.and_then(|noted| noted.read::<serde_json::Value>().ok());
-        Ok(noted.and_then(|noted| noted["contextId"].as_str().map(ContextId::from)))
+        let context = noted.and_then(|noted| noted["contextId"].as_str().map(ContextId::from));
+        self.noted.lock().clone_from(&context);
+        Ok(context)
     }
 }
 

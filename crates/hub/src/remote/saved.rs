@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_a2a::{ArtifactId, ContextId, Json, Metadata, TaskId};
 use switchboard_engine::event::Event;
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::{Engine, Error, Seq};
+use switchboard_engine::{Engine, Error, Seq, Usage};
 
 /// The log of a task is read in steps of this size.
 const LOG_BYTES: usize = 1 << 20;
@@ -42,6 +42,9 @@ pub struct Sending {
     /// The remote tasks of earlier turns, of which there may still be news.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<TaskId>,
+    /// What the remote tasks of earlier turns have used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Usage>,
     /// The conversation there, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextId>,
@@ -57,7 +60,7 @@ pub struct Sending {
 }
 
 /// A remote task that is followed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attached {
     /// The number of the last message that was sent to it.
@@ -77,6 +80,9 @@ pub struct Attached {
     /// The remote tasks of earlier turns, of which there may still be news.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<TaskId>,
+    /// What those have used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Usage>,
     /// Its end was told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
@@ -155,6 +161,7 @@ impl Sending {
                 spent_ms: 0,
                 earlier: self.earlier.clone(),
                 before: self.before.clone(),
+                used: self.used,
                 ended: false,
             },
         }

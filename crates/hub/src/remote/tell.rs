@@ -158,7 +158,8 @@ impl RemoteTurn<'_> {
         if state.is_terminal() {
             let (manifest, cost) = (&self.parts.manifest, teller.cost.take());
             if let Some(used) = usage::total(manifest, &self.task.snapshot(), &status, metadata.as_ref(), cost) {
-                self.task.usage(used).await?;
+                // A task here may take several of the remote agent, one for each message that comes meanwhile.
+                self.task.usage(attached.used.unwrap_or_default().plus(used)).await?;
             }
         }
         let mut metadata = translate::metadata(metadata);
@@ -187,7 +188,7 @@ impl RemoteTurn<'_> {
     pub(super) async fn tell_reply(&self, message: Message) -> Result<(), Stopped> {
         self.task.save(&Saved::Replied).await?;
         if self.parts.settings.replies == RepliesAs::Either {
-            return self.task.reply(message.parts).await;
+            return self.task.reply_message(translate::message(message, &self.task)).await;
         }
         let mut metadata = Metadata::default();
         translate::remote(&mut metadata, self.parts.name.as_str(), None, Some(TaskState::Completed));

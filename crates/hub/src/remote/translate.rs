@@ -110,6 +110,7 @@ mod tests {
             spent_ms: 0,
             earlier: vec!["a".into(), "t7-a".into()],
             before: Vec::new(),
+            used: None,
             ended: false,
         };
         let named = |id: &str| Artifact { artifact_id: id.into(), ..Artifact::text(id) };

@@ -1,10 +1,11 @@
 //! One turn of a remote agent: sends its message if that was not done before, and follows the remote task, over as many
 //! streams as it takes, until the task ends, waits for an answer, or is given up.
 
+use parking_lot::Mutex;
 use serde_json::json;
 use switchboard_a2a::{ContextId, Message, Role, Task, TaskId, TaskState};
 use switchboard_client::{CallContext, ClientError, TaskStream};
-use switchboard_engine::{AgentError, Stopped, TaskHandle, Turn};
+use switchboard_engine::{AgentError, DelegationChain, Stopped, TaskHandle, Turn};
 
 use super::RemoteParts;
 use super::away::{Away, is_away, is_final, is_not_sent};
@@ -26,6 +27,10 @@ pub(super) struct RemoteTurn<'a> {
     pub(super) task: TaskHandle,
     pub(super) context: CallContext,
     pub(super) place: Place,
+    /// Of what the task calls, once it could be read.
+    pub(super) chain: Option<DelegationChain>,
+    /// The conversation there as it was last read or noted by this turn.
+    pub(super) noted: Mutex<Option<ContextId>>,
 }
 
 /// What is known of the remote task.
@@ -62,7 +67,7 @@ impl<'a> RemoteTurn<'a> {
     pub(super) fn new(parts: &'a RemoteParts, turn: Turn, task: TaskHandle) -> Self {
         let place = Place::of(task.id(), None);
         let context = outgoing::call_context(task.id(), &turn, &place);
-        Self { parts, turn, task, context, place }
+        Self { parts, turn, task, context, place, chain: None, noted: Mutex::default() }
     }
 
     pub(super) async fn run(mut self) -> Result<(), AgentError> {
@@ -70,6 +75,7 @@ impl<'a> RemoteTurn<'a> {
             Ok(chain) => {
                 self.place = Place::of(self.task.id(), Some(&chain));
                 self.context = outgoing::call_context(self.task.id(), &self.turn, &self.place);
+                self.chain = Some(chain);
             }
             Err(error) => tracing::warn!(task = %self.task.id(), %error, "the tasks above a task cannot be read"),
         }
@@ -318,8 +324,10 @@ impl<'a> RemoteTurn<'a> {
     /// Saves which remote task is followed from now on.
     pub(super) async fn attach(&self, attached: &Attached) -> Result<(), AgentError> {
         self.task.save(&Saved::Attached(attached.clone())).await?;
-        if self.noted_context().await?.as_ref() != Some(&attached.context) && !attached.context.as_str().is_empty() {
+        let is_noted = self.noted.lock().as_ref() == Some(&attached.context);
+        if !is_noted && !attached.context.as_str().is_empty() {
             self.task.note(&json!({ "contextId": attached.context })).await?;
+            *self.noted.lock() = Some(attached.context.clone());
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! What a remote agent reports that its task has used, as the usage of the task here: taken once, with the terminal event.
+//! What a remote agent reports that its task has used, as usage of the task here: taken once, with the terminal event, and
+//! added to what earlier remote tasks of the same task have used.
 
 use serde::Deserialize;
 use switchboard_a2a::extension::Payload;
@@ -13,6 +14,11 @@ use switchboard_engine::{Manifest, Usage};
 enum Told {
     Tree { tree: Usage },
     Own(Usage),
+}
+
+/// What a task here has used so far by itself.
+pub(super) fn of_task(here: &Task) -> Option<Usage> {
+    here.metadata.as_ref()?.get(USAGE_KEY)?.read().ok()
 }
 
 /// The total of a remote task that ends with a status: what another Switchboard has counted, else what the agent reports,

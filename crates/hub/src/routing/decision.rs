@@ -1,13 +1,13 @@
 //! How a message was routed, as it is stored with it and shown to its caller: `metadata["switchboard/routing"]`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use switchboard_a2a::Json;
 use switchboard_engine::AgentName;
 
 use crate::tasks::fanout_plan::FanoutPlan;
 
 /// What has decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DecidedBy {
     /// The targets that the caller has named.
@@ -25,6 +25,15 @@ pub enum DecidedBy {
 }
 
 impl DecidedBy {
+    /// What has decided, of a decision as it is stored.
+    pub(super) fn of_stored(decision: &Json) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Stored {
+            by: DecidedBy,
+        }
+        decision.read::<Stored>().ok().map(|stored| stored.by)
+    }
+
     /// Its name in metadata and metrics.
     pub fn name(self) -> &'static str {
         match self {

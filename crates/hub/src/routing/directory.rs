@@ -1,12 +1,14 @@
 //! The directory at the root: another directory, with the rules of routing in front of it.
 //!
 //! Addresses of agents and the default agent are the other one's. A message to the root without hints, in a
-//! fleet without keywords, is resolved by that one alone and costs nothing more.
+//! fleet without keywords, is resolved by that one alone, and no view of the agents is made. What has decided is stored with
+//! every message, the default agent too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
+use switchboard_a2a::Json;
 use switchboard_engine::{Address, AgentName, Caller, CallerId, Directory, Error, Hosted, Resolved, RoutingRequest};
 use switchboard_host::serve::ReloadListeners;
 
@@ -142,7 +144,6 @@ impl RoutingDirectory {
             }
         };
         let cooldown = cooldown(&rules, decision.skill.as_deref(), hints);
-        metrics::counter!(metric::ROUTED, "by" => decision.by.name()).increment(1);
         Ok(Resolved { hosted, decision: decision.to_json(), cooldown })
     }
 
@@ -207,6 +208,12 @@ impl Directory for RoutingDirectory {
 
     fn is_up(&self, name: &AgentName) -> bool {
         self.agents.is_up(name)
+    }
+
+    fn accepted(&self, decision: &Json) {
+        if let Some(by) = DecidedBy::of_stored(decision) {
+            metrics::counter!(metric::ROUTED, "by" => by.name()).increment(1);
+        }
     }
 
     fn refused_by_cooldown(&self, caller: &CallerId, agent: &AgentName, key: &str) {

@@ -12,7 +12,8 @@ use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::Clock;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::store::hub::HubStore;
-use switchboard_engine::{CallerId, RefusalKind, RefusalListener};
+use switchboard_engine::{CallerId, Callers, RefusalKind, RefusalListener};
+use switchboard_host::redact;
 use tokio_util::sync::CancellationToken;
 
 use crate::metric_definitions as metric;
@@ -55,6 +56,8 @@ impl DropReason {
 /// Counts of refused messages.
 pub struct Drops {
     clock: Arc<dyn Clock>,
+    /// Knows the names of callers' keys.
+    callers: Option<Arc<dyn Callers>>,
     counted: Mutex<HashMap<(DropReason, String), Dropped>>,
 }
 
@@ -71,7 +74,13 @@ struct Dropped {
 impl Drops {
     /// Nothing counted yet.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, counted: Mutex::default() }
+        Self { clock, callers: None, counted: Mutex::default() }
+    }
+
+    /// The same, naming the keys of callers in its lines.
+    #[must_use]
+    pub fn with_callers(self, callers: Arc<dyn Callers>) -> Self {
+        Self { callers: Some(callers), ..self }
     }
 
     /// Counts one.
@@ -96,9 +105,32 @@ impl Drops {
     /// Takes what was counted since the last time, as lines of the journal.
     pub fn take(&self) -> Vec<JournalLine> {
         let counted = std::mem::take(&mut *self.counted.lock());
-        let mut lines: Vec<JournalLine> = counted.into_iter().map(line).collect();
+        let mut lines: Vec<JournalLine> = counted.into_iter().map(|counted| self.line(counted)).collect();
         lines.sort_by(|one, other| (one.at, &one.topic, &one.payload).cmp(&(other.at, &other.topic, &other.payload)));
         lines
+    }
+
+    /// What was asked for is the caller's own text, so it may hold what it should not.
+    fn line(&self, ((reason, key), dropped): ((DropReason, String), Dropped)) -> JournalLine {
+        let Dropped { count, last_at, caller, message } = dropped;
+        let mut payload = json!({
+            "reason": reason.name(),
+            "key": redact::text(&key),
+            "count": count,
+            "message": redact::text(&message),
+            "caller": caller.as_ref().map(|caller| caller.as_str()),
+        });
+        let name = caller.as_ref().zip(self.callers.as_ref()).and_then(|(caller, callers)| callers.name(caller));
+        if let Some(name) = name {
+            payload["callerName"] = name.into();
+        }
+        JournalLine {
+            at: last_at,
+            owner: caller,
+            task: None,
+            topic: format!("dispatch.dropped.{}", reason.name()),
+            payload: Bytes::from(payload.to_string()),
+        }
     }
 
     /// Journals the counts until it is stopped, and then once more.
@@ -133,22 +165,4 @@ pub fn of_refusals(drops: Arc<Drops>) -> RefusalListener {
         }
         RefusalKind::Breadth | RefusalKind::NotAllowed | RefusalKind::Deadlock => {}
     })
-}
-
-fn line(((reason, key), dropped): ((DropReason, String), Dropped)) -> JournalLine {
-    let Dropped { count, last_at, caller, message } = dropped;
-    let payload = json!({
-        "reason": reason.name(),
-        "key": key,
-        "count": count,
-        "message": message,
-        "caller": caller.as_ref().map(|caller| caller.as_str()),
-    });
-    JournalLine {
-        at: last_at,
-        owner: caller,
-        task: None,
-        topic: format!("dispatch.dropped.{}", reason.name()),
-        payload: Bytes::from(payload.to_string()),
-    }
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::Settings;
+use switchboard_engine::clock::{Clock, SimulatedClock};
+use switchboard_host::config::Config;
+use switchboard_host::config::time_span::TimeSpan;
 
 use crate::card_server::CardServer;
 use crate::health::{counted, server, until};
@@ -103,5 +106,56 @@ async fn an_agent_that_is_down_again_is_told_and_one_that_is_back_after_a_restar
     assert_eq!(states(&running.get("/api/alerts", "vic").await.1, "agent_down"), ["firing"]);
     passing(&running, second, "agent_down", &["resolved"]).await;
     passing(&running, second, "breaker_open", &["resolved"]).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_projector_that_cannot_read_is_behind_after_a_minute_until_it_has_caught_up() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let change = |config: &mut Config| config.hub.projector.flush = TimeSpan::ZERO;
+    // Without room in memory, every page is read from the store.
+    let settings = Settings { feed_ring_bytes: 0, ..Settings::default() };
+    let running = Running::with(data.path(), clock.clone(), change, settings).await;
+    running.send("bob", "echo", "hello").await;
+    counted(&running, 1).await;
+    running.unreadable.set(usize::MAX);
+    running.send("bob", "echo", "fail").await;
+    let second = Duration::from_secs(1);
+    passing(&running, second, "projector_behind", &["firing"]).await;
+    assert!(clock.now().0 - START.0 >= 60_000, "it fires after a minute");
+    let (_, alerts) = running.get("/api/alerts", "vic").await;
+    assert_eq!(alerts["items"].as_array().map(Vec::len), Some(1), "{alerts}");
+    running.unreadable.set(0);
+    passing(&running, second, "projector_behind", &["resolved"]).await;
+    let health = counted(&running, 2).await;
+    assert_eq!(health["agents"][0]["successes"], 1, "{health}");
+    let topics = running.topics("alert.projector_behind.%23", 2).await;
+    assert_eq!(topics, ["alert.projector_behind.fired", "alert.projector_behind.resolved"]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_cost_over_the_budget_is_over_it_until_it_is_below_nine_tenths() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let running = server(data.path(), &clock).await;
+    let hours = |count: u32| count * 60 * MINUTE;
+    for (ended, cost) in [(1, 4), (2, 6)] {
+        running.send("bob", "other", &format!("pay {cost}")).await;
+        counted(&running, ended).await;
+        clock.advance(hours(6));
+    }
+    running.send("bob", "other", "pay 41").await;
+    until(&running, "/api/alerts", "vic", |alerts| states(alerts, "cost_over_budget") == ["firing"]).await;
+    // What was first is out of the window: 47 are below the budget and above nine tenths of it.
+    clock.advance(hours(13));
+    running.send("bob", "echo", "hello").await;
+    let health = counted(&running, 3).await;
+    assert_eq!(health["totals"]["costUsd"], 47.0, "{health}");
+    assert_eq!(states(&running.get("/api/alerts", "vic").await.1, "cost_over_budget"), ["firing"]);
+    clock.advance(hours(6));
+    running.send("bob", "echo", "hello").await;
+    let health = counted(&running, 3).await;
+    assert_eq!(health["totals"]["costUsd"], 41.0, "{health}");
+    assert_eq!(states(&running.get("/api/alerts", "vic").await.1, "cost_over_budget"), ["resolved"]);
     running.stop().await;
 }

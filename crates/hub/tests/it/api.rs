@@ -25,6 +25,8 @@ struct Endpoint<'a> {
     required: Vec<&'a str>,
     /// Members of its body and their schemas, if it has a body.
     members: Option<&'a serde_json::Map<String, Value>>,
+    /// What is said of its answers, by status.
+    responses: &'a Value,
 }
 
 /// The endpoints of the document that are the hub's.
@@ -48,6 +50,7 @@ fn endpoints(document: &Value) -> Vec<Endpoint<'_>> {
                 headers: parameters.iter().filter_map(|parameter| header(document, parameter)).collect(),
                 required: required.iter().map(|name| name.as_str().unwrap()).collect(),
                 members: schema["properties"].as_object(),
+                responses: &operation["responses"],
             }
         })
         .collect()
@@ -77,12 +80,13 @@ impl Endpoint<'_> {
                 continue;
             };
             path.push_str(fixed);
-            path.push_str(match variable.trim_end_matches('}') {
-                "name" | "agent" => names.agent,
-                "id" | "taskId" => names.task,
-                "contextId" => names.context,
-                _ => "nothing",
-            });
+            match variable.trim_end_matches('}') {
+                "name" => path.push_str(names.agent),
+                "tool" => path.push_str(&format!("a2a_{}", names.agent)),
+                "id" => path.push_str(names.task),
+                "skill" => path.push_str("nothing"),
+                unknown => panic!("what stands for {{{unknown}}} of {} is missing here", self.path),
+            }
         }
         format!("{} {path}", self.method)
     }
@@ -95,6 +99,7 @@ impl Endpoint<'_> {
                 json!({ "name": "nothing", "url": "http://localhost" })
             }
             "/api/agents/{name}:accept" => json!({ "etag": "e" }),
+            "/api/tools/{tool}" => json!({ "message": "hi" }),
             _ => json!({}),
         };
         self.members.map(|_| body.to_string()).unwrap_or_default()
@@ -103,6 +108,18 @@ impl Endpoint<'_> {
     /// Whether its answers have the form of earlier hubs.
     fn is_enveloped(&self) -> bool {
         self.about.contains("\"success\": false")
+    }
+
+    /// Whether its errors are those of a tool.
+    fn is_tool(&self) -> bool {
+        self.about.contains("\"retryable\": ")
+    }
+
+    /// The value of `from` with which a list begins at its oldest item, if it has such a one.
+    fn oldest_first(&self) -> &'static str {
+        let begins =
+            |parameter: &&Value| parameter["schema"]["pattern"].as_str().is_some_and(|it| it.contains("oldest"));
+        if self.parameters.iter().any(begins) { "&from=oldest" } else { "" }
     }
 
     fn is_named(&self) -> bool {
@@ -126,10 +143,19 @@ fn assert_invalid(answered: &(u16, Value), key: &str, asked: &str) {
     assert_ne!(problem["right"].as_str().unwrap_or_default(), "", "{asked}: {refusal}");
 }
 
+/// A refusal has a code that is described for its status.
+fn assert_described(endpoint: &Endpoint<'_>, asked: &str, (status, refusal): &(u16, Value)) {
+    let described = &endpoint.responses[status.to_string()]["content"]["application/json"]["schema"];
+    let codes = described["properties"]["code"]["enum"].as_array().map(Vec::as_slice).unwrap_or_default();
+    assert!(codes.contains(&refusal["code"]), "{asked} answers {status} {refusal}, described is {codes:?}");
+}
+
 /// A refusal has a sentence, and a code for programs, in the form of its path.
 fn assert_refused(endpoint: &Endpoint<'_>, refusal: &Value, code: &str) {
-    let (path, message) = (endpoint.path, if endpoint.is_enveloped() { "/error" } else { "/error/message" });
+    let is_flat = endpoint.is_enveloped() || endpoint.is_tool();
+    let (path, message) = (endpoint.path, if is_flat { "/error" } else { "/error/message" });
     assert_eq!(refusal["code"], code, "{path}: {refusal}");
+    assert_eq!(refusal.get("retryable"), endpoint.is_tool().then_some(&json!(false)), "{path}: {refusal}");
     assert_eq!(refusal.get("success"), endpoint.is_enveloped().then_some(&json!(false)), "{path}: {refusal}");
     assert!(refusal.pointer(message).is_some_and(Value::is_string), "{path}: {refusal}");
 }
@@ -183,9 +209,10 @@ async fn every_endpoint_needs_a_key_and_refuses_bad_input_without_a_trace() {
             assert_refused(endpoint, &refusal, "UNAUTHENTICATED");
         }
         for (_, lower, _) in &ROLES[..endpoint.role] {
-            let (status, refusal) = running.ask(&head, lower, &[], &body).await;
-            assert_eq!(status, 403, "{head} for {lower}: {refusal}");
-            assert_refused(endpoint, &refusal, "FORBIDDEN");
+            let answered = running.ask(&head, lower, &[], &body).await;
+            assert_eq!(answered.0, 403, "{head} for {lower}: {answered:?}");
+            assert_refused(endpoint, &answered.1, "FORBIDDEN");
+            assert_described(endpoint, &head, &answered);
         }
         refuses_parameters(&running, endpoint, &head, key, &body).await;
         if endpoint.members.is_some() {
@@ -193,11 +220,13 @@ async fn every_endpoint_needs_a_key_and_refuses_bad_input_without_a_trace() {
             if !endpoint.members.is_some_and(serde_json::Map::is_empty) {
                 needs_members(&running, endpoint, &head, key).await;
             }
-            let (status, refusal) = running.ask(&head, key, &["Content-Encoding: gzip"], "{}").await;
-            assert_eq!(status, 400, "{head} with a body that is compressed: {refusal}");
-            assert_refused(endpoint, &refusal, "CONTENT_TYPE_NOT_SUPPORTED");
+            let answered = running.ask(&head, key, &["Content-Encoding: gzip"], "{}").await;
+            assert_eq!(answered.0, 400, "{head} with a body that is compressed: {answered:?}");
+            assert_refused(endpoint, &answered.1, "CONTENT_TYPE_NOT_SUPPORTED");
+            assert_described(endpoint, &head, &answered);
         }
-        for header in &endpoint.headers {
+        // A traceparent that cannot be read is ignored, as its specification says.
+        for header in endpoint.headers.iter().filter(|header| **header != "traceparent") {
             let wrong = format!("{header}: {}", "x".repeat(300));
             let (status, refusal) = running.ask(&head, key, &["Accept: application/json", &wrong], &body).await;
             assert_eq!((status, &refusal["code"]), (400, &json!("INVALID")), "{head} with {header}: {refusal}");
@@ -211,8 +240,11 @@ async fn every_endpoint_needs_a_key_and_refuses_bad_input_without_a_trace() {
             let missing = running.ask(&endpoint.head(&unknown), limited, &[], &body).await;
             let refusal = |answered: &(u16, Value)| (answered.0, answered.1["code"].clone());
             assert_eq!(refusal(&foreign), refusal(&missing), "{head}: what is foreign looks like nothing");
-            assert!((400..500).contains(&foreign.0), "{head}: {foreign:?}");
+            assert!([403, 404].contains(&foreign.0), "{head}: {foreign:?}");
+            assert_described(endpoint, &head, &foreign);
         }
+        hides_foreign_names(&running, endpoint, &there, limited, &body).await;
+        refuses_names(&running, endpoint, &there, key, limited).await;
         let (status, refusal) = running.ask(&head.replacen(&endpoint.method, "PATCH", 1), key, &[], &body).await;
         assert_eq!(status, 405, "{head} with another method: {refusal}");
     }
@@ -238,6 +270,31 @@ async fn the_document_says_what_is_needed_and_what_comes_back() {
     let series = document["paths"]["/api/series"]["get"]["parameters"].as_array().unwrap();
     let needed = series.iter().filter(|parameter| parameter["required"] == true);
     assert_eq!(needed.map(|parameter| &parameter["name"]).collect::<Vec<_>>(), ["metric", "agent"]);
+    assert_eq!(series[3]["schema"], json!({ "type": "string", "format": "date-time" }), "{series:?}");
+    let said = |path: &str, status: &str| {
+        let codes = &document["paths"][path]["post"]["responses"][status]["content"]["application/json"]["schema"];
+        codes["properties"]["code"]["enum"].to_string()
+    };
+    for path in ["/api/dispatch", "/api/plan", "/api/a2a/chat", "/api/a2a/delegate", "/api/tools/{tool}"] {
+        let refusals = [
+            ("400", "SKILL_NOT_OFFERED"),
+            ("403", "FORBIDDEN"),
+            ("404", "NOT_FOUND"),
+            ("409", "IDEMPOTENCY_KEY_REUSED"),
+            ("429", "COOLDOWN"),
+        ];
+        for (status, code) in refusals {
+            assert!(said(path, status).contains(code), "{path} {status}: {}", said(path, status));
+        }
+        let headers = document["paths"][path]["post"]["parameters"].to_string();
+        assert!(headers.contains("Traceparent"), "{path}: {headers}");
+    }
+    assert_eq!(
+        (said("/api/tools/{tool}", "502"), said("/api/experiments", "409")),
+        ("[\"AGENT_ERROR\"]".into(), "[\"EXISTS\"]".into())
+    );
+    let plan = document["paths"]["/api/plan"]["post"]["parameters"].to_string();
+    assert!(plan.contains("IdempotencyKey"), "{plan}");
     running.stop().await;
 }
 
@@ -256,10 +313,101 @@ async fn refuses_parameters(running: &Running, endpoint: &Endpoint<'_>, head: &s
             let (answered, asked) = ask(&format!("{name}=1&{name}=2")).await;
             assert_invalid(&answered, name, &asked);
         }
-        if schema["type"] == "integer" || schema["enum"].is_array() {
-            let (answered, asked) = ask(&format!("{name}=surprise")).await;
+        let one = if schema["type"] == "array" { &schema["items"] } else { schema };
+        let says_what = ["enum", "format", "pattern"].iter().any(|key| !one[key].is_null());
+        if one["type"] == "integer" || says_what {
+            let (answered, asked) = ask(&format!("{name}=a..surprise")).await;
             assert_invalid(&answered, name, &asked);
         }
+    }
+}
+
+/// What the query names and the key may not see is answered like what is not there.
+async fn hides_foreign_names(running: &Running, endpoint: &Endpoint<'_>, there: &Names<'_>, limited: &str, body: &str) {
+    // One that is there and may be seen stands for the variables of the path.
+    let head = endpoint.head(&Names { agent: "echo", ..*there });
+    let name = |parameter: &Value| parameter["name"].as_str().unwrap().to_owned();
+    let needed = |parameter: &&&Value| parameter["required"] == true && name(parameter) != "agent";
+    let needed: String = endpoint
+        .parameters
+        .iter()
+        .filter(needed)
+        .map(|parameter| format!("&{}={}", name(parameter), parameter["schema"]["enum"][0].as_str().unwrap()))
+        .chain([endpoint.oldest_first().to_owned()])
+        .collect();
+    for parameter in &endpoint.parameters {
+        let name = name(parameter);
+        let foreign = match name.as_str() {
+            "agent" => there.agent,
+            "task" | "correlation" | "correlationId" => there.task,
+            "context" => there.context,
+            _ => continue,
+        };
+        let ask = async |value: &str, key: &str| {
+            let asked = format!("{head}?{name}={value}{needed}");
+            let answered = running.ask(&asked, key, &["Accept: application/json"], body).await;
+            if answered.0 != 200 {
+                assert_described(endpoint, &asked, &answered);
+            }
+            (answered.0, answered.1.to_string().replace(value, "NAME"))
+        };
+        let (foreign, unknown, seen) =
+            (ask(foreign, limited).await, ask("nothing", limited).await, ask(foreign, "ann").await);
+        assert_eq!(foreign, unknown, "{head}?{name}");
+        assert!([200, 403, 404].contains(&foreign.0), "{head}?{name}: {foreign:?}");
+        if !endpoint.oldest_first().is_empty() {
+            assert_ne!(foreign, seen, "{head}?{name}: there is something to hide");
+        }
+    }
+}
+
+/// Bodies that name what is not there, or what the key may not use: what is answered for each of them.
+fn named(endpoint: &Endpoint<'_>, names: &Names<'_>) -> Vec<(Value, &'static str)> {
+    let Names { agent, task, .. } = names;
+    let skill = "echo";
+    match endpoint.path {
+        _ if endpoint.members.is_none() => Vec::new(),
+        "/api/dispatch" => vec![
+            (json!({ "message": "hi", "targets": [agent], "force": true }), "targets"),
+            (json!({ "message": "hi", "taskId": task }), "taskId"),
+        ],
+        "/api/a2a/chat" => vec![
+            (json!({ "agent": agent, "message": "hi" }), "agent"),
+            (json!({ "agent": "echo", "message": "hi", "taskId": task }), "taskId"),
+        ],
+        "/api/a2a/delegate" => vec![(json!({ "agent": agent, "skill": skill, "message": "hi" }), "agent")],
+        "/api/tools/{tool}" => vec![(json!({ "message": "hi", "taskId": task }), "taskId")],
+        "/api/experiments" => vec![
+            (json!({ "skill": skill, "control": agent, "challenger": "echo", "n": 5 }), "control"),
+            (json!({ "skill": skill, "control": "echo", "challenger": agent, "n": 5 }), "challenger"),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// A name in a body that is unknown is refused, and a task that is foreign looks like one that is not there. A target says
+/// that it is there and not for this key, as at its own address.
+async fn refuses_names(running: &Running, endpoint: &Endpoint<'_>, there: &Names<'_>, key: &str, limited: &str) {
+    let is_name = |name: &&String| ["agent", "targets", "taskId", "control", "challenger"].contains(&name.as_str());
+    let mut members: Vec<&str> =
+        endpoint.members.into_iter().flat_map(serde_json::Map::keys).filter(is_name).map(String::as_str).collect();
+    // The path names it.
+    members.retain(|member| !endpoint.path.contains(&format!("{{{member}}}")));
+    let unknown = Names { agent: "nothing", task: "nothing", context: "nothing" };
+    let head = endpoint.head(&Names { agent: "echo", ..*there });
+    let (of_unknown, of_foreign) = (named(endpoint, &unknown), named(endpoint, there));
+    let covered: Vec<&str> = of_unknown.iter().map(|(_, member)| *member).collect();
+    for member in members {
+        assert!(covered.contains(&member), "{head}: a body that names an unknown {member} is missing here");
+    }
+    for ((unknown, member), (foreign, _)) in of_unknown.iter().zip(&of_foreign) {
+        let answered = running.ask(&head, key, &[], &unknown.to_string()).await;
+        assert!([400, 404].contains(&answered.0), "{head} {unknown}: {answered:?}");
+        assert_described(endpoint, &format!("{head} {unknown}"), &answered);
+        let answered = running.ask(&head, limited, &[], &foreign.to_string()).await;
+        let allowed: &[u16] = if *member == "taskId" { &[404] } else { &[400, 403, 404] };
+        assert!(allowed.contains(&answered.0), "{head} {foreign}: {answered:?}");
+        assert_described(endpoint, &format!("{head} {foreign}"), &answered);
     }
 }
 

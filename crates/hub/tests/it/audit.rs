@@ -1,9 +1,11 @@
 //! What operators and administrators have the hub do is in its journal, with the request and without secrets.
 
 use serde_json::{Value, json};
+use switchboard_engine::clock::SimulatedClock;
 
 use crate::card_server::CardServer;
-use crate::running::{Running, folder};
+use crate::health::{counted, server};
+use crate::running::{Running, START, folder};
 
 async fn lines(running: &Running, topic: &str) -> Vec<Value> {
     let path = format!("/api/feed?from=oldest&pageSize=100&topic={topic}");
@@ -67,12 +69,52 @@ async fn what_comes_from_outside_is_journaled_without_its_secrets() {
     std::fs::write(files.path().join("agents.yaml"), wrong).unwrap();
     running.reload_now.notify_one();
     running.topics("hub.config.refused", 1).await;
-    for topic in ["release.published", "operator.message", "hub.config.refused"] {
+    let drop = json!({ "message": "hi", "targets": "token=hush" });
+    assert_eq!(running.post("/api/dispatch", "nan", &drop).await.0, 404);
+    running.clock.advance(std::time::Duration::from_secs(10));
+    running.topics("dispatch.dropped.%23", 1).await;
+    let dropped = &lines(&running, "dispatch.dropped.*").await[0]["payload"];
+    let named = [&dropped["caller"], &dropped["callerName"], &dropped["key"]];
+    assert_eq!(named, [&json!("nan"), &json!("Nan's laptop"), &json!("token=***")], "{dropped}");
+    for topic in ["release.published", "operator.message", "hub.config.refused", "dispatch.dropped.*"] {
         let found = lines(&running, topic).await;
         assert!(!found.is_empty() && !json!(found).to_string().contains("hush"), "{found:?}");
     }
     let published = &lines(&running, "release.published").await[0]["payload"];
     let shown = json!({ "apiKey": "***", "log": "sent Authorization: Bearer ***", "version": 2 });
     assert_eq!(*published, shown);
+    running.stop().await;
+
+    // What an agent says to have changed.
+    let data = folder();
+    let running = server(data.path(), &SimulatedClock::at(START)).await;
+    running.send("bob", "echo", "change 1 token=hush").await;
+    counted(&running, 1).await;
+    let told = &lines(&running, "world.state.delta").await[0]["payload"];
+    assert_eq!(told["deltas"][0]["path"], "token=***", "{told}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_accepted_card_is_in_the_audit_with_its_etag() {
+    let (data, files) = (folder(), folder());
+    std::fs::write(files.path().join("agents.yaml"), "agents: [{ name: echo, builtin: echo }]\n").unwrap();
+    let far = CardServer::start(&["review"]).await;
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let item = json!({ "name": "far", "url": far.url, "cardChanges": "hold" });
+    assert_eq!(running.post("/api/agents", "ann", &item).await.0, 201);
+    far.offer(&["deploy"]);
+    let (_, shown) = running.post("/api/agents/far:refresh", "ann", &json!({})).await;
+    let etag = &shown["held"]["etag"];
+    assert!(etag.is_string(), "{shown}");
+    let body = json!({ "etag": etag }).to_string();
+    let (status, answer) = running.ask("POST /api/agents/far:accept", "nan", &["X-Request-Id: r-1"], &body).await;
+    assert_eq!(status, 200, "{answer}");
+    let lines = lines(&running, "audit.agents.accept").await;
+    let line = &lines[0]["payload"];
+    assert_eq!((lines.len(), &line["subject"], &line["agent"]), (1, &json!("far"), &json!("far")), "{line}");
+    let named = [&line["caller"], &line["callerName"], &line["requestId"]];
+    assert_eq!(named, [&json!("nan"), &json!("Nan's laptop"), &json!("r-1")], "{line}");
+    assert_eq!(line["after"], json!({ "etag": etag }), "{line}");
     running.stop().await;
 }

@@ -78,5 +78,25 @@ async fn history_is_the_newest_items_or_those_of_a_tree() {
     let (_, topology) = running.get("/api/bus/topology", "vic").await;
     assert_eq!(topology["data"]["topics"]["task.*.*"]["publishedBy"], json!(["kernel"]), "{topology}");
     assert_eq!(running.get("/api/bus/topology", "bob").await.0, 403);
+    // It has the topics of the documentation, and no others.
+    let known: Vec<&str> = topology["data"]["topics"].as_object().unwrap().keys().map(String::as_str).collect();
+    let page = include_str!("../../../../docs/hub.md");
+    let (_, table) = page.split_once("| topic | when |").unwrap();
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    let documented: Vec<&str> =
+        rows.flat_map(|row| row.split(" | ").next().unwrap().split('`').skip(1).step_by(2)).collect();
+    let is_name = |word: &str| word.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_same = |pattern: &str, topic: &str| {
+        let (pattern, topic): (Vec<&str>, Vec<&str>) = (pattern.split('.').collect(), topic.split('.').collect());
+        let fits =
+            |(wanted, given): (&&str, &&str)| wanted == given || *wanted == "*" || *wanted == "#" || is_name(given);
+        pattern.len() == topic.len() && pattern.iter().zip(&topic).all(fits)
+    };
+    for topic in &documented {
+        assert!(known.iter().any(|pattern| is_same(pattern, topic)), "{topic} is missing in {known:?}");
+    }
+    for pattern in known.iter().filter(|pattern| **pattern != "#") {
+        assert!(documented.iter().any(|topic| is_same(pattern, topic)), "{pattern} is missing in {documented:?}");
+    }
     running.stop().await;
 }

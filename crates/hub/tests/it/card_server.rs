@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 #[derive(Clone)]
@@ -17,6 +17,8 @@ pub(crate) struct CardServer {
 struct State {
     card: Mutex<Value>,
     fails: AtomicBool,
+    /// The path that is not answered, while the other is forbidden.
+    silent: Mutex<Option<&'static str>>,
     not_modified: AtomicUsize,
 }
 
@@ -24,7 +26,8 @@ impl CardServer {
     pub(crate) async fn start(skills: &[&str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let state = State { card: Mutex::new(Value::Null), fails: false.into(), not_modified: 0.into() };
+        let silent = Mutex::new(None);
+        let state = State { card: Mutex::new(Value::Null), fails: false.into(), silent, not_modified: 0.into() };
         let server = Self { url, state: Arc::new(state) };
         server.offer(skills);
         let answering = server.clone();
@@ -52,6 +55,11 @@ impl CardServer {
         self.state.fails.store(fails, Ordering::SeqCst);
     }
 
+    /// Says nothing at a path from now on, and forbids all others.
+    pub(crate) fn hang_at(&self, path: &'static str) {
+        *self.state.silent.lock() = Some(path);
+    }
+
     /// How often it has answered that nothing has changed.
     pub(crate) fn not_modified(&self) -> usize {
         self.state.not_modified.load(Ordering::SeqCst)
@@ -59,8 +67,11 @@ impl CardServer {
 
     async fn answer(self, stream: TcpStream) -> std::io::Result<()> {
         let mut reader = BufReader::new(stream);
-        let (mut etag, mut line) = (String::new(), String::new());
+        let (mut etag, mut line, mut path) = (String::new(), String::new(), String::new());
         while reader.read_line(&mut line).await? > 2 {
+            if path.is_empty() {
+                path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            }
             if let Some(value) = line.to_ascii_lowercase().strip_prefix("if-none-match:") {
                 etag = value.trim().to_owned();
             }
@@ -68,7 +79,13 @@ impl CardServer {
         }
         let card = self.state.card.lock().to_string();
         let own = format!("\"{:x}\"", card.len() ^ card.bytes().map(usize::from).sum::<usize>() << 8);
-        let (status, body) = if self.state.fails.load(Ordering::SeqCst) {
+        let silent = *self.state.silent.lock();
+        if silent == Some(path.as_str()) {
+            return reader.read_to_end(&mut Vec::new()).await.map(drop);
+        }
+        let (status, body) = if silent.is_some() {
+            ("403 Forbidden", "no".to_owned())
+        } else if self.state.fails.load(Ordering::SeqCst) {
             ("500 Internal Server Error", "broken".to_owned())
         } else if etag == own {
             self.state.not_modified.fetch_add(1, Ordering::SeqCst);

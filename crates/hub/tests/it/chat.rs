@@ -123,8 +123,15 @@ async fn agents_are_tools_for_models() {
     let (status, refused) = call("a2a_echo", json!({ "message": "hi", "skill": "flying" })).await;
     assert_eq!((status, &refused["retryable"]), (400, &json!(false)), "{refused}");
     for unknown in ["a2a_ecko", "echo", "a2a__fanout"] {
-        assert_eq!(call(unknown, json!({ "message": "hi" })).await.0, 404, "{unknown}");
+        let (status, refused) = call(unknown, json!({ "message": "hi" })).await;
+        assert_eq!((status, &refused["code"], &refused["retryable"]), (404, &json!("NOT_FOUND"), &json!(false)));
+        assert!(refused["error"].as_str().unwrap().contains("GET /api/tools"), "{refused}");
     }
+    let (status, refused) = call("a2a_echo", json!({ "text": "hi" })).await;
+    assert_eq!((status, &refused["retryable"], &refused["problems"][0]["key"]), (400, &json!(false), &json!("text")));
+    let large = json!({ "message": "x".repeat(11 << 20) }).to_string();
+    let (status, refused) = running.ask("POST /api/tools/a2a_echo", "bob", &[], &large).await;
+    assert_eq!((status, &refused["code"], &refused["retryable"]), (413, &json!("REQUEST_TOO_LARGE"), &json!(false)));
     running.stop().await;
 }
 

@@ -50,6 +50,10 @@ async fn work_that_cools_down_is_refused_with_the_time_to_wait() {
     let (status, retry, refusal) = post(&running, "/api/a2a/chat", &chat).await;
     assert_eq!((status, retry.as_deref(), &refusal["success"]), (429, Some("40"), &json!(false)), "{refusal}");
     assert_eq!(refusal["code"], "COOLDOWN");
+    let tool = json!({ "message": "hello", "skill": "acting" });
+    let (status, retry, refusal) = post(&running, "/api/tools/a2a_echo", &tool).await;
+    assert_eq!((status, retry.as_deref(), &refusal["code"]), (429, Some("40"), &json!("COOLDOWN")), "{refusal}");
+    assert_eq!((&refusal["retryable"], refusal["error"].is_string()), (&json!(true), true), "{refusal}");
     let (status, retry, refusal) = post(&running, "/a2a/message:send", &a2a).await;
     assert_eq!((status, retry.as_deref()), (429, Some("40")), "{refusal}");
     assert!(refusal.to_string().contains("COOLDOWN"), "{refusal}");

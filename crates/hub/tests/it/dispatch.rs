@@ -74,6 +74,29 @@ async fn a_message_goes_where_routing_says_and_its_task_is_the_answer() {
 }
 
 #[tokio::test]
+async fn a_trace_in_metadata_is_that_of_the_task_and_of_all_that_it_calls() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    let told = json!({ "traceId": "4bf92f35-77b3-4da6-a3ce-929d0e0e4736", "spanId": "00f067aa0ba902b7" });
+    let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let targets = ["echo", "other"];
+    let mut sent = json!({ "message": "trace", "targets": targets, "wait": "30s", "metadata": { "a2a.trace": told } });
+    let (status, task) = running.post("/api/dispatch", "bob", &sent).await;
+    assert_eq!(status, 200, "{task}");
+    for artifact in task["artifacts"].as_array().unwrap() {
+        assert_eq!(artifact["parts"][0]["text"], traceparent, "{task}");
+    }
+    assert_eq!(task["artifacts"].as_array().map(Vec::len), Some(2), "{task}");
+    // A header comes before it.
+    sent["targets"] = json!("echo");
+    let other = traceparent.replace("4bf9", "5bf9");
+    let header = format!("traceparent: {other}");
+    let (_, task) = running.ask("POST /api/dispatch", "bob", &[&header], &sent.to_string()).await;
+    assert_eq!(task["artifacts"][0]["parts"][0]["text"], other, "{task}");
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_key_makes_a_repeated_dispatch_safe() {
     let data = folder();
     let running = Running::in_folder(data.path()).await;

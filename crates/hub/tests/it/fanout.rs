@@ -208,6 +208,10 @@ fn each_policy_ends_as_it_says_and_leaves_no_child_behind() {
         assert!(child(good).as_str().contains(r#""state":"completed""#), "{}", child(good).as_str());
         let whole = kernel.get(&task.artifacts[long].artifact_id.as_str().into()).await;
         assert_eq!(whole.context_id, task.context_id, "the caller can read it, in the same conversation");
+        let task = kernel.ended(&kernel.begin("all good,fine,long").await).await;
+        let mut names: Vec<&str> = task.artifacts.iter().map(|made| made.name.as_deref().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!((task.status.state, names), (Completed, vec!["fine", "good", "long"]), "one of each, and no other");
     });
 }
 

@@ -1,8 +1,14 @@
 //! `/api/feed`: every item once and in order, to those who may see it.
 
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use crate::running::{Running, folder};
+use serde_json::{Value, json};
+use switchboard_engine::Settings;
+use switchboard_engine::clock::SimulatedClock;
+use switchboard_host::config::Config;
+use switchboard_host::config::size::Count;
+
+use crate::running::{Frame, Running, START, Stream, folder};
 
 #[tokio::test]
 async fn a_stream_has_every_item_of_what_a_key_may_see_and_nothing_else() {
@@ -145,6 +151,13 @@ async fn lines_of_the_journal_come_in_order_and_their_topics_are_guarded() {
     let long = json!({ "message": "x".repeat(8 * 1024 + 1) });
     let (status, refusal) = running.post("/api/operator/message", "bob", &long).await;
     assert_eq!((status, &refusal["problems"][0]["key"]), (400, &json!("message")));
+    // The topic counts too, whatever its length.
+    for bytes in [8 * 1024, 70 * 1024] {
+        let long = json!({ "message": "x", "topic": "y".repeat(bytes) });
+        let (status, refusal) = running.post("/api/operator/message", "bob", &long).await;
+        assert_eq!((status, &refusal["problems"][0]["key"]), (400, &json!("topic")), "{refusal}");
+        assert!(refusal["problems"][0]["right"].as_str().unwrap().contains("hub.messages.size"), "{refusal}");
+    }
     let (_, page) = running.get("/api/feed?from=oldest&topic=operator.message&pageSize=100", "vic").await;
     assert_eq!(page["items"].as_array().unwrap().len(), 62);
     running.stop().await;
@@ -175,5 +188,73 @@ async fn items_are_found_by_what_earlier_hubs_call_them_and_name_their_callers()
     assert_eq!((&decided["source"]["caller"], &decided["source"]["callerName"]), (&json!("nan"), &name), "{page}");
     assert_eq!((&decided["payload"]["by"], &decided["payload"]["byName"]), (&json!("nan"), &name), "{page}");
     assert_eq!((&outcome["payload"]["actor"], &outcome["payload"]["actorName"]), (&json!("nan"), &name), "{page}");
+    running.stop().await;
+}
+
+/// The next frame, a quarter of a second after the other until it is there; how many of them there were is counted.
+async fn while_time_passes(running: &Running, stream: &mut Stream, quarters: &mut usize) -> Frame {
+    let mut next = std::pin::pin!(stream.next());
+    loop {
+        tokio::select! {
+            biased;
+            frame = &mut next => return frame,
+            // A request of its own gives the stream one time to be written.
+            _ = running.get("/api/tasks?pageSize=1", "vic") => {
+                running.clock.advance(Duration::from_millis(250));
+                *quarters += 1;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_brief_stream_has_the_newest_item_of_a_task_four_times_a_second_at_most() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    let mut brief = running.stream("/api/feed?view=brief", "vic", &[]).await;
+    let mut full = running.stream("/api/feed", "vic", &[]).await;
+    running.send("bob", "echo", "steps 50").await;
+    let mut items = 1;
+    while full.next().await.event != "outcome.echo.-" {
+        items += 1;
+    }
+    assert!(items > 50, "{items}");
+    let (mut frames, mut quarters) = (Vec::new(), 0);
+    loop {
+        let frame = while_time_passes(&running, &mut brief, &mut quarters).await;
+        assert_eq!(frame.data["payload"], Value::Null, "{frame:?}");
+        frames.push(frame.event.clone());
+        if frame.event == "outcome.echo.-" {
+            break;
+        }
+    }
+    assert!(frames.len() <= quarters + 1 && frames.len() < items, "{quarters} quarters of a second: {frames:?}");
+    // Of two tasks each one's own.
+    running.send("bob", "echo", "steps 3").await;
+    running.send("bob", "other", "steps 3").await;
+    let mut last = Vec::new();
+    while last.len() < 2 {
+        let frame = while_time_passes(&running, &mut brief, &mut quarters).await;
+        if frame.event.starts_with("outcome.") {
+            last.push(frame.event);
+        }
+    }
+    assert_eq!(last, ["outcome.echo.-", "outcome.other.-"]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_too_many_is_refused_with_a_code_and_the_time_to_wait() {
+    let data = folder();
+    let one = |config: &mut Config| config.limits.streams_per_caller = Count::new(1);
+    let running = Running::with(data.path(), SimulatedClock::at(START), one, Settings::default()).await;
+    let open = running.stream("/api/feed", "bob", &[]).await;
+    let (status, refusal) = running.ask("GET /api/feed", "bob", &[], "").await;
+    assert_eq!((status, &refusal["code"]), (503, &json!("UNAVAILABLE")), "{refusal}");
+    assert!(refusal["error"]["message"].is_string(), "{refusal}");
+    // Pages need none, and nobody else is concerned.
+    assert_eq!(running.get("/api/feed?from=now", "bob").await.0, 200);
+    let _other = running.stream("/api/feed", "vic", &[]).await;
+    drop(open);
     running.stop().await;
 }

@@ -7,6 +7,10 @@ use switchboard_a2a::Timestamp;
 use switchboard_engine::Settings;
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::hub::{HealthStep, HubStore};
+use switchboard_host::config::Config;
+use switchboard_host::config::decimal::Decimal;
+use switchboard_host::config::models::{Model, ModelPrice};
+use switchboard_host::config::size::Count;
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_store::SqliteStore;
 
@@ -77,6 +81,7 @@ async fn health_is_what_a_recount_of_the_log_finds_also_after_a_restart() {
     assert_eq!((&echo["failureRate1h"], &echo["recentFailures"]), (&json!(1.0), &Value::Null), "{echo}");
     let (_, own) = running.get("/api/health", "cat").await;
     assert_eq!((&own["totals"]["outcomes"], &own["agents"][0]["recentFailures"]), (&json!(1), &Value::Null));
+    assert_eq!((&own["agents"][0]["failureRate1h"], &own["agents"][0]["orphanedSkills"]), (&json!(1.0), &Value::Null));
     assert_eq!(running.get("/api/health?caller=bob", "cat").await.0, 403);
     assert_eq!(running.get("/api/health?window=2h", "vic").await.0, 400);
     let (_, costs) = running.get("/api/cost-summaries?agent=echo&minSamples=2", "vic").await;
@@ -101,6 +106,37 @@ async fn health_is_what_a_recount_of_the_log_finds_also_after_a_restart() {
     clock.advance(24 * 60 * MINUTE);
     let (_, day) = running.get("/api/health", "vic").await;
     assert_eq!(day["totals"]["outcomes"], 0);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn tokens_cost_what_their_model_does_before_the_price_of_any() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let change = |config: &mut Config| {
+        config.hub.projector.flush = TimeSpan::ZERO;
+        let price = ModelPrice { input: Decimal::new(0.25), output: Decimal::new(2.0) };
+        let model = Model { model: Some("gpt-5-mini".to_owned()), price };
+        config.models.0.insert("small".to_owned(), model);
+    };
+    let running = Running::with(data.path(), clock, change, Settings::default()).await;
+    // 1,000 tokens read and 100 written; the last one says what it has cost.
+    let expected = [
+        ("model gpt-5-mini", json!(0.000_45), json!(true)),
+        ("model small", json!(0.000_45), json!(true)),
+        ("model another", json!(0.004_5), json!(true)),
+        ("model", json!(0.004_5), json!(true)),
+        ("model gpt-5-mini 0.5", json!(0.5), Value::Null),
+    ];
+    for (text, ..) in &expected {
+        running.send("bob", "echo", text).await;
+    }
+    counted(&running, expected.len() as u64).await;
+    let (_, page) = running.get("/api/feed?from=oldest&topic=outcome.%23", "vic").await;
+    for (item, (text, cost, estimated)) in page["items"].as_array().unwrap().iter().zip(expected) {
+        let outcome = &item["payload"];
+        let rounded = (outcome["costUsd"].as_f64().unwrap() * 1e9).round() / 1e9;
+        assert_eq!((json!(rounded), &outcome["estimated"]), (cost, &estimated), "{text}: {outcome}");
+    }
     running.stop().await;
 }
 
@@ -202,4 +238,98 @@ async fn sums_go_when_they_are_old_those_of_minutes_before_those_of_hours() {
     counted(&running, 1).await;
     running.stop().await;
     assert_eq!((days_of(HealthStep::Minute).await, days_of(HealthStep::Hour).await), (vec![405], vec![6, 405]));
+}
+
+#[tokio::test]
+async fn how_sure_agents_are_is_summed_and_failures_that_were_sure_are_counted() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let running = server(data.path(), &clock).await;
+    for text in ["sure 0.9 fail", "sure 0.3 fail", "sure 0.9", "hello"] {
+        running.send_with("bob", "echo", with_skill(text), &[]).await;
+    }
+    running.send("cat", "echo", "sure 0.8 fail").await;
+    counted(&running, 5).await;
+    let summaries = async |query: &str, key: &str| {
+        let (status, answer) = running.get(&format!("/api/confidence-summaries{query}"), key).await;
+        assert_eq!((status, &answer["success"]), (200, &json!(true)), "{answer}");
+        answer["data"].clone()
+    };
+    let of_skill = json!({
+        "agent": "echo", "skill": "acting", "samples": 3, "averageConfidence": 0.7, "highConfFailures": 1, "successRate": 0.5,
+    });
+    let of_none = json!({
+        "agent": "echo", "skill": "-", "samples": 1, "averageConfidence": 0.8, "highConfFailures": 1, "successRate": 0.0,
+    });
+    assert_eq!(summaries("", "vic").await, json!([of_none, of_skill]));
+    assert_eq!(summaries("?minSamples=2", "vic").await, json!([of_skill]));
+    assert_eq!(summaries("?skill=acting&agent=echo", "eva").await, json!([of_skill]));
+    assert_eq!(summaries("?agent=other", "vic").await, json!([]));
+    // A key without a role sees its own, and no skills.
+    let mut own = of_none.clone();
+    own.as_object_mut().unwrap().remove("skill");
+    assert_eq!(summaries("", "cat").await, json!([own]));
+    assert_eq!(running.get("/api/confidence-summaries?skill=acting", "cat").await.0, 403);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn callers_beyond_those_that_are_told_apart_are_counted_together() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let change = |config: &mut Config| {
+        config.hub.projector.flush = TimeSpan::ZERO;
+        config.hub.health.callers = Count::new(1);
+    };
+    let running = Running::with(data.path(), clock.clone(), change, Settings::default()).await;
+    for (ended, caller) in ["bob", "cat", "nan", "bob"].into_iter().enumerate() {
+        running.send(caller, "echo", "hello").await;
+        counted(&running, ended as u64 + 1).await;
+    }
+    let outcomes = async |caller: &str| {
+        let (_, health) = running.get(&format!("/api/health?caller={caller}"), "vic").await;
+        health["totals"]["outcomes"].as_u64().unwrap()
+    };
+    assert_eq!([outcomes("bob").await, outcomes("cat").await, outcomes("other").await], [2, 0, 2]);
+    // It begins anew with each hour.
+    clock.advance(60 * MINUTE);
+    running.send("cat", "echo", "hello").await;
+    counted(&running, 5).await;
+    assert_eq!([outcomes("bob").await, outcomes("cat").await, outcomes("other").await], [2, 1, 2]);
+    running.stop().await;
+}
+
+/// The files of a server as they are now: what one that is killed leaves behind.
+fn left_behind(data: &std::path::Path) -> tempfile::TempDir {
+    let copy = folder();
+    for file in std::fs::read_dir(data).unwrap().map(Result::unwrap) {
+        let name = file.file_name();
+        // What SQLite shares between processes goes with the last one.
+        if file.file_type().unwrap().is_file() && !name.to_string_lossy().ends_with("-shm") {
+            std::fs::copy(file.path(), copy.path().join(name)).unwrap();
+        }
+    }
+    copy
+}
+
+#[tokio::test]
+async fn outcomes_that_were_not_written_when_the_process_was_killed_are_counted_by_the_next_one() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    // The clock stands still, so what is read is not written after a second, and nothing else is.
+    let killed = Running::with(data.path(), clock.clone(), |_| {}, Settings::default()).await;
+    for text in ["hello", "fail", "pay 2"] {
+        killed.send("bob", "echo", text).await;
+    }
+    let (_, health) = killed.get("/api/health", "vic").await;
+    assert_eq!(health["totals"]["outcomes"], 0, "{health}");
+    let data = left_behind(data.path());
+    let running = server(data.path(), &clock).await;
+    let health = counted(&running, 3).await;
+    let totals = &health["totals"];
+    assert_eq!((&totals["successes"], &totals["costUsd"]), (&json!(2), &json!(2.0)), "{health}");
+    running.stop().await;
+    // Nothing of it counts twice.
+    let running = server(data.path(), &clock).await;
+    running.send("bob", "echo", "hello").await;
+    counted(&running, 4).await;
+    running.stop().await;
+    killed.stop().await;
 }

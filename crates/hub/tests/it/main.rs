@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod actor;
+mod agents;
 mod alerts;
 mod api;
 mod audit;
@@ -10,6 +12,7 @@ mod card_server;
 mod chat;
 mod cooldowns;
 mod dispatch;
+mod documented_paths;
 mod experiments;
 mod families;
 mod fanout;

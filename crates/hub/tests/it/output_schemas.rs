@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::remote::script::{Reply, Scripted};
 use crate::running::{Running, folder};
 
 const AGENTS: &str = "agents:
@@ -69,6 +70,53 @@ async fn a_result_that_does_not_fit_its_schema_is_asked_for_once_more_and_then_f
     assert_eq!(history.iter().filter(is_repair).count(), 1, "{failed}");
     assert_eq!(asked(&running, "talk", "no JSON").await["status"]["state"], "TASK_STATE_COMPLETED");
     running.stop().await;
+}
+
+/// A remote agent that has cost 0.5 for each of these answers, in one conversation.
+async fn answering(answers: [&'static str; 2]) -> Scripted {
+    Scripted::start(false, move |asked, before| {
+        let usage = json!({ "inputTokens": 7, "outputTokens": 3, "costUsd": 0.5 });
+        let answer = answers.get(before).copied().unwrap_or_default();
+        match asked.method() {
+            "SendMessage" => Reply::Result(json!({ "task": {
+                "id": format!("r{before}"), "contextId": "rc", "status": { "state": "TASK_STATE_COMPLETED" },
+                "artifacts": [{ "artifactId": "a", "parts": [{ "text": answer }] }],
+                "metadata": { "switchboard/usage": usage },
+            } })),
+            _ => Reply::Error(-32601),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_remote_agent_is_asked_for_its_result_once_more_in_its_conversation() {
+    for (second, state, detail) in [
+        ("{\"count\": 3}", "TASK_STATE_COMPLETED", Value::Null),
+        ("{\"count\": -2}", "TASK_STATE_FAILED", json!("invalid_result")),
+    ] {
+        let remote = answering(["{\"count\": -1}", second]).await;
+        let (data, workspace) = (folder(), workspace(&schema().to_string()));
+        let agents = AGENTS.replace("builtin: echo", &format!("url: {}", remote.url()));
+        std::fs::write(workspace.path().join("agents.yaml"), agents).unwrap();
+        let running = Running::of_workspace(data.path(), workspace.path(), |_| {}).await;
+        let ended = asked(&running, "count", "how many?").await;
+        assert_eq!(ended["status"]["state"], state, "{ended}");
+        assert_eq!(ended["metadata"]["switchboard/reasonDetail"], detail, "{ended}");
+        let sent = remote.calls("SendMessage");
+        assert_eq!(sent.len(), 2, "once more, and no more than that");
+        let [first, again] = [0, 1].map(|number| &sent[number].body["params"]["message"]);
+        assert_eq!((&first["contextId"], &again["contextId"]), (&Value::Null, &json!("rc")), "in its conversation");
+        assert_eq!(again["taskId"], Value::Null, "the task there has ended");
+        assert_eq!(again["metadata"]["skill"], "count");
+        let request = again["parts"][0]["text"].as_str().unwrap();
+        assert!(request.contains("-1") && request.contains("\"minimum\":0"), "{request}");
+        let names: Vec<&Value> = ended["artifacts"].as_array().unwrap().iter().map(|made| &made["name"]).collect();
+        assert_eq!(names.contains(&&json!("structured-result")), detail.is_null(), "{ended}");
+        // Both tries have been paid for.
+        assert_eq!(ended["metadata"]["switchboard/usage"]["costUsd"], 1.0, "{ended}");
+        running.stop().await;
+    }
 }
 
 #[tokio::test]

@@ -30,6 +30,19 @@ async fn a_plan_names_the_skills_that_fit_best_first_and_starts_the_best() {
         refusal["problems"].as_array().unwrap().iter().map(|problem| problem["key"].as_str().unwrap()).collect();
     assert_eq!((status, keys), (400, vec!["path", "want", "limit"]));
 
+    let mut wrong = goal("down");
+    for (dispatch, member) in [
+        (json!({ "message": "close", "surprise": 1 }), "dispatch.surprise"),
+        (json!({ "message": 1 }), "dispatch.message"),
+        (json!({}), "dispatch.message"),
+        (json!("close"), "dispatch"),
+    ] {
+        wrong["dispatch"] = dispatch;
+        let (status, refusal) = running.post("/api/plan", "bob", &wrong).await;
+        assert_eq!((status, &refusal["problems"][0]["key"]), (400, &json!(member)), "{wrong}: {refusal}");
+        assert_eq!(refusal["problems"].as_array().unwrap().len(), 1, "{refusal}");
+    }
+
     // From five outcomes on what was observed counts: echo fails, and comes last.
     for _ in 0..5 {
         running.send_with("bob", "echo", moving("fail"), &[]).await;

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use switchboard_host::config::Config;
+use switchboard_host::config::time_span::TimeSpan;
 
 use crate::card_server::CardServer;
 use crate::running::{Running, folder};
@@ -30,9 +32,33 @@ async fn running(data: &std::path::Path, files: &std::path::Path, far: &CardServ
     std::fs::write(files.join("agents.yaml"), agents).unwrap();
     Running::of_workspace(data, files, |config| {
         // One retry of a server error takes a moment, and the limit of a probe is no matter here.
-        config.hub.probe.timeout = switchboard_host::config::time_span::TimeSpan::from_minutes(1);
+        config.hub.probe.timeout = TimeSpan::from_minutes(1);
     })
     .await
+}
+
+#[tokio::test]
+async fn a_probe_that_finds_no_card_shows_what_both_paths_have_said() {
+    let files = folder();
+    let far = CardServer::start(&[]).await;
+    std::fs::write(files.path().join("agents.yaml"), format!("agents: [{{ name: far, url: {} }}]\n", far.url)).unwrap();
+    let paths = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
+    for silent in paths {
+        far.hang_at(silent);
+        let data = folder();
+        let short = |config: &mut Config| config.hub.probe.timeout = TimeSpan::from_seconds(1);
+        let running = Running::of_workspace(data.path(), files.path(), short).await;
+        let said = paths.map(|path| match path == silent {
+            true => format!("{}{path}: no answer within 0.", far.url),
+            false => format!("{}{path}: 403 with", far.url),
+        });
+        let are_told = |problem: &Value| said.iter().all(|said| problem.as_str().unwrap_or_default().contains(said));
+        // On a busy machine another probe may be needed.
+        let shown = until(&running, |shown| are_told(&shown["probe"]["error"])).await;
+        let (status, looked) = running.post("/api/a2a/probe", "ann", &json!({ "url": far.url })).await;
+        assert_eq!((status, &looked["data"]["reachable"]), (200, &json!(false)), "{looked} after {shown}");
+        running.stop().await;
+    }
 }
 
 fn skills(shown: &Value) -> Vec<&str> {
@@ -62,6 +88,22 @@ async fn an_agent_is_down_after_failures_and_up_after_one_success_and_its_skills
     let card = "hub.agent.card_changed.far";
     assert_eq!(topics, [card, card, "hub.agent.down.far", "hub.agent.up.far"]);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn the_last_good_card_counts_after_a_restart_that_does_not_reach_the_agent() {
+    let (data, files) = (folder(), folder());
+    let far = CardServer::start(&["review"]).await;
+    let before = running(data.path(), files.path(), &far, "").await;
+    until(&before, |shown| skills(shown).len() == 2).await;
+    before.stop().await;
+    far.fail(true);
+    let after = running(data.path(), files.path(), &far, "").await;
+    let shown = until(&after, |shown| shown["probe"]["error"].is_string()).await;
+    assert_eq!(skills(&shown), ["own", "review"], "{shown}");
+    let (status, card) = after.get("/a2a/far/.well-known/agent-card.json", "ann").await;
+    assert_eq!((status, &card["capabilities"]["streaming"]), (200, &json!(true)), "{card}");
+    after.stop().await;
 }
 
 #[tokio::test]

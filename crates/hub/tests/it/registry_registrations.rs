@@ -81,6 +81,8 @@ async fn what_cannot_be_reached_or_holds_a_secret_is_not_registered() {
             "apiKeyEnv",
         ),
         (json!({ "name": "far", "url": far.url, "headers": { "X-Api-Key": "abc" } }), "headers.x-api-key"),
+        (json!({ "name": "far", "url": far.url, "headers": { "X-Team": "Bearer abc" } }), "headers.x-team"),
+        (json!({ "name": "far", "url": far.url, "headers": { "X-Team": "me password=abc" } }), "headers.x-team"),
         (json!({ "name": "far", "url": format!("{}/?token=abc", far.url) }), "url"),
         (json!({ "name": "far", "url": "http://ann:abc@localhost" }), "url"),
         (json!({ "name": "far", "url": far.url, "tls": { "cert": "a.pem", "key": "a.key" } }), "tls"),

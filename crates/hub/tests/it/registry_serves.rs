@@ -1,7 +1,9 @@
 //! An agent of another server, served here because a file lists it.
 
 use serde_json::Value;
+use switchboard_host::serve::FirstServed;
 
+use crate::card_server::CardServer;
 use crate::running::{Running, folder};
 
 #[tokio::test]
@@ -29,4 +31,20 @@ async fn three_lines_in_a_file_serve_an_agent_of_another_server() {
     assert_eq!(status, 404, "it is for commands only");
     here.stop().await;
     far.stop().await;
+}
+
+#[tokio::test]
+async fn only_what_a_start_serves_for_the_first_time_is_named_and_without_its_key() {
+    let (data, files, far) = (folder(), folder(), CardServer::start(&[]).await);
+    let entry = |name: &str| format!("  - name: {name}\n    url: {}/?token=abc\n", far.url);
+    std::fs::write(files.path().join("agents.yaml"), format!("agents:\n{}", entry("far"))).unwrap();
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let named = FirstServed { name: "far".to_owned(), url: format!("{}/?…", far.url) };
+    assert_eq!(running.registry.take_first_served(), [named]);
+    std::fs::write(files.path().join("agents.yaml"), format!("agents:\n{}{}", entry("far"), entry("later"))).unwrap();
+    running.reload_now.notify_one();
+    // The journal is written once the change was noted.
+    assert_eq!(running.topics("hub.agent.added.%23", 1).await, ["hub.agent.added.later"]);
+    assert_eq!(running.registry.take_first_served(), [], "nobody takes them, so they are not gathered for ever");
+    running.stop().await;
 }

@@ -1,16 +1,22 @@
 //! Agents of other servers behind this one.
 
 mod answered;
+mod children;
 mod crashes;
 mod cuts;
+mod deltas;
+mod followed_time;
+mod looks;
+mod loops;
 mod lost;
 mod owed;
 mod parked;
 mod refused;
 mod reported;
-mod script;
+pub(crate) mod script;
 mod served;
 mod settled;
+mod told;
 mod unsent;
 mod waiting;
 mod world;

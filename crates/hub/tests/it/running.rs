@@ -8,18 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_a2a::extension::effect_domain::Effect;
-use switchboard_a2a::extension::worldstate_delta::WorldstateDelta;
-use switchboard_a2a::extension::{Emit, Payload};
-use switchboard_a2a::{Artifact, Json, Message, Role, TaskState, Timestamp};
+use switchboard_a2a::Timestamp;
 use switchboard_egress::Egress;
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::feed::{FeedPage, Position};
 use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
 use switchboard_engine::store::{ServerStore, Store, StoreError, StoreFuture};
 use switchboard_engine::{
-    Agent, AgentError, AgentScope, Call, Caller, CallerId, CallerRole, Callers, Directory, Engine, FixedDirectory,
-    Hosted, Manifest, Scopes, Settings, Skill, TaskHandle, Turn, Usage,
+    AgentScope, Caller, CallerId, CallerRole, Callers, Directory, Engine, FixedDirectory, Hosted, Scopes, Settings,
 };
 use switchboard_host::config::{Config, Overrides};
 use switchboard_host::serve::{Lifecycle, ReloadListeners, ServerParts};
@@ -38,66 +34,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::actor::Actor;
+
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// When the clock of every test begins: a full hour.
 pub(crate) const START: Timestamp = Timestamp(1_800_000_000_000);
-
-/// Does what the first word of a message says.
-struct Actor;
-
-impl Agent for Actor {
-    fn manifest(&self) -> Manifest {
-        let mut moving = Skill::new("moving", "Moving", "Says that it has closed something");
-        moving.effects = vec![Effect { domain: "board".into(), path: "open".into(), delta: -1.0, confidence: 0.8 }];
-        let mut manifest = Manifest::new("Actor", "Does as it is told").skill(Skill::new("acting", "Acting", "Acts"));
-        manifest.skills.push(moving);
-        switchboard_fleet::declare_effects(&mut manifest);
-        manifest
-    }
-
-    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
-        let text = turn.text();
-        match text.split(' ').next().unwrap_or_default() {
-            "fail" => task.fail("as it was told to").await?,
-            "ask" => {
-                let answer = task.ask("what now?").await?;
-                task.complete_with(answer.joined_text()).await?;
-            }
-            "wait" => {
-                task.say(TaskState::Working, None, None).await?;
-                let more = task.next_message().await?;
-                task.complete_with(more.joined_text()).await?;
-            }
-            "leave" => {
-                let message = Message::text(Role::User, "wait");
-                task.call(Call::new("other", message)).await.map_err(|error| AgentError::new(error.to_string()))?;
-                task.fail("it leaves a child").await?;
-            }
-            "spend" => {
-                let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: 0.0 };
-                task.usage(usage).await?;
-                task.complete_with("spent").await?;
-            }
-            "pay" => {
-                let cost_usd = text.split(' ').nth(1).and_then(|cost| cost.parse().ok()).unwrap_or(1.0);
-                task.usage(Usage { input_tokens: 10, output_tokens: 1, cost_usd }).await?;
-                task.complete_with("paid").await?;
-            }
-            "change" => {
-                let value = text.split(' ').nth(1).and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
-                let deltas = json!({ "deltas": [{ "domain": "board", "path": "open", "op": "inc", "value": value }] });
-                let mut artifact = Artifact::text("changed");
-                WorldstateDelta::read(&Json::from_serialize(&deltas).unwrap())
-                    .unwrap()
-                    .write_to_artifact(&mut artifact, Emit::Newest);
-                task.artifact(artifact).await?;
-                task.complete_with("changed").await?;
-            }
-            _ => task.complete_with(text.to_uppercase()).await?,
-        }
-        Ok(())
-    }
-}
 
 /// Keys by their tokens, which are the callers' names.
 #[derive(Default)]
@@ -119,8 +60,8 @@ impl Callers for Keyring {
     }
 }
 
-/// `ann` is an admin, as is `nan`, whose key has a name; `oli` is an operator, `vic` a viewer, and `bob` has no role; `ada`,
-/// `ole`, `eva` and `cat` are the same for the agent `echo` alone.
+/// `ann` is an admin, as is `nan`, whose key has a name; `oli` is an operator, `vic` a viewer, and `bob` and `bea` have no
+/// role; `ada`, `ole`, `eva` and `cat` are the same for the agent `echo` alone.
 fn keys() -> Arc<Keyring> {
     let only_echo = || AgentScope::Only(vec!["echo".into()]);
     let keys = [
@@ -132,6 +73,7 @@ fn keys() -> Arc<Keyring> {
         ("vic", AgentScope::All, CallerRole::Viewer),
         ("eva", only_echo(), CallerRole::Viewer),
         ("bob", AgentScope::All, CallerRole::None),
+        ("bea", AgentScope::All, CallerRole::None),
         ("cat", only_echo(), CallerRole::None),
     ];
     let identity = |(name, agents, role): (&str, AgentScope, CallerRole)| {
@@ -193,27 +135,39 @@ impl Running {
         change: impl FnOnce(&mut Config),
         settings: Settings,
     ) -> Self {
-        Self::start(data, &data.join("workspace"), false, clock, change, settings).await
+        Self::start(data, &data.join("workspace"), None, clock, change, settings).await
     }
 
     /// A server whose agents are those of a workspace folder.
     pub(crate) async fn of_workspace(data: &Path, workspace: &Path, change: impl FnOnce(&mut Config)) -> Self {
-        Self::start(data, workspace, true, SimulatedClock::at(START), change, Settings::default()).await
+        let own = Some(Vec::new());
+        Self::start(data, workspace, own, SimulatedClock::at(START), change, Settings::default()).await
     }
 
     /// The same with a clock and settings; its projector writes each row at once and reads all from the store.
     pub(crate) async fn of_workspace_at(data: &Path, workspace: &Path, clock: &SimulatedClock) -> Self {
+        Self::of_workspace_beside(data, workspace, clock, Vec::new()).await
+    }
+
+    /// The same, with agents that are in no file.
+    pub(crate) async fn of_workspace_beside(
+        data: &Path,
+        workspace: &Path,
+        clock: &SimulatedClock,
+        own: Vec<Hosted>,
+    ) -> Self {
         let settings = Settings { feed_ring_bytes: 0, cancel_grace: Duration::from_secs(1), ..Settings::default() };
         let change = |config: &mut Config| {
             config.hub.projector.flush = switchboard_host::config::time_span::TimeSpan::ZERO;
         };
-        Self::start(data, workspace, true, clock.clone(), change, settings).await
+        Self::start(data, workspace, Some(own), clock.clone(), change, settings).await
     }
 
+    /// With the agents of the files and these, or without them with those of most tests.
     async fn start(
         data: &Path,
         workspace: &Path,
-        follows_files: bool,
+        own: Option<Vec<Hosted>>,
         clock: SimulatedClock,
         change: impl FnOnce(&mut Config),
         settings: Settings,
@@ -224,11 +178,12 @@ impl Running {
         let shared: Arc<SimulatedClock> = Arc::new(clock.clone());
         let mut config = Config::default();
         change(&mut config);
+        let streams_per_caller = config.limits.streams_per_caller.get();
         let keys = keys();
         let callbacks = CallbackReceiver::new(store.clone(), store.secret(), shared.clone());
         let reloads = ReloadListeners::default();
         let parts = ServerParts {
-            callbacks,
+            callbacks: callbacks.clone(),
             reloads: reloads.clone(),
             data_dir: data.to_owned(),
             config: Arc::new(config),
@@ -240,19 +195,19 @@ impl Running {
             local_url: "http://localhost".to_owned(),
         };
         let reload_now = Arc::new(Notify::new());
+        let follows_files = own.is_some();
         let sources = AgentSources {
             folder: workspace.to_owned(),
             overrides: Overrides::default(),
             reload_now: reload_now.clone(),
-            own: Vec::new(),
+            own: own.unwrap_or_default(),
         };
         let registry = Registry::open(parts.clone(), sources).await.unwrap();
-        let fanout = Fanout::new(FanoutOptions { max: 64, inline: 64 << 10 });
-        let served = vec![Hosted::new("echo", Actor), Hosted::new("other", Actor), Hosted::new(FANOUT, fanout)];
+        let served = vec![Hosted::new("echo", Actor), Hosted::new("other", Actor), fanout()];
         let fixed = FixedDirectory::new(served, None);
         let agents: Arc<dyn Directory> = if follows_files { registry.clone() } else { Arc::new(fixed) };
         let rules = RoutingRules::configured(&parts.config.hub);
-        let drops = Arc::new(Drops::new(shared.clone()));
+        let drops = Arc::new(Drops::new(shared.clone()).with_callers(keys.clone()));
         let directory = Arc::new(RoutingDirectory::new(agents, rules, registry.clone(), drops.clone()));
         directory.follow(&reloads);
         let unreadable = UnreadablePages::default();
@@ -262,9 +217,14 @@ impl Running {
         let fronts = hub.start(&engine).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let options =
-            Options { public_base_url: format!("http://{address}"), open: false, drain: HOUR, ..Options::default() };
-        let server = Server::new(engine.clone(), options, keys).fronts(fronts);
+        let options = Options {
+            public_base_url: format!("http://{address}"),
+            open: false,
+            drain: HOUR,
+            streams_per_caller,
+            ..Options::default()
+        };
+        let server = Server::new(engine.clone(), options, keys).fronts(fronts).with_callbacks(callbacks);
         let stop = CancellationToken::new();
         let serving = tokio::spawn(server.run(listener, stop.clone().cancelled_owned()));
         Self { address, engine, clock, registry, reload_now, reloads, unreadable, hub, stop, serving }
@@ -410,6 +370,11 @@ impl Stream {
         }
         events
     }
+}
+
+/// The agent that carries fan-outs out.
+pub(crate) fn fanout() -> Hosted {
+    Hosted::new(FANOUT, Fanout::new(FanoutOptions { max: 64, inline: 64 << 10 }))
 }
 
 /// A folder for the data of a server.

@@ -73,6 +73,9 @@ async fn lists_have_what_a_key_may_see_page_by_page() {
     let outcome = &page["items"][1];
     assert_eq!((&outcome["success"], &outcome["state"]), (&json!(false), &json!("failed")), "{outcome}");
     assert_eq!((&outcome["actor"], &outcome["agent"]), (&json!("bob"), &json!("other")));
+    assert_eq!((&outcome["owner"], &outcome["routing"]["by"]), (&json!("bob"), &json!("target")), "{outcome}");
+    assert_eq!(list("/api/invocations?via=a2a", "vic").await, [by_a2a.as_str()]);
+    assert_eq!(list("/api/invocations?via=api&owner=bob", "vic").await, [&second, &first].map(String::as_str));
     let (_, page) = running.get("/api/invocations?pageSize=1", "bob").await;
     let next = page["next"].as_str().unwrap();
     let (_, rest) = running.get(&format!("/api/invocations?pageSize=1&after={next}"), "bob").await;
@@ -107,6 +110,16 @@ async fn a_tree_has_every_task_below_its_root_and_the_sum_of_their_cost() {
     for key in ["eva", "cat"] {
         assert_eq!(running.get(&format!("/api/tasks/{child}/tree"), key).await.0, 404, "{key}");
     }
+    // Page by page: each has the root and so many of those below it.
+    let (_, page) = running.get(&format!("/api/tasks/{root}/tree?pageSize=2"), "bob").await;
+    let below = |page: &Value| -> Vec<String> {
+        let children = page["children"].as_array().unwrap().iter();
+        children.map(|child| child["agent"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((below(&page), &page["total"]["costUsd"]), (vec!["echo".to_owned()], &json!(4.0)), "{page}");
+    let next = page["next"].as_str().unwrap();
+    let (_, page) = running.get(&format!("/api/tasks/{root}/tree?pageSize=2&after={next}"), "bob").await;
+    assert_eq!((&page["task"], below(&page), &page["next"]), (&json!(root), vec!["other".to_owned()], &Value::Null));
     let (status, refusal) = running.get(&format!("/api/tasks/{root}/tree?after=none"), "bob").await;
     assert_eq!((status, &refusal["problems"][0]["key"]), (400, &json!("after")), "{refusal}");
     // The task itself sees its own list of fan-outs, also with a key of one agent.

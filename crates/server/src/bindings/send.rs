@@ -51,7 +51,7 @@ pub fn drop_own_metadata(message: &mut Message, request: &mut Option<Metadata>) 
 /// Routes the message, and checks what its agent requires of it.
 pub(super) async fn route(call: &mut OperationCall<'_>, request: SendRequest) -> Result<Routed, Error> {
     let configuration = request.configuration.unwrap_or_default();
-    let incoming = IncomingMessage {
+    let mut incoming = IncomingMessage {
         address: call.address.clone(),
         message: request.message,
         accepted_output_modes: configuration.accepted_output_modes,
@@ -63,6 +63,7 @@ pub(super) async fn route(call: &mut OperationCall<'_>, request: SendRequest) ->
         return_immediately: configuration.return_immediately,
         streaming: call.operation.is_streaming(),
     };
+    trace_headers::add_from_metadata(&mut incoming);
     let mut routed = call.state.engine.route(&call.identity.caller, incoming).await.map_err(from_engine)?;
     (call.hosted, call.served) = (routed.hosted().cloned(), routed.served());
     call.check_extensions()?;

@@ -1,4 +1,5 @@
-//! The headers of a send that say which work it belongs to: `X-Correlation-Id`, `X-Parent-Id` and `traceparent`.
+//! The headers of a send that say which work it belongs to: `X-Correlation-Id`, `X-Parent-Id` and `traceparent`, in place
+//! of which some callers say it in metadata (`a2a.trace`).
 //!
 //! The ids are the caller's own, and it will look for them later: one that cannot be kept as it is, or two that
 //! contradict each other, are refused. A `traceparent` is often added on the way, by a proxy that the caller knows nothing
@@ -8,7 +9,8 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
 use switchboard_a2a::Error;
-use switchboard_engine::{TraceContext, Traceparent};
+use switchboard_a2a::extension::trace::Trace;
+use switchboard_engine::{IncomingMessage, TraceContext, Traceparent};
 
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 const PARENT_ID: HeaderName = HeaderName::from_static("x-parent-id");
@@ -25,6 +27,21 @@ pub fn read(headers: &HeaderMap) -> Result<Option<Arc<TraceContext>>, Error> {
         traceparent: traceparent(headers),
     };
     Ok((!trace.is_empty()).then(|| Arc::new(trace)))
+}
+
+/// Takes the trace from the metadata of the request, else of the message, where no header has told one. What W3C Trace
+/// Context does not know as a trace is as good as absent.
+pub fn add_from_metadata(incoming: &mut IncomingMessage) {
+    if incoming.trace.as_ref().is_some_and(|trace| trace.traceparent.is_some()) {
+        return;
+    }
+    let metadata = [incoming.metadata.as_ref(), incoming.message.metadata.as_ref()];
+    let mut told = metadata.into_iter().filter_map(Trace::in_metadata);
+    let traceparent = told.find_map(|told| Traceparent::parse(&told.traceparent()?));
+    if traceparent.is_some() {
+        let known = incoming.trace.as_deref().cloned().unwrap_or_default();
+        incoming.trace = Some(Arc::new(TraceContext { traceparent, ..known }));
+    }
 }
 
 fn id(headers: &HeaderMap, name: HeaderName, shown: &'static str) -> Result<Option<String>, Error> {

@@ -1,5 +1,7 @@
 //! Short ways to write appends, so that a test shows only what it is about.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
@@ -75,7 +77,7 @@ pub(crate) fn append(guard: AppendGuard, events: &[&str], row: RowState) -> Appe
 }
 
 pub(crate) fn create(task: &TaskIdentity, events: &[&str], row: RowState) -> Append {
-    append(AppendGuard::Create(task.clone()), events, row)
+    append(AppendGuard::Create(Arc::new(task.clone())), events, row)
 }
 
 /// What an append need not know because its test is not about it: [`Writes::write`] looks it up.

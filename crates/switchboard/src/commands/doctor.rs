@@ -5,6 +5,7 @@
 
 mod account;
 mod agent;
+mod agent_programs;
 mod finding;
 mod folder;
 mod known_programs;
@@ -25,6 +26,7 @@ use tokio::task::JoinSet;
 use crate::commands::calling::INTERRUPTED;
 use crate::commands::{StatusLine, short};
 use agent::AgentReport;
+pub(crate) use agent_programs::{ProgramState, look as look_at_programs};
 use finding::{Finding, Level};
 use known_programs::ProgramReport;
 use probe_runner::ProbeRunner;

@@ -34,6 +34,8 @@ fn the_documented_switchboard_file_fits_its_schema() {
     let defaults = serde_json::to_value(switchboard_host::config::Config::default()).unwrap();
     assert_eq!(errors(&schema, &defaults), [""; 0]);
     for wrong in [
+        json!({ "models": { "small": {} } }),
+        json!({ "models": { "small": { "model": "", "price": { "input": 1, "output": 1 } } } }),
         json!({ "server": { "bnid": "127.0.0.1:1" } }),
         json!({ "serverr": {} }),
         json!({ "tasks": { "drain": 10 } }),
@@ -88,8 +90,14 @@ fn the_documented_files_are_read_and_hold_the_defaults() {
         .file("key.pem", &issued.key_pem);
     let documented = workspace.good();
     let defaults = Workspace::new().good();
-    let shown =
-        ["server.publicBaseUrl", "server.internalBaseUrl", "server.defaultAgent", "server.tls.cert", "server.tls.key"];
+    let shown = [
+        "server.publicBaseUrl",
+        "server.internalBaseUrl",
+        "server.defaultAgent",
+        "server.tls.cert",
+        "server.tls.key",
+        "models",
+    ];
     let mut compared = 0;
     for setting in defaults.json()["settings"].as_array().unwrap() {
         let key = setting["key"].as_str().unwrap();

@@ -156,6 +156,34 @@ fn a_roll_call_fails_if_one_agent_cannot_be_reached() {
 }
 
 #[test]
+fn a_roll_call_looks_for_the_programs_of_agents_that_start_one() {
+    let agents = "agents:
+  - { name: bad, cli: generic, command: [./gone.sh] }
+  - { name: good, cli: generic, command: [./good.sh], skills: [{ name: lint, description: Lints }] }
+  - { name: odd, cli: generic, command: [./good.sh], env: [ODD_KEY], skills: [{ name: lint, description: Lints }] }
+";
+    let workspace = Workspace::new().file("agents.yaml", agents).file("good.sh", "#!/bin/sh\necho good\n");
+    let script = workspace.path().join("good.sh");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let server = Server::start(&workspace);
+    let run = workspace.run(&["agents", "rollcall"]);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!((run.code, lines.len()), (Some(1), 3), "{}{}", run.stdout, run.stderr);
+    assert!(lines[0].starts_with("fail  bad ") && lines[0].contains("gone.sh"), "{}", run.stdout);
+    assert!(
+        lines[1].starts_with("pass  good ") && lines[1].ends_with("its program is there; skills: lint"),
+        "{}",
+        run.stdout
+    );
+    assert!(lines[2].starts_with("warn  odd ") && lines[2].contains("ODD_KEY is not set here"), "{}", run.stdout);
+    assert_eq!(run.stderr, "1 pass, 1 warn, 1 fail\n");
+
+    // Named by its address it may be anywhere, and so may its programs.
+    let named = workspace.run(&["agents", "rollcall", "--server", &format!("http://{}", server.address)]);
+    assert_eq!((named.code, named.stdout.lines().filter(|line| line.starts_with("fail")).count()), (Some(0), 0));
+}
+
+#[test]
 fn a_server_with_keys_wants_one_with_the_role() {
     let hub = Hub::start();
     let key = |role: &str| {

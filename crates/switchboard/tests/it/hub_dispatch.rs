@@ -33,6 +33,39 @@ fn a_message_finds_its_agent_or_several() {
 }
 
 #[test]
+fn fan_outs_keep_to_the_limits_of_the_settings() {
+    let agents = "agents: [{ name: a, builtin: echo }, { name: b, builtin: echo }, { name: c, builtin: echo }]\n";
+    let settings = "hub: { fanout: { max: 2, inline: 1KiB } }\n";
+    let workspace = Workspace::new().file("agents.yaml", agents).file("switchboard.yaml", settings);
+    let server = Server::start(&workspace);
+    let answered = |targets: serde_json::Value, text: &str| {
+        let message = json!({
+            "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": text }], "metadata": { "targets": targets },
+        });
+        server.post("/message:send", "", &json!({ "message": message }).to_string())
+    };
+    let sent = |targets: serde_json::Value, text: &str| answered(targets, text).json()["task"].clone();
+    let texts = |task: &serde_json::Value| {
+        let artifacts = task["artifacts"].as_array().unwrap().iter();
+        artifacts.map(|artifact| artifact["parts"][0]["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let short = sent(json!(["a", "b"]), "hello");
+    assert_eq!(short["status"]["state"], "TASK_STATE_COMPLETED", "{short}");
+    assert_eq!(texts(&short), ["hello", "hello"]);
+    let long = sent(json!(["a", "b"]), &"x".repeat(1_100));
+    assert_eq!(long["status"]["state"], "TASK_STATE_COMPLETED", "{long}");
+    for text in texts(&long) {
+        assert!(text.contains("bytes: read task ") && text.len() < 200, "over hub.fanout.inline it is named: {text}");
+    }
+    let wide = answered(json!(["a", "b", "c"]), "hello");
+    let (status, refusal) = (wide.status, wide.json());
+    assert_eq!(status, 400, "{refusal}");
+    let said = refusal["error"]["message"].as_str().unwrap();
+    assert!(said.contains("targets") && said.contains("3 agents are more than hub.fanout.max (2)"), "{refusal}");
+    server.stop();
+}
+
+#[test]
 fn a_task_that_asks_is_answered_and_one_that_takes_long_is_left_to_itself() {
     let workspace = Workspace::new();
     let server = Server::start(&workspace);

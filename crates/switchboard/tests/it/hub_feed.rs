@@ -157,3 +157,21 @@ fn a_follower_whose_output_nobody_reads_any_more_ends() {
     server.message("echo", "send", "two", "");
     assert_eq!(follower.child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_brief_feed_follows_without_contents() {
+    let workspace = Workspace::new();
+    let server = Server::start(&workspace);
+    let task = server.message("echo", "send", "one", "").json()["task"]["id"].clone();
+    let mut follower = Follower::start(&workspace, &["--from", "oldest", "--brief"]);
+    loop {
+        let item = follower.next();
+        assert_eq!((&item["payload"], &item["source"]["taskId"]), (&Value::Null, &task), "{item}");
+        if item["topic"] == "outcome.echo.-" {
+            break;
+        }
+    }
+    let alone = workspace.run(&["feed", "--brief"]);
+    assert!(alone.code == Some(2) && alone.stderr.contains("--follow"), "{}", alone.stderr);
+    server.stop();
+}

@@ -62,6 +62,29 @@ fn says_what_it_serves_and_the_printed_lines_work() {
 }
 
 #[test]
+fn an_agent_elsewhere_is_named_by_the_first_start_that_serves_it() {
+    let entry = |name: &str, more: &str| format!("  - {{ name: {name}, url: 'http://127.0.0.1:9/{name}'{more} }}\n");
+    let agents = ["agents:\n", &entry("far", ""), &entry("mine", ", serve: false")].concat();
+    let workspace = Workspace::new().file("agents.yaml", &agents);
+    let named = |server: &Server| {
+        let lines = server.greeting.iter().skip_while(|line| !line.starts_with("served here for the first time"));
+        let rows = lines.skip(1).take_while(|line| !line.is_empty());
+        rows.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let server = Server::start(&workspace);
+    assert_eq!(named(&server), ["far http://127.0.0.1:9/far"], "{:?}", server.greeting);
+    server.stop();
+    let server = Server::start(&workspace);
+    assert_eq!(named(&server), [""; 0], "it is known by now");
+    server.stop();
+    let agents = ["agents:\n", &entry("far", ""), &entry("mine", "")].concat();
+    let workspace = workspace.file("agents.yaml", &agents);
+    let server = Server::start(&workspace);
+    assert_eq!(named(&server), ["mine http://127.0.0.1:9/mine"]);
+    server.stop();
+}
+
+#[test]
 fn json_output_says_the_same_to_programs() {
     let agents = "agents: [{ name: parrot, builtin: echo, description: Repeats }]";
     let workspace = Workspace::new().file("agents.yaml", agents);

@@ -51,6 +51,7 @@ async fn an_endpoint_that_keeps_failing_is_paused_for_all_its_webhooks_and_then_
     let topics: Vec<&str> = journal.iter().map(|(topic, _)| topic.as_str()).collect();
     assert_eq!(topics, ["webhook.paused.127_0_0_1", "webhook.resumed.127_0_0_1"]);
     assert!(journal.iter().all(|(_, payload)| bad.url.starts_with(payload["endpoint"].as_str().unwrap())));
+    assert!(journal.iter().all(|(_, payload)| payload["redacted"] == true), "{journal:?}");
 }
 
 #[tokio::test]

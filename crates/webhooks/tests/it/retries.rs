@@ -50,6 +50,7 @@ async fn attempts_follow_the_waits_and_then_the_next_delivery_goes_on() {
     let (topic, payload) = &journal[0];
     assert_eq!((journal.len(), topic.as_str(), &payload["agent"]), (1, "webhook.dead.127_0_0_1", &"steps".into()));
     assert_eq!(payload["problem"], dead[0].problem);
+    assert_eq!(payload["redacted"], true, "it was written without secrets: {payload}");
 }
 
 #[tokio::test]

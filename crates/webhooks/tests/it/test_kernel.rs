@@ -95,7 +95,7 @@ impl TestKernel {
         let allowlist = Allowlist::parse(["localhost"], ["127.0.0.0/8"]).unwrap();
         let egress = Egress::new(switchboard_egress::Options { allowlist, ..Default::default() }).unwrap();
         let webhooks = Webhooks::new(engine.clone(), store.clone(), egress, options).await.unwrap();
-        let webhooks = webhooks.with_journal(store.clone());
+        let webhooks = webhooks.with_journal(store.clone(), |payload| payload["redacted"] = true.into());
         webhooks.start();
         Self { service: webhooks.service(), engine, webhooks, store, clock, gate }
     }

@@ -76,6 +76,18 @@ fn options(config: &Config) -> Vec<String> {
     lines
 }
 
+#[test]
+fn the_carriers_of_extensions_reach_the_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let emit = |setting: &str| {
+        std::fs::write(folder.path().join("switchboard.yaml"), setting).unwrap();
+        engine(&Workspace::settings_only(folder.path(), &Overrides::default()).unwrap().config).emit
+    };
+    assert_eq!(emit(""), Emit::Newest);
+    assert_eq!(emit("hub: { extensions: { emit: all } }"), Emit::All);
+    assert_eq!(emit("hub: { extensions: { emit: newest } }"), Emit::Newest);
+}
+
 /// One setting at a time is changed in the file that users write; the snapshot names the options that change with it.
 #[test]
 fn every_limit_reaches_the_option_that_enforces_it() {

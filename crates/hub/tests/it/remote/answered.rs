@@ -144,6 +144,34 @@ async fn two_servers_that_call_each_other_come_to_an_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_has_completed_before_it_could_be_canceled_is_completed_here_too() {
+    let here = tempfile::tempdir().unwrap();
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&has_ended);
+    let remote = Scripted::start(false, move |asked, _| match asked.method() {
+        "SendMessage" => Reply::Result(json!({ "task": task("TASK_STATE_WORKING", "m") })),
+        "CancelTask" => {
+            ends.store(true, Ordering::SeqCst);
+            Reply::Error(-32002)
+        }
+        "GetTask" if ends.load(Ordering::SeqCst) => Reply::Result(task("TASK_STATE_COMPLETED", "m")),
+        "GetTask" => Reply::Result(task("TASK_STATE_WORKING", "m")),
+        _ => Reply::Error(-32601),
+    })
+    .await;
+    let front = tokio::task::block_in_place(|| hub(here.path(), &remote.url(), |_| {}));
+    let client = caller(&front, Version::V1);
+    let id = begun(&client, "go").await;
+    // That it was not canceled is an error, or the task as it has ended.
+    let _ = client.cancel(&CallContext::default(), &id, None).await;
+    let task = ended(&client, &id).await;
+    assert_eq!((task.status.state, texts(&task)), (TaskState::Completed, vec!["made".to_owned()]), "{task:?}");
+    let remote = task.metadata.as_ref().unwrap().get(switchboard_hub::remote::REMOTE_KEY).unwrap().as_str().to_owned();
+    assert!(remote.contains("TASK_STATE_COMPLETED"), "it is the agent's own end: {remote}");
+    tokio::task::block_in_place(|| front.kill());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_breaks_down_for_a_while_is_asked_again() {
     let here = tempfile::tempdir().unwrap();
     let remote = Scripted::start(false, |asked, before| match (asked.method(), before) {

@@ -2,12 +2,14 @@
 //! not known; what was told is not told again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use serde_json::{Value, json};
 use switchboard_a2a::{StreamResponse, Task, TaskId, TaskState, Version};
 use switchboard_client::{CallContext, Client, Update};
 use switchboard_hub::remote::Resend;
 
+use super::lost::push;
 use super::script::{Reply, Scripted, task};
 use super::world::{Worker, caller, hub, say, worker};
 
@@ -139,4 +141,104 @@ async fn a_message_that_was_perhaps_sent_is_executed_once_or_that_is_said() {
     // Unless the operator has said so.
     let (task, remote) = killed_while_sending(false, Resend::Always, false).await;
     assert_eq!((task.status.state, remote.calls("SendMessage").len()), (TaskState::Completed, 2));
+}
+
+fn detail(task: &Task) -> Option<String> {
+    task.metadata.as_ref().unwrap().get("switchboard/reasonDetail")?.as_text()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_was_perhaps_sent_has_arrived_if_its_end_was_pushed() {
+    for is_pushed in [true, false] {
+        let here = tempfile::tempdir().unwrap();
+        let remote = Scripted::pushing(|asked, _| match asked.method() {
+            "SendMessage" => Reply::Stalls,
+            "GetTask" => Reply::Result(task("TASK_STATE_COMPLETED", "m")),
+            _ => Reply::Error(-32004),
+        })
+        .await;
+        let start = || tokio::task::block_in_place(|| hub(here.path(), &remote.url(), |_| {}));
+        let front = start();
+        let id = begin(&caller(&front, Version::V1)).await;
+        remote.called("SendMessage", 1).await;
+        if is_pushed {
+            let sent = remote.calls("SendMessage").remove(0);
+            let config = &sent.body["params"]["configuration"]["taskPushNotificationConfig"];
+            let (url, token) = (config["url"].as_str().unwrap(), config["token"].as_str().unwrap());
+            let status = json!({ "state": "TASK_STATE_COMPLETED" });
+            let update = json!({ "statusUpdate": { "taskId": "r", "contextId": "rc", "status": status } });
+            assert!((200..300).contains(&push(url, token, &update).await));
+        }
+        tokio::task::block_in_place(|| front.kill());
+        let front = start();
+        let task = ended(&caller(&front, Version::V1), &id).await;
+        if is_pushed {
+            assert_eq!((task.status.state, texts(&task)), (TaskState::Completed, vec!["made".to_owned()]), "{task:?}");
+            assert_eq!(remote.calls("ListTasks").len(), 0, "it is known which task it is");
+        } else {
+            assert_eq!((task.status.state, detail(&task).as_deref()), (TaskState::Failed, Some("send_unknown")));
+        }
+        assert_eq!(remote.calls("SendMessage").len(), 1);
+        tokio::task::block_in_place(|| front.kill());
+    }
+}
+
+/// The server is killed while it sends an answer, and comes back to an agent that says this of its task at first.
+async fn killed_while_answering(first: impl Fn(&str) -> Value + Send + Sync + 'static) -> (Task, usize) {
+    let here = tempfile::tempdir().unwrap();
+    let (is_back, looks) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
+    let is_back_there = Arc::clone(&is_back);
+    let answer_id = parking_lot::Mutex::new(String::new());
+    let remote = Scripted::start(false, move |asked, before| match (asked.method(), before) {
+        ("SendMessage", 0) => Reply::Result(json!({ "task": asking(&["m"]) })),
+        ("SendMessage", _) if !is_back_there.load(Ordering::SeqCst) => {
+            *answer_id.lock() = asked.body["params"]["message"]["messageId"].as_str().unwrap().to_owned();
+            Reply::Stalls
+        }
+        ("SendMessage", _) => Reply::Result(json!({ "task": task("TASK_STATE_COMPLETED", "m") })),
+        ("GetTask", _) if looks.fetch_add(1, Ordering::SeqCst) == 0 => Reply::Result(first(&answer_id.lock())),
+        ("GetTask", _) => Reply::Result(task("TASK_STATE_COMPLETED", "m")),
+        _ => Reply::Error(-32004),
+    })
+    .await;
+    let start = || tokio::task::block_in_place(|| hub(here.path(), &remote.url(), |_| {}));
+    let front = start();
+    let client = caller(&front, Version::V1);
+    let asked = client.stream(&CallContext::default(), say("go")).await.unwrap().finish().await.unwrap();
+    let id = asked.task().unwrap().id.clone();
+    let mut answer = say("yes");
+    answer.message.task_id = Some(id.clone());
+    let _answering = client.stream(&CallContext::default(), answer).await.unwrap();
+    remote.called("SendMessage", 2).await;
+    tokio::task::block_in_place(|| front.kill());
+    is_back.store(true, Ordering::SeqCst);
+    let front = start();
+    let task = ended(&caller(&front, Version::V1), &id).await;
+    tokio::task::block_in_place(|| front.kill());
+    (task, remote.calls("SendMessage").len())
+}
+
+/// A task that waits for an answer and has these messages.
+fn asking(messages: &[&str]) -> Value {
+    let mut waiting = task("TASK_STATE_INPUT_REQUIRED", "m");
+    let message = |id: &&str| json!({ "messageId": id, "role": "ROLE_USER", "parts": [{ "text": "go" }] });
+    waiting["history"] = messages.iter().map(message).collect();
+    waiting["status"]["message"] = json!({ "messageId": "q", "role": "ROLE_AGENT", "parts": [{ "text": "ok?" }] });
+    waiting
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_perhaps_sent_is_looked_for_in_its_task() {
+    // The task has gone on, or has the answer in its history.
+    let (gone_on, sent) = killed_while_answering(|_| task("TASK_STATE_COMPLETED", "m")).await;
+    assert_eq!((gone_on.status.state, sent), (TaskState::Completed, 2), "{gone_on:?}");
+    let (arrived, sent) = killed_while_answering(|answer| asking(&["m", answer])).await;
+    assert_eq!((arrived.status.state, sent), (TaskState::Completed, 2), "{arrived:?}");
+    // It still waits, and its history has other messages only: the answer is sent again.
+    let (resent, sent) = killed_while_answering(|_| asking(&["m"])).await;
+    assert_eq!((resent.status.state, sent), (TaskState::Completed, 3), "{resent:?}");
+    // An agent that tells no history says nothing.
+    let (unknown, sent) = killed_while_answering(|_| asking(&[])).await;
+    assert_eq!((unknown.status.state, sent), (TaskState::Failed, 2), "{unknown:?}");
+    assert_eq!(detail(&unknown).as_deref(), Some("send_unknown"));
 }

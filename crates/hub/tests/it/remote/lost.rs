@@ -92,7 +92,7 @@ async fn a_remote_task_that_takes_longer_than_its_deadline_fails_and_is_to_be_ca
 }
 
 /// A push notification as an agent sends it; the status of the answer.
-async fn push(url: &str, token: &str, body: &serde_json::Value) -> u16 {
+pub(super) async fn push(url: &str, token: &str, body: &serde_json::Value) -> u16 {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let body = body.to_string();
     let head = format!("POST /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
@@ -109,12 +109,22 @@ async fn push(url: &str, token: &str, body: &serde_json::Value) -> u16 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_end_that_was_pushed_counts_once_where_the_agent_has_forgotten_the_task() {
+    after_a_pushed_end(-32001, TaskState::Completed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_was_pushed_does_not_count_where_the_agent_only_refuses_to_tell_of_the_task() {
+    after_a_pushed_end(-32004, TaskState::Failed).await;
+}
+
+/// The agent has pushed the end of its task, and answers those who ask for it with an error from then on.
+async fn after_a_pushed_end(code: i64, state: TaskState) {
     let here = tempfile::tempdir().unwrap();
     let has_forgotten = Arc::new(AtomicBool::new(false));
     let forgotten = Arc::clone(&has_forgotten);
     let remote = Scripted::pushing(move |asked, _| match asked.method() {
         "SendMessage" => Reply::Result(json!({ "task": task("TASK_STATE_WORKING", "m") })),
-        "GetTask" if forgotten.load(Ordering::SeqCst) => Reply::Error(-32001),
+        "GetTask" if forgotten.load(Ordering::SeqCst) => Reply::Error(code),
         "GetTask" => Reply::Result(task("TASK_STATE_WORKING", "m")),
         _ => Reply::Error(-32601),
     })
@@ -134,7 +144,9 @@ async fn an_end_that_was_pushed_counts_once_where_the_agent_has_forgotten_the_ta
     }
     has_forgotten.store(true, Ordering::SeqCst);
     let task = passing(&clock, Duration::from_millis(10), ended(&client, &id)).await;
-    assert_eq!((task.status.state, texts(&task)), (TaskState::Completed, vec!["made".to_owned()]), "{task:?}");
+    assert_eq!((task.status.state, texts(&task)), (state, vec!["made".to_owned()]), "{task:?}");
     assert_eq!(ends(&front, &id).await.len(), 1);
+    let may_be_at_work = owed(&front, &id).await.is_some();
+    assert_eq!(may_be_at_work, state == TaskState::Failed, "{task:?}");
     tokio::task::block_in_place(|| front.kill());
 }

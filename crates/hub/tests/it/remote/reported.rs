@@ -24,17 +24,27 @@ fn reporting(state: &str) -> Value {
     task
 }
 
-/// What the feed says has become of a task of such an agent, with the task and its tree.
-async fn outcome(declared: Value) -> (Value, Value, Value) {
+/// An agent that is polled and declares some extensions.
+async fn polled(declared: &Value, first: Value, end: Value) -> Scripted {
     let mut card = card(false);
-    let declares = declared != json!([]);
-    card["capabilities"]["extensions"] = declared;
-    let remote = Scripted::with_card(card, |asked, _| match asked.method() {
-        "SendMessage" => Reply::Result(json!({ "task": reporting("TASK_STATE_WORKING") })),
-        "GetTask" => Reply::Result(reporting("TASK_STATE_COMPLETED")),
+    card["capabilities"]["extensions"] = declared.clone();
+    Scripted::with_card(card, move |asked, _| match asked.method() {
+        "SendMessage" => Reply::Result(json!({ "task": first })),
+        "GetTask" => Reply::Result(end.clone()),
         _ => Reply::Error(-32601),
     })
-    .await;
+    .await
+}
+
+/// What the feed says has become of a task of an agent that reports on its artifact, with the task and its tree.
+async fn outcome(declared: Value) -> (Value, Value, Value) {
+    let (first, end) = (reporting("TASK_STATE_WORKING"), reporting("TASK_STATE_COMPLETED"));
+    let remote = polled(&declared, first, end).await;
+    ended(&remote, declared != json!([])).await
+}
+
+/// The same of any agent. What it declares is known here before it is asked.
+async fn ended(remote: &Scripted, declares: bool) -> (Value, Value, Value) {
     let (data, files) = (folder(), folder());
     let agents = format!("agents:\n  - name: far\n    url: {}\n", remote.url());
     std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
@@ -54,7 +64,7 @@ async fn outcome(declared: Value) -> (Value, Value, Value) {
     let ended = async {
         loop {
             let (_, task) = running.get(&format!("/a2a/far/tasks/{id}"), "ann").await;
-            if task["status"]["state"] == "TASK_STATE_COMPLETED" {
+            if ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED"].iter().any(|end| task["status"]["state"] == *end) {
                 return task;
             }
         }
@@ -82,4 +92,30 @@ async fn what_no_card_declares_is_not_believed() {
     let (outcome, task, _) = outcome(json!([])).await;
     assert_eq!((&outcome["costUsd"], &outcome["confidence"]), (&Value::Null, &Value::Null), "{outcome}");
     assert_eq!((&outcome["success"], &task["metadata"]["switchboard/usage"]), (&json!(true), &Value::Null), "{task}");
+}
+
+#[tokio::test]
+async fn what_another_switchboard_says_of_an_end_counts_though_its_task_is_polled() {
+    let with = |state: &str, metadata: Value| {
+        let mut task = task(state, "m");
+        task["metadata"] = metadata;
+        task
+    };
+    let used = |cost: f64| json!({ "inputTokens": 7, "outputTokens": 3, "costUsd": cost });
+    let first = with("TASK_STATE_WORKING", json!({ "switchboard/usage": used(0.1) }));
+    let usage = json!({ "own": used(0.2), "tree": used(0.5) });
+    let end = with("TASK_STATE_COMPLETED", json!({ "switchboard/usage": usage, "theirs": true }));
+    let (outcome, done, tree) = ended(&polled(&json!([]), first.clone(), end).await, false).await;
+    assert_eq!((&outcome["costUsd"], &outcome["outputTokens"]), (&json!(0.5), &json!(3)), "{outcome}");
+    assert_eq!((&tree["own"]["costUsd"], &tree["total"]["costUsd"]), (&json!(0.5), &json!(0.5)), "{tree}");
+    assert_eq!(
+        (&done["metadata"]["switchboard/usage"]["costUsd"], &done["metadata"]["theirs"]),
+        (&json!(0.5), &json!(true))
+    );
+
+    let why = json!({ "switchboard/reason": "rejected", "switchboard/reasonDetail": "delegation_depth" });
+    let (_, failed, _) = ended(&polled(&json!([]), first, with("TASK_STATE_FAILED", why)).await, false).await;
+    let metadata = &failed["metadata"];
+    assert_eq!(metadata["switchboard/reasonDetail"], "delegation_depth", "{metadata}");
+    assert_eq!(metadata["switchboard/reason"], "agent_error", "it is the agent here that has failed: {metadata}");
 }

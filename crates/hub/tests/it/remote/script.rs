@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use switchboard_a2a::extension::IDEMPOTENCY;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 /// What the agent was asked.
 #[derive(Clone, Debug)]
@@ -31,6 +32,14 @@ impl Asked {
 pub(crate) enum Reply {
     Result(Value),
     Error(i64),
+    /// The same with words of its own.
+    Refuses(i64, &'static str),
+    /// A web page.
+    Page(&'static str),
+    /// Frames of an event stream, and then its orderly end.
+    Events(Vec<String>),
+    /// Frames of an event stream, and once there is a permit, others and its orderly end.
+    Held(Vec<String>, Arc<Semaphore>, Vec<String>),
     /// Says nothing, and keeps the connection.
     Stalls,
     Closes,
@@ -129,6 +138,7 @@ async fn serve(
         asked.push(now.clone());
         before
     };
+    let mut media_type = "application/json";
     let reply = match now.method() {
         "card" => card.to_string(),
         _ => match answer(&now, before) {
@@ -136,14 +146,50 @@ async fn serve(
             Reply::Error(code) => {
                 json!({"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "no"}}).to_string()
             }
+            Reply::Refuses(code, words) => {
+                json!({"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": words}}).to_string()
+            }
+            Reply::Page(page) => {
+                media_type = "text/html";
+                page.to_owned()
+            }
+            Reply::Held(frames, permit, rest) => return hold(socket, frames, &permit, rest).await,
+            Reply::Events(frames) => {
+                media_type = "text/event-stream";
+                frames.concat()
+            }
             Reply::Stalls => return socket.read_to_end(&mut Vec::new()).await.map(drop),
             Reply::Closes => return Ok(()),
         },
     };
     let length = reply.len();
-    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\n";
+    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: {media_type}\r\n");
     socket.write_all(format!("{head}content-length: {length}\r\n\r\n{reply}").as_bytes()).await?;
     socket.shutdown().await
+}
+
+async fn hold(
+    mut socket: TcpStream,
+    frames: Vec<String>,
+    permit: &Semaphore,
+    rest: Vec<String>,
+) -> std::io::Result<()> {
+    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n";
+    socket.write_all(format!("{head}{}", frames.concat()).as_bytes()).await?;
+    let (mut asks, mut answers) = socket.split();
+    let mut nothing = Vec::new();
+    tokio::select! {
+        permit = permit.acquire() => permit.map_err(std::io::Error::other)?.forget(),
+        gone = asks.read_to_end(&mut nothing) => return gone.map(drop),
+    }
+    answers.write_all(rest.concat().as_bytes()).await?;
+    socket.shutdown().await
+}
+
+/// A frame of an event stream, with its number if the agent numbers them.
+pub(crate) fn frame(number: Option<u64>, result: Value) -> String {
+    let id = number.map(|number| format!("id: 1.{number}\n")).unwrap_or_default();
+    format!("{id}data: {}\n\n", json!({"jsonrpc": "2.0", "id": 1, "result": result}))
 }
 
 /// An agent that neither streams nor pushes.

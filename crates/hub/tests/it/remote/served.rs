@@ -2,13 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use switchboard_a2a::{
-    ContextId, Message, Role, SendRequest, SendResponse, StreamResponse, Task, TaskId, TaskState, Version,
+    ContextId, Message, Role, SendConfiguration, SendRequest, SendResponse, StreamResponse, Task, TaskId, TaskState,
+    Version,
 };
 use switchboard_client::{CallContext, Client, Update, response_text};
-use switchboard_hub::remote::REMOTE_KEY;
+use switchboard_engine::Replies;
+use switchboard_hub::remote::{REMOTE_KEY, RepliesAs};
 
+use super::crashes::ended;
 use super::script::{Reply, Scripted, task};
 use super::world::{Worker, caller, hub, say, worker};
 
@@ -144,5 +147,49 @@ async fn a_message_in_place_of_a_task_and_a_refusal_end_the_task_here() {
     let configuration = &sent[0].body["params"]["configuration"];
     assert_eq!(configuration["returnImmediately"], true);
     assert!(configuration.get("taskPushNotificationConfig").is_none(), "its card says nothing of webhooks");
+    tokio::task::block_in_place(|| front.kill());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_in_place_of_a_task_is_passed_on_whole_where_replies_may_be_either() {
+    let here = tempfile::tempdir().unwrap();
+    let remote = Scripted::start(false, |_, _| {
+        Reply::Result(json!({ "message": {
+            "messageId": "theirs", "role": "ROLE_AGENT", "taskId": "there", "contextId": "rc",
+            "parts": [{ "text": "hello back" }, { "data": { "n": 1 } }],
+            "metadata": { "urn:example:mood": "good", "switchboard/question": { "reviewer": "operator" } },
+            "extensions": ["urn:example:mood"], "referenceTaskIds": ["there"],
+        } }))
+    })
+    .await;
+    let front = tokio::task::block_in_place(|| {
+        hub(here.path(), &remote.url(), |parts| {
+            parts.settings.replies = RepliesAs::Either;
+            parts.manifest.replies = Replies::Either;
+        })
+    });
+    for version in [Version::V1, Version::V03] {
+        let sent = caller(&front, version).send(&CallContext::default(), say("hello")).await.unwrap();
+        let SendResponse::Message(message) = sent else { panic!("{version:?}: {sent:?}") };
+        assert_eq!((message.joined_text().as_str(), message.parts.len()), ("hello back", 2), "{version:?}");
+        assert_eq!(
+            (message.message_id.as_str(), &message.extensions[..]),
+            ("theirs", &["urn:example:mood".to_owned()][..])
+        );
+        let metadata = message.metadata.as_ref().unwrap();
+        assert_eq!(metadata.get("urn:example:mood").unwrap().as_str(), r#""good""#, "{version:?}");
+        assert!(metadata.get("switchboard/question").is_none(), "a remote server cannot pose as this one");
+        assert_eq!((&message.task_id, message.reference_task_ids.len()), (&None, 0), "ids of there mean nothing here");
+        assert_ne!(message.context_id, Some("rc".into()));
+    }
+    // A caller that does not wait gets a task, which ends with the message.
+    let mut request = say("hello");
+    request.configuration = Some(SendConfiguration { return_immediately: true, ..SendConfiguration::default() });
+    let client = caller(&front, Version::V1);
+    let sent = client.send(&CallContext::default(), request).await.unwrap();
+    let task = ended(&client, &sent.task().unwrap().id).await;
+    let message = task.status.message.as_ref().unwrap();
+    assert_eq!((task.status.state, message.joined_text().as_str()), (TaskState::Completed, "hello back"));
+    assert!(message.metadata.as_ref().unwrap().get("urn:example:mood").is_some());
     tokio::task::block_in_place(|| front.kill());
 }

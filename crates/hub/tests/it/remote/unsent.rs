@@ -7,11 +7,15 @@ use std::time::Duration;
 use serde_json::json;
 use switchboard_a2a::{SendRequest, Task, TaskState, Timestamp, Version};
 use switchboard_client::{CallContext, Client};
-use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::clock::{Clock, SimulatedClock};
+use switchboard_engine::store::Store;
+use switchboard_engine::store::feed::Position;
+use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobRunner};
 use switchboard_hub::registry::{BreakerSettings, BreakerState, CircuitBreaker};
 
+use super::owed::{One, owe, owed};
 use super::script::{Reply, Scripted, task};
-use super::world::{caller, hub, passing, say};
+use super::world::{caller, hub, hub_with_grace, passing, say};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -86,4 +90,66 @@ async fn a_message_whose_connection_was_lost_is_not_sent_again_in_silence() {
     assert!(said.contains("the connection to front was lost"), "{said}");
     assert_eq!(remote.calls("SendMessage").len(), 1);
     tokio::task::block_in_place(|| front.kill());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_was_perhaps_sent_is_looked_for_a_minute_before_it_counts_as_orphaned() {
+    for arrives in [true, false] {
+        let has_arrived = Arc::new(AtomicBool::new(false));
+        let is_there = Arc::clone(&has_arrived);
+        let message_id = Arc::new(parking_lot::Mutex::new(String::new()));
+        let remote = Scripted::start(false, move |asked, _| match asked.method() {
+            "SendMessage" => {
+                *message_id.lock() = asked.body["params"]["message"]["messageId"].as_str().unwrap().to_owned();
+                Reply::Stalls
+            }
+            "ListTasks" => {
+                let task = task("TASK_STATE_WORKING", &message_id.lock());
+                let tasks = if is_there.load(Ordering::SeqCst) { vec![task] } else { Vec::new() };
+                Reply::Result(json!({ "tasks": tasks, "nextPageToken": "", "pageSize": 50, "totalSize": 1 }))
+            }
+            "CancelTask" => Reply::Result(task("TASK_STATE_CANCELED", "m")),
+            _ => Reply::Error(-32601),
+        })
+        .await;
+        let here = tempfile::tempdir().unwrap();
+        let start = || hub_with_grace(here.path(), &remote.url(), Duration::from_millis(20), |_| {});
+        let (front, parts) = tokio::task::block_in_place(start);
+        let client = caller(&front, Version::V1);
+        let mut stream = client.stream(&CallContext::default(), say("go")).await.unwrap();
+        stream.next().await.unwrap();
+        let id = stream.task_id().unwrap();
+        remote.called("SendMessage", 1).await;
+        client.cancel(&CallContext::default(), &id, None).await.unwrap();
+        let job = owed(&front, &id).await.expect("it has perhaps arrived");
+        let clock = SimulatedClock::at(Timestamp(1_000));
+        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+        let (engine, store) = (front.engine.clone(), front.store.clone());
+        let remotes = Arc::new(One(parts));
+        let cancel = CancelJobs { engine, remotes, store: store.clone(), clock: Arc::clone(&shared) };
+        let runner = JobRunner::new(store.clone(), shared).with(CANCEL_KIND, Arc::new(cancel));
+        owe(&*store, job).await;
+        let orphaned = async || {
+            let rows = store.read_all(Position::default(), 10_000, usize::MAX).await.unwrap().rows;
+            rows.iter().filter(|row| format!("{row:?}").contains("remote.orphaned.front")).count()
+        };
+        assert_eq!(runner.run_due().await.unwrap(), 1);
+        assert!(!remote.calls("ListTasks").is_empty(), "it is looked for at once");
+        assert_eq!((remote.calls("CancelTask").len(), orphaned().await), (0, 0), "it may still be on its way");
+        has_arrived.store(arrives, Ordering::SeqCst);
+        clock.advance(30 * SECOND);
+        assert_eq!(runner.run_due().await.unwrap(), 1);
+        if arrives {
+            assert_eq!(remote.calls("CancelTask")[0].body["params"]["id"], "r");
+        } else {
+            assert_eq!(orphaned().await, 0, "not before the minute is over");
+            clock.advance(30 * SECOND);
+            assert_eq!(runner.run_due().await.unwrap(), 1);
+        }
+        assert_eq!((remote.calls("CancelTask").len(), orphaned().await), (arrives.into(), (!arrives).into()));
+        clock.advance(3_600 * SECOND);
+        assert_eq!(runner.run_due().await.unwrap(), 0, "nothing is left to do");
+        drop(runner);
+        tokio::task::block_in_place(|| front.kill());
+    }
 }

@@ -22,7 +22,7 @@ use switchboard_hub::remote_poll::{Looked, PollSettings, RemotePoll};
 use super::owed::One;
 use super::script::{Reply, Scripted, task};
 use super::world::{caller, hub_with_grace, passing, say};
-use crate::running::{Running, START, folder};
+use crate::running::{Running, START, fanout, folder};
 
 const NOT_FOUND: i64 = -32001;
 
@@ -178,7 +178,8 @@ async fn what_was_settled_while_no_server_ran_is_seen_by_the_next_one() {
     let begun = clock.now();
     let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
     let ended = async { while running.get(&path, "ann").await.1["status"]["state"] != "TASK_STATE_COMPLETED" {} };
-    passing(&clock, step, ended).await;
+    // Slowly, so that the looks keep up with the time on any machine.
+    passing(&clock, Duration::from_millis(20), ended).await;
     let waited = clock.now().0 - begun.0;
     assert!(waited < 300_000, "it need not wait for the next look, which is up to ten minutes away: {waited}");
     running.stop().await;
@@ -203,7 +204,7 @@ async fn copies(store: &dyn Store, id: &TaskId, count: usize) {
         let new = TaskId::from(format!("{begin}{index:012x}"));
         let task = TaskIdentity { id: new.clone(), ..row.task.clone() };
         store.append(Append {
-            guard: AppendGuard::Create(task),
+            guard: AppendGuard::Create(Arc::new(task)),
             events: events.replace(id.as_str(), new.as_str()).into(),
             count: number,
             row: RowPatch::between(&RowState::default(), &row.state),
@@ -251,4 +252,30 @@ async fn twenty_thousand_waiting_tasks_are_rows_and_nothing_more() {
     assert_eq!(parked, 20_001);
     drop(poll);
     tokio::task::block_in_place(|| front.kill());
+    goes_on_beside_them(&remote, here.path()).await;
+}
+
+/// A server with all that waits takes a message, and a fan-out whose child begins to wait.
+async fn goes_on_beside_them(remote: &Scripted, data: &std::path::Path) {
+    let files = folder();
+    let agents = format!("agents:\n  - name: front\n    url: {}\n  - {{ name: near, builtin: echo }}\n", remote.url());
+    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    // Its time stands still, so that none of them is looked at.
+    let clock = SimulatedClock::at(SystemClock.now());
+    let running = Running::of_workspace_beside(data, files.path(), &clock, vec![fanout()]).await;
+    let message = |id: &str| json!({ "messageId": id, "role": "ROLE_USER", "parts": [{ "text": "go" }] });
+    let sent = json!({ "message": message("one more") });
+    let (status, answer) = running.post("/a2a/front/message:send", "ann", &sent).await;
+    assert_eq!((status, &answer["task"]["status"]["state"]), (200, &json!("TASK_STATE_INPUT_REQUIRED")), "{answer}");
+    let mut all = message("all");
+    all["metadata"] = json!({ "targets": ["near", "front"] });
+    let (status, answer) = running.post("/message:send", "ann", &json!({ "message": all })).await;
+    assert_eq!((status, &answer["task"]["status"]["state"]), (200, &json!("TASK_STATE_INPUT_REQUIRED")), "{answer}");
+    let path = format!("/api/tasks/{}/tree", answer["task"]["id"].as_str().unwrap());
+    let (_, tree) = running.get(&path, "ann").await;
+    let below = tree["children"].as_array().unwrap();
+    let state = |agent: &str| below.iter().find(|child| child["agent"] == agent).map(|child| child["state"].clone());
+    assert_eq!((state("near"), state("front")), (Some(json!("completed")), Some(json!("input_required"))), "{tree}");
+    assert!(running.engine.tasks_in_memory() < 20, "{}", running.engine.tasks_in_memory());
+    running.stop().await;
 }

@@ -60,6 +60,35 @@ async fn the_agent_is_told_and_the_caller_is_not() {
 }
 
 #[tokio::test]
+async fn a_trace_in_metadata_counts_where_no_header_has_one() {
+    let world = World::start().await;
+    let traced = |trace_id: &str, span_id: &str| json!({"a2a.trace": {"traceId": trace_id, "spanId": span_id}});
+    let told = traced("4bf92f35-77b3-4da6-a3ce-929d0e0e4736", "00F067AA0BA902B7");
+    let of_metadata = "none / none / 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let of_both = format!("order-17 / {}", &of_metadata["none / ".len()..]);
+    let of_header = format!("none / none / {TRACEPARENT}");
+    for dialect in ALL {
+        for (headers, request, message, expected) in [
+            (&[][..], told.clone(), json!({}), of_metadata),
+            (&[], json!({}), told.clone(), of_metadata),
+            (&[], told.clone(), traced("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"), of_metadata),
+            (&[("x-correlation-id", "order-17")], told.clone(), json!({}), &of_both),
+            (&[("traceparent", TRACEPARENT)], told.clone(), told.clone(), &of_header),
+            (&[("traceparent", "nonsense")], told.clone(), json!({}), of_metadata),
+            (&[], traced("t", "s"), told.clone(), of_metadata),
+            (&[], traced("t", "s"), json!({"a2a.trace": 7}), "no trace"),
+        ] {
+            let mut sent = dialect.message("trace");
+            sent["metadata"] = message.clone();
+            let ask = dialect.ask(&world, "", Operation::Send(json!({"message": sent, "metadata": request})));
+            let ask = headers.iter().fold(ask, |ask, (name, value)| ask.header(name, value));
+            let answer = String::from_utf8(ask.reply().await.body.to_vec()).unwrap();
+            assert!(answer.contains(&format!("\"{expected}\"")), "{dialect:?} {headers:?} {request}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_id_that_cannot_be_kept_is_refused_by_name() {
     let world = World::start().await;
     let long = "x".repeat(129);

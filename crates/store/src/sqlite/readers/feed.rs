@@ -1,5 +1,7 @@
 //! All rows in one order: the events of every task and the journal.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use rusqlite::{Connection, Row};
 use switchboard_a2a::Timestamp;
@@ -121,7 +123,8 @@ fn feed_row(connection: &Connection, names: &mut Names, row: &Row<'_>) -> rusqli
             let first_seq = Seq(row.get::<_, i64>(9)?.cast_unsigned());
             let lines = Fragments::new(task.id.as_str(), task.context.as_str()).splice_in(body);
             let events = EventRow { row: id, first_seq, count: row.get(10)?, epoch, events: lines.into() };
-            FeedContent::Events { key: TaskKey(key), task, hidden: row.get(15)?, events }
+            let task = Arc::new(task);
+            FeedContent::Events { key: TaskKey(key), task, hidden: row.get(15)?, events, written: None }
         }
     };
     Ok(FeedRow { major: 0, row: id, epoch, content })

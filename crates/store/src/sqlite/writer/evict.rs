@@ -88,6 +88,8 @@ impl Session<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use bytes::Bytes;
     use switchboard_a2a::{TaskId, TaskState, Timestamp};
     use switchboard_engine::ids::Seq;
@@ -113,13 +115,13 @@ mod tests {
             at: Timestamp(1),
         };
         let append = Append {
-            guard: AppendGuard::Create(TaskIdentity {
+            guard: AppendGuard::Create(Arc::new(TaskIdentity {
                 id: id.clone(),
                 owner: "ann".into(),
                 agent: "echo".into(),
                 context: "c".into(),
                 lineage: Lineage::default(),
-            }),
+            })),
             events: Bytes::from_static(b"1"),
             count: 1,
             row: RowPatch {

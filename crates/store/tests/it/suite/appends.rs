@@ -154,7 +154,7 @@ pub(crate) async fn names_of_any_spelling_come_back(fixture: impl Fixture) {
             context: name.into(),
             lineage: Lineage { payer: Some(format!("payer {name}").into()), ..Lineage::default() },
         };
-        store.write(append(AppendGuard::Create(task.clone()), &["x"], done(1, 1))).await.unwrap();
+        store.write(append(AppendGuard::Create(Arc::new(task.clone())), &["x"], done(1, 1))).await.unwrap();
         let back = store.load(&task.id).await.unwrap().unwrap().row.task;
         assert_eq!(back, task);
     }

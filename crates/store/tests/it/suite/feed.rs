@@ -59,8 +59,8 @@ pub(crate) async fn events_and_journal_lines_are_in_one_order(fixture: impl Fixt
     let rows = store.read_all(Position::default(), 100, usize::MAX).await.unwrap().rows;
     assert_eq!(rows.iter().map(text).collect::<Vec<_>>(), ["a1+a2", "hub.x", "audit.y", EVENT, "a3"]);
     assert!(rows.is_sorted_by_key(|row| row.row) && rows.iter().all(|row| row.major == 0));
-    let FeedContent::Events { key: found, task, hidden, events } = &rows[0].content else { panic!("{rows:?}") };
-    assert_eq!((found, task, hidden, events.first_seq, events.count), (&key, &first, &false, Seq(1), 2));
+    let FeedContent::Events { key: found, task, hidden, events, .. } = &rows[0].content else { panic!("{rows:?}") };
+    assert_eq!((found, &**task, hidden, events.first_seq, events.count), (&key, &first, &false, Seq(1), 2));
     assert!(matches!(&rows[1].content, FeedContent::Journal(found) if *found == about), "{rows:?}");
     assert!(matches!(&rows[3].content, FeedContent::Events { hidden: true, .. }), "{rows:?}");
 

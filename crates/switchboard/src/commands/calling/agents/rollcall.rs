@@ -1,5 +1,7 @@
-//! `switchboard agents rollcall`: looks at every agent, and says whether it can be called.
+//! `switchboard agents rollcall`: looks at every agent, and says whether it can be called. Programs of agents are looked for
+//! where they would be started: on the machine of the server, so for the server of the workspace only.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use http::Method;
@@ -12,7 +14,8 @@ use super::{all, entry};
 use crate::cli::HubFlags;
 use crate::commands::calling::failure::FAILED;
 use crate::commands::calling::hub_client::HubClient;
-use crate::commands::calling::{Failure, figures, run as run_async, sanitize};
+use crate::commands::calling::{Failure, figures, run as run_async, sanitize, target};
+use crate::commands::doctor::{ProgramState, look_at_programs};
 
 /// Cards that are fetched at a time.
 const AT_ONCE: usize = 16;
@@ -41,12 +44,13 @@ pub(crate) fn run(flags: &HubFlags, printer: Printer) -> Result<(), ExitCode> {
         let mut agents = look_again(&hub, agents).await;
         let probes = hub.call(Method::GET, hub.url(&["api", "agent-health"]), None).await;
         let probes = probes.map_err(|error| error.failure(&hub))?;
+        let programs = look_for_programs(&hub, &agents).await;
         agents.sort_by(|one, other| one["name"].as_str().cmp(&other["name"].as_str()));
         let mut judged: Vec<(String, Verdict, String)> = Vec::new();
         for agent in &agents {
             let name = figures::text(&agent["name"]);
             let probe = probes.as_array().into_iter().flatten().find(|probe| probe["agentName"] == agent["name"]);
-            let (verdict, why) = judge(agent, probe, &hub);
+            let (verdict, why) = judge(agent, probe, programs.get(&name), &hub);
             judged.push((name, verdict, why));
         }
         for problem in &problems {
@@ -87,8 +91,27 @@ async fn look_again(hub: &HubClient, agents: Vec<Value>) -> Vec<Value> {
     }
 }
 
-fn judge(agent: &Value, probe: Option<&Value>, hub: &HubClient) -> (Verdict, String) {
+/// The programs of the agents that start one, by name.
+async fn look_for_programs(hub: &HubClient, agents: &[Value]) -> BTreeMap<String, ProgramState> {
+    let starts_one = |name: &str| agents.iter().any(|agent| agent["name"] == name && agent["kind"] == "cli");
+    if !hub.is_local || agents.iter().all(|agent| agent["kind"] != "cli") {
+        return BTreeMap::new();
+    }
+    // What is wrong with the files is among the problems that the server tells.
+    let Ok(fleet) = target::load(&hub.flags.workspace) else { return BTreeMap::new() };
+    let configured: Vec<_> = fleet.agents.into_iter().filter(|agent| starts_one(agent.name.as_str())).collect();
+    let names: Vec<String> = configured.iter().map(|agent| agent.name.to_string()).collect();
+    look_at_programs(configured).await.unwrap_or_else(|error| {
+        let state = ProgramState::Doubtful(format!("its program was not looked for: {error}"));
+        names.into_iter().map(|name| (name, state.clone())).collect()
+    })
+}
+
+fn judge(agent: &Value, probe: Option<&Value>, program: Option<&ProgramState>, hub: &HubClient) -> (Verdict, String) {
     let name = figures::text(&agent["name"]);
+    if let Some(ProgramState::Unusable(problem)) = program {
+        return (Verdict::Fail, problem.clone());
+    }
     if let Some(probe) = probe {
         if probe["lastProbedAt"].is_null() {
             return (Verdict::Warn, "not looked at yet".to_owned());
@@ -121,7 +144,11 @@ fn judge(agent: &Value, probe: Option<&Value>, hub: &HubClient) -> (Verdict, Str
     if agent["skills"].as_array().is_none_or(Vec::is_empty) {
         return (Verdict::Warn, "has no skills: only its name and conversations lead to it".to_owned());
     }
+    if let Some(ProgramState::Doubtful(warning)) = program {
+        return (Verdict::Warn, warning.clone());
+    }
     let answered = probe.map(|probe| format!("answers in {}; ", figures::duration(&probe["latencyMs"])));
+    let answered = answered.or_else(|| program.map(|_| "its program is there; ".to_owned()));
     (Verdict::Pass, format!("{}skills: {}", answered.unwrap_or_default(), entry::skills(agent)))
 }
 
