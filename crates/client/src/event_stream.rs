@@ -13,8 +13,9 @@ use crate::exchange::{Answer, Exchange, Failure, PreparedRequest};
 use crate::trace;
 use crate::wire_format::WireFormat;
 
-/// How long the end of a response is waited for, whose last event has come.
-const RELEASE_TIME: Duration = Duration::from_secs(1);
+/// How long the end of a response is waited for, whose last event has come: mostly it came with that. An agent that keeps its
+/// streams open must not hold many connections for it.
+const RELEASE_TIME: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) enum StreamItem {

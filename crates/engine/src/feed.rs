@@ -51,9 +51,10 @@ pub struct FeedReader {
     cursor: FeedCursor,
     /// Up to here there is no row that was not read, though one may have been committed and deleted since.
     nothing_up_to: i64,
-    /// A read of the store that was begun, and what was committed then. Only one at a time has it, so the lock is never
-    /// waited for.
-    reading: Mutex<Option<(i64, StoreFuture<FeedPage>)>>,
+    /// The row that a missing one follows, and since when it is waited for.
+    hole: Option<(i64, Duration)>,
+    /// A read of the store that was begun. Only one at a time has it, so the lock is never waited for.
+    reading: Mutex<Option<StoreRead>>,
     /// Rows that are taken and not handed out.
     taken: VecDeque<Arc<FeedRow>>,
     has_gap: bool,
@@ -63,6 +64,14 @@ pub struct FeedReader {
     told_evicted: Position,
     /// It serves a client's stream, and no consumer of this process.
     is_stream: bool,
+}
+
+/// A read of the store that goes on when its reader is called again.
+struct StoreRead {
+    after: Position,
+    /// What was committed when it was begun.
+    committed: i64,
+    page: StoreFuture<FeedPage>,
 }
 
 impl Engine {
@@ -94,6 +103,7 @@ impl Engine {
             committed,
             cursor: FeedCursor::BEGINNING,
             nothing_up_to: 0,
+            hole: None,
             reading: Mutex::default(),
             taken: VecDeque::new(),
             has_gap: false,
@@ -168,10 +178,11 @@ impl FeedReader {
         if *self.committed.borrow_and_update() > read {
             if engine.feed_ring.expects_after(read) {
                 let filled = engine.feed_ring.wait_for_next(read);
+                let wait = self.hole_wait(read);
                 tokio::select! {
                     biased;
                     () = filled => {}
-                    () = engine.clock.sleep(HOLE_WAIT) => {}
+                    () = engine.clock.sleep(wait) => {}
                     () = engine.drained.cancelled() => return Ok(false),
                 }
                 // The other senders of the same commit are about to run: one page for all of them, not a page for each.
@@ -190,14 +201,33 @@ impl FeedReader {
         }
     }
 
+    /// How long a hole is waited for that has perhaps been waited for before.
+    fn hole_wait(&mut self, after: i64) -> Duration {
+        let now = self.engine.clock.monotonic();
+        match self.hole {
+            Some((known, since)) if known == after => HOLE_WAIT.saturating_sub(now.saturating_sub(since)),
+            _ => {
+                self.hole = Some((after, now));
+                HOLE_WAIT
+            }
+        }
+    }
+
     /// A reader that is called again and again for a moment gets on nevertheless: the read goes on where it was left.
     async fn read_store(&mut self) -> Result<bool, Error> {
         let position = self.cursor.position;
-        let (committed, reading) = self.reading.get_mut().get_or_insert_with(|| {
-            let committed = *self.committed.borrow();
-            (committed, self.engine.store.read_all(position, PAGE_ROWS, PAGE_BYTES))
+        let kept = self.reading.get_mut();
+        // The ring may have got the reader on meanwhile.
+        if kept.as_ref().is_some_and(|reading| reading.after != position) {
+            *kept = None;
+        }
+        let reading = kept.get_or_insert_with(|| StoreRead {
+            after: position,
+            committed: *self.committed.borrow(),
+            page: self.engine.store.read_all(position, PAGE_ROWS, PAGE_BYTES),
         });
-        let (committed, page) = (*committed, reading.await);
+        let committed = reading.committed;
+        let page = (&mut reading.page).await;
         *self.reading.get_mut() = None;
         let page = page?;
         if page.evicted_to > self.told_evicted && page.evicted_to.row > position.row {

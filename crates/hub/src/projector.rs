@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use switchboard_a2a::{TaskStatusUpdate, Timestamp};
+use switchboard_a2a::{TaskState, TaskStatusUpdate, Timestamp};
 use switchboard_engine::clock::{earlier, later};
 use switchboard_engine::event::Event;
 use switchboard_engine::ids::{Fence, TaskKey};
@@ -35,6 +35,8 @@ use crate::hub::HubState;
 pub(crate) const CONSUMER: &str = "projector";
 /// Rows of a page; a longer one is written at once.
 const PAGE_ROWS: usize = 16_384;
+/// The same by lines of the journal, each of which may have 64 KiB: no transaction is long.
+const PAGE_LINES: usize = 64;
 /// How often windows are looked at while nothing happens.
 const IDLE: Duration = Duration::from_secs(30);
 /// The wait before a page is written again that the store has refused, or read again that it could not read.
@@ -187,7 +189,7 @@ impl Projector {
             let mut page = Page::default();
             let mut due = later(clock.now(), IDLE);
             let mut is_over = false;
-            while page.rows < PAGE_ROWS {
+            while page.rows < PAGE_ROWS && page.journal.len() < PAGE_LINES {
                 let Some(item) = self.reader.next_taken() else {
                     // A page that is due is written before more is read.
                     if page.rows > 0 && clock.now() >= due {
@@ -257,9 +259,12 @@ impl Projector {
             None => decode_status(events.last_line()),
         };
         let Some(end) = written.and_then(|written| written.end.as_ref()).or(decoded.as_ref()) else {
-            // The end will ask where the task comes from.
             if let Some(first) = written.and_then(|written| written.first.as_ref()) {
-                self.hub.traces.keep_origin(key, task, first).await?;
+                page.last_at = Some(first.at);
+                // The end will ask where the task comes from.
+                if !task.agent.is_own() {
+                    self.hub.traces.keep_origin(key, task, first).await?;
+                }
             }
             return Ok(());
         };
@@ -274,7 +279,9 @@ impl Projector {
     async fn fold_end(&mut self, page: &mut Page, row: Row<'_>, end: &TaskStatusUpdate) -> Result<(), Error> {
         let Row { key, task, events, written } = row;
         let Some(agent) = page.agents.get(&task.agent).cloned() else { return Ok(()) };
-        let ended = EndedTask { key, task, seq: events.last_seq(), end, may_be_remote: agent.may_be_remote };
+        // It may have become one since the page was begun; most ends owe nothing.
+        let may_be_remote = end.status.state != TaskState::Completed && self.hub.registry.may_be_remote(&task.agent);
+        let ended = EndedTask { key, task, seq: events.last_seq(), end, may_be_remote };
         page.jobs.extend(ENDED.iter().filter_map(|observer| observer(&ended)));
         page.families.ended(key, task, events);
         if task.agent.is_own() {

@@ -9,11 +9,10 @@ use tokio::sync::Notify;
 
 use crate::store::feed::FeedRow;
 
-/// What a row takes besides its events, roughly: itself, its task's identity and, where it ends a task, that event and the
-/// first message once more.
-const ROW_BYTES: usize = 2560;
-/// The lines of a short task stand in a buffer of at least this size.
-const LINES_BYTES: usize = 1536;
+/// What a row takes besides its events, roughly: itself, and its task's identity.
+const ROW_BYTES: usize = 1024;
+/// The lines of a short task stand in a buffer of at least 1.5 KiB, and what was decoded of them takes as much.
+const EVENTS_BYTES: usize = 3072;
 /// What a place takes, empty or not.
 const PLACE_BYTES: usize = size_of::<Option<Arc<FeedRow>>>();
 
@@ -71,7 +70,7 @@ impl State {
 }
 
 fn memory_of(row: &FeedRow) -> usize {
-    row.size().max(LINES_BYTES) + ROW_BYTES
+    row.size().max(EVENTS_BYTES) + ROW_BYTES
 }
 
 impl FeedRing {

@@ -149,9 +149,10 @@ impl FeedRow {
         }
     }
 
-    /// The bytes of its events or its payload.
+    /// The bytes of its events or its payload; twice of events that are at hand as they were written, too.
     pub fn size(&self) -> usize {
         match &self.content {
+            FeedContent::Events { events, written: Some(_), .. } => 2 * events.events.len(),
             FeedContent::Events { events, .. } => events.events.len(),
             FeedContent::Journal(line) => line.payload.len(),
         }

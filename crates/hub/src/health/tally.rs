@@ -1,7 +1,7 @@
 //! The outcomes of a page, added up before they go into the sums they belong to: most of a busy page are of few agents,
 //! skills and callers, and each of those costs one look-up.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use switchboard_a2a::Timestamp;
 use switchboard_engine::{AgentName, CallerId};
@@ -11,7 +11,7 @@ use super::sum::Sum;
 use super::sums::{MINUTE_MS, Outcomes, Sums};
 
 /// Outcomes that count in the same sums.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     /// The minute.
     at: i64,
@@ -22,7 +22,7 @@ struct Group {
 
 /// The outcomes of a page.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(HashMap<Group, Sum>);
+pub(crate) struct Tally(BTreeMap<Group, Sum>);
 
 impl Tally {
     pub(crate) fn add(&mut self, outcome: &Outcome, skill: &str) {

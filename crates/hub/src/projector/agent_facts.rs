@@ -15,8 +15,6 @@ pub(super) struct AgentFacts {
     pub(super) declared: Declared,
     /// It says what it changes outside.
     pub(super) changes_world: bool,
-    /// It runs elsewhere, or is not known any more.
-    pub(super) may_be_remote: bool,
 }
 
 impl AgentFacts {
@@ -25,6 +23,6 @@ impl AgentFacts {
         let changes_world =
             served.as_ref().is_some_and(|served| served.manifest.extensions.iter().any(drift::declares));
         let declared = Declared::of(agent, served.as_deref());
-        Self { declared, changes_world, may_be_remote: hub.registry.may_be_remote(agent), served }
+        Self { served, declared, changes_world }
     }
 }

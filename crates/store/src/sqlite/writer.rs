@@ -135,7 +135,11 @@ impl Writer {
                 }
             };
             let Some(error) = failed else {
-                self.checkpointer.committed(log_pages.load(Ordering::Relaxed));
+                // A transaction that has changed nothing, such as a claim where no job is due, leaves the log idle.
+                let pages = log_pages.swap(0, Ordering::Relaxed);
+                if pages > 0 {
+                    self.checkpointer.committed(pages);
+                }
                 continue;
             };
             // Without a commit the checkpointer sees an idle log, and empties it even while a full disk is probed every second.

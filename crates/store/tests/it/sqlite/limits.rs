@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::Seq;
+use switchboard_engine::store::hub::HubStore;
 use switchboard_engine::store::{Append, COOLDOWNS, Retention, Store, StoreError};
 use switchboard_store::{Durability, Options, check, database_path};
 
@@ -113,6 +114,24 @@ async fn the_write_ahead_log_is_emptied_while_a_full_disk_is_tried_again_and_aga
     };
     tokio::time::timeout(HANG_GUARD, emptied).await.unwrap();
     assert!(store.ready().is_err(), "nothing could be written meanwhile");
+}
+
+#[tokio::test]
+async fn the_write_ahead_log_is_emptied_while_jobs_are_claimed_of_which_there_are_none() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open();
+    let log = fixture.directory.path().join("switchboard.db-wal");
+    // Some hundred pages, as after a burst of work.
+    for _ in 0..100 {
+        store.write(large()).await.unwrap();
+    }
+    assert!(std::fs::metadata(&log).unwrap().len() > 0);
+    let emptied = async {
+        while std::fs::metadata(&log).unwrap().len() > 0 {
+            assert!(store.claim_jobs(Timestamp(1), 8).await.unwrap().is_empty());
+        }
+    };
+    tokio::time::timeout(HANG_GUARD, emptied).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
