@@ -37,6 +37,10 @@ pub(crate) const CONSUMER: &str = "projector";
 const PAGE_ROWS: usize = 16_384;
 /// The same by lines of the journal, each of which may have 64 KiB: no transaction is long.
 const PAGE_LINES: usize = 64;
+/// How long commits gather before they are read: much less than a page takes to be due, and than the ring holds.
+const GATHER: Duration = Duration::from_millis(10);
+/// Rows that come while a page gathers on a busy server.
+const FAR_BEHIND: i64 = 1_024;
 /// How often windows are looked at while nothing happens.
 const IDLE: Duration = Duration::from_secs(30);
 /// The wait before a page is written again that the store has refused, or read again that it could not read.
@@ -184,16 +188,25 @@ impl Projector {
     }
 
     async fn read_pages(&mut self) -> Result<(), Stopped> {
-        let clock = Arc::clone(&self.hub.parts.clock);
+        let (clock, drained) = (Arc::clone(&self.hub.parts.clock), self.hub.engine.drained().clone());
         loop {
             let mut page = Page::default();
             let mut due = later(clock.now(), IDLE);
             let mut is_over = false;
             while page.rows < PAGE_ROWS && page.journal.len() < PAGE_LINES {
                 let Some(item) = self.reader.next_taken() else {
-                    // A page that is due is written before more is read.
-                    if page.rows > 0 && clock.now() >= due {
-                        break;
+                    // A page that is due is written before more is read; until then a few commits are read together, since
+                    // each wake-up is at the cost of the turns that commit.
+                    if page.rows > 0 {
+                        if clock.now() >= due {
+                            break;
+                        }
+                        if !self.is_far_behind() {
+                            tokio::select! {
+                                () = clock.sleep(GATHER) => {}
+                                () = drained.cancelled() => {}
+                            }
+                        }
                     }
                     let more = tokio::select! {
                         biased;
@@ -472,6 +485,11 @@ impl Projector {
     /// Whether there are rows that it has not read.
     fn is_behind(&self) -> bool {
         *self.hub.parts.store.committed().borrow() > self.reader.cursor().position.row
+    }
+
+    /// Whether it reads what was written long ago, and not what is being written.
+    fn is_far_behind(&self) -> bool {
+        *self.hub.parts.store.committed().borrow() - self.reader.cursor().position.row > FAR_BEHIND
     }
 
     /// How far behind the newest row it is.

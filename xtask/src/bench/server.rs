@@ -278,7 +278,7 @@ fn configuration(options: ServerOptions) -> Option<String> {
     }
     if options.many_running {
         text.push_str(
-            "limits: { runningTasks: 10000, runningPerCaller: 10000, runningPerAgent: 10000, streamsPerCaller: 5000 }\n",
+            "limits: { runningTasks: 10000, runningPerCaller: 10000, runningPerAgent: 10000, streamsPerCaller: 5000, parkedPerCaller: 100000 }\n",
         );
     }
     (!text.is_empty()).then_some(text)
