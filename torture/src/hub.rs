@@ -44,6 +44,9 @@ const PLANTED_LIFE_MS: std::ops::Range<u64> = 500..1_000;
 const TIMES: &str =
     "hub:\n  breaker: { open: 1s }\n  probe: { whileDown: 1s }\n  remotePoll: { first: 1s, most: 2s }\n";
 
+/// A task may be lost in as many kills of the hub as there are: none of them may end it.
+const RECOVERIES: &str = "tasks: { maxRecoveries: 1000000 }\n";
+
 /// Lets a server push to the hub.
 const LOCAL_WEBHOOKS: &str = "webhooks: { allowedCidrs: [127.0.0.0/8] }\n";
 
@@ -160,7 +163,7 @@ impl Servers {
         hub.configure("agents.yaml", &format!("agents:\n{entries}"))?;
         // Agents push to it, so it has to say where it is.
         let address = format!("server: {{ publicBaseUrl: \"http://{}\" }}\n", hub.address);
-        hub.configure("switchboard.yaml", &format!("{address}{LOCAL_WEBHOOKS}{TIMES}"))?;
+        hub.configure("switchboard.yaml", &format!("{address}{LOCAL_WEBHOOKS}{TIMES}{RECOVERIES}"))?;
         let mut servers = Self { hub, remotes };
         for node in servers.remotes.iter_mut().chain([&mut servers.hub]) {
             node.start()?;

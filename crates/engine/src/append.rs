@@ -23,7 +23,7 @@ use crate::fold::{Fold, task_line};
 use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::review::Review;
-use crate::store::feed::{FeedContent, FeedRow, Written};
+use crate::store::feed::{FeedContent, FeedRow, WrittenOnce};
 use crate::store::{
     Append, AppendGuard, Appended, EventRow, Holder, KnownVersion, Phase, RowPatch, RowState, SideWrites, StoreError,
 };
@@ -322,7 +322,7 @@ impl LiveTask {
             epoch: appended.epoch,
             events: lines,
         };
-        let written = Some(Written::of(appended.first_seq, written));
+        let written = WrittenOnce::of(appended.first_seq, written);
         let (key, task) = (appended.key, Arc::clone(&self.task));
         let content = FeedContent::Events { key, task, hidden, events, written };
         engine.feed_ring.push(FeedRow { major: 0, row: appended.row, epoch: appended.epoch, content });

@@ -22,6 +22,7 @@ use crate::metric_definitions as metric;
 use crate::store::StoreFuture;
 use crate::store::feed::{FeedCursor, FeedPage, FeedRow, FeedStart, Position};
 pub(crate) use ring::FeedRing;
+use ring::ReaderId;
 
 /// How long a hole in the ring is waited for.
 const HOLE_WAIT: Duration = Duration::from_millis(100);
@@ -46,6 +47,8 @@ pub enum FeedItem {
 /// A reader of all rows: each once, in order. It causes no backpressure; what it has not read stays in the store.
 pub struct FeedReader {
     engine: Arc<EngineState>,
+    /// What the ring calls it.
+    id: ReaderId,
     /// The newest row that is committed.
     committed: watch::Receiver<i64>,
     cursor: FeedCursor,
@@ -97,7 +100,7 @@ impl Engine {
     pub async fn feed(&self, start: FeedStart) -> Result<FeedReader, Error> {
         let engine = Arc::clone(&self.inner);
         let committed = engine.store.committed();
-        engine.feed_ring.join(*committed.borrow());
+        let id = engine.feed_ring.join(*committed.borrow());
         // From here on the reader leaves the ring when it is dropped.
         let mut reader = FeedReader {
             committed,
@@ -110,6 +113,7 @@ impl Engine {
             has_begun: false,
             told_evicted: Position::default(),
             is_stream: false,
+            id,
             engine,
         };
         let located = reader.engine.store.locate(start).await?;
@@ -188,7 +192,7 @@ impl FeedReader {
                 // The other senders of the same commit are about to run: one page for all of them, not a page for each.
                 tokio::task::yield_now().await;
             }
-            self.taken.extend(engine.feed_ring.after(read, PAGE_BYTES));
+            self.taken.extend(engine.feed_ring.after(self.id, read, PAGE_BYTES));
             if !self.taken.is_empty() {
                 return Ok(true);
             }
@@ -244,7 +248,7 @@ impl FeedReader {
 
 impl Drop for FeedReader {
     fn drop(&mut self) {
-        self.engine.feed_ring.leave();
+        self.engine.feed_ring.leave(self.id);
         if self.is_stream {
             self.engine.feed_ring.count_stream(false);
         }

@@ -249,6 +249,7 @@ impl Projector {
             }
             FeedContent::Events { hidden: true, .. } => Ok(()),
             FeedContent::Events { key, task, events, written, .. } => {
+                let written = written.take();
                 let ended = Row { key: *key, task, events, written: written.as_deref() };
                 self.fold_events(page, ended, after).await
             }

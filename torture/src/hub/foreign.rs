@@ -1,7 +1,7 @@
 //! A server that is built with another SDK, as a program that is given its port. It keeps its tasks in memory, so a kill
 //! loses them; what it has begun and ended it writes to a file, which is left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -99,6 +99,8 @@ pub(super) struct Executions {
     pub(super) begun: BTreeMap<String, usize>,
     /// Tasks that are worked on, with their processes.
     pub(super) running: Vec<(u32, String)>,
+    /// Tasks that were ever worked on, with their processes: those of one that is gone are lost.
+    pub(super) all: BTreeSet<(u32, String)>,
 }
 
 impl Executions {
@@ -119,6 +121,7 @@ impl Executions {
         match what {
             "begin" => {
                 *self.begun.entry(message.to_owned()).or_default() += 1;
+                self.all.insert(execution.clone());
                 self.running.push(execution);
             }
             _ => {
@@ -142,7 +145,9 @@ mod tests {
             executions.add(line).unwrap();
         }
         assert_eq!(executions.begun, BTreeMap::from([("message".to_owned(), 2), ("second".to_owned(), 1)]));
-        assert_eq!(executions.running, [(1, "other".to_owned()), (2, "again".to_owned())]);
+        let (other, again) = ((1, "other".to_owned()), (2, "again".to_owned()));
+        assert_eq!(executions.running, [other.clone(), again.clone()]);
+        assert_eq!(executions.all, BTreeSet::from([(1, "task".to_owned()), other, again]));
         assert!(executions.add("Traceback (most recent call last):").is_err());
     }
 }

@@ -55,6 +55,16 @@ impl Server<'_> {
     fn tasks(&self, connection: &mut Connection) -> std::io::Result<Ends> {
         Ends::read(connection, self.agents.iter().map(|agent| agent.path))
     }
+
+    /// Whether a task of the hub that has not ended is one of its present process, which may never end it.
+    fn has_live_task(&self, hub: SocketAddr) -> anyhow::Result<bool> {
+        let process = self.node.pid().context("the server should be running")?;
+        let tasks = self.tasks(&mut Connection::open(hub)?)?;
+        let followed =
+            tasks.all().iter().filter(|here| !here.facts.is_terminal()).filter_map(|here| here.remote.as_ref());
+        let executions = self.foreign.executions()?;
+        Ok(followed.into_iter().any(|remote| executions.all.contains(&(process, remote.task.clone()))))
+    }
 }
 
 /// The load was told to end, and ends in here: a client waits for its task, which may never end while the server lives.
@@ -67,7 +77,7 @@ pub(super) fn judge(hub: SocketAddr, mut server: Server<'_>, load: Load) -> anyh
     server.restart()?;
     let Journal { tasks: told, problems } = load.join();
     server.restart()?;
-    until(|| Ok(live(&mut Connection::open(hub)?)?.is_empty()))?;
+    until_all_have_ended(hub, &mut server)?;
     let mut connection = Connection::open(hub)?;
     let here = server.tasks(&mut connection)?;
     let executions = server.foreign.executions()?;
@@ -97,6 +107,20 @@ pub(super) fn judge(hub: SocketAddr, mut server: Server<'_>, load: Load) -> anyh
         }
     }
     Ok(Forgotten { tally: here.tally(), checks, problems })
+}
+
+/// The server is killed for as long as the hub's tasks do not end: a message that did not arrive before a kill is sent to the
+/// next process, and the work on it is lost by the next kill.
+fn until_all_have_ended(hub: SocketAddr, server: &mut Server<'_>) -> anyhow::Result<bool> {
+    until(|| {
+        if live(&mut Connection::open(hub)?)?.is_empty() {
+            return Ok(true);
+        }
+        if server.has_live_task(hub).map_err(std::io::Error::other)? {
+            server.restart().map_err(std::io::Error::other)?;
+        }
+        Ok(false)
+    })
 }
 
 /// An agent may work for tasks that the hub still follows. Where the hub could not find out what became of a message, it has

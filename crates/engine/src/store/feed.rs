@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use switchboard_a2a::{TaskId, TaskStatusUpdate, Timestamp};
 
 use super::{EventRow, TaskIdentity};
@@ -81,7 +82,7 @@ pub struct Located {
 }
 
 /// One row of the order: one commit's events of a task, or a journal line.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct FeedRow {
     pub major: u64,
     pub row: i64,
@@ -90,7 +91,7 @@ pub struct FeedRow {
 }
 
 /// What a row holds.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum FeedContent {
     Events {
         key: TaskKey,
@@ -98,11 +99,15 @@ pub enum FeedContent {
         /// Not visible to callers.
         hidden: bool,
         events: EventRow,
-        /// Nothing if the row was read from the store.
-        written: Option<Box<Written>>,
+        written: WrittenOnce,
     },
     Journal(JournalLine),
 }
+
+/// What the first reader of a row that asks wants to know. It is not kept for others, who decode it: rows stay in memory for a
+/// while, and small ones cost less.
+#[derive(Debug, Default)]
+pub struct WrittenOnce(Mutex<Option<Box<Written>>>);
 
 /// What readers of a row want to know, as the process that wrote it had it in memory: it need not be decoded again.
 #[derive(Clone, Debug)]
@@ -113,8 +118,13 @@ pub struct Written {
     pub end: Option<TaskStatusUpdate>,
 }
 
-impl Written {
-    pub(crate) fn of(first_seq: Seq, mut events: Vec<Event>) -> Box<Self> {
+impl WrittenOnce {
+    /// Nothing if the row was read from the store, or somebody has taken it.
+    pub fn take(&self) -> Option<Box<Written>> {
+        self.0.lock().take()
+    }
+
+    pub(crate) fn of(first_seq: Seq, mut events: Vec<Event>) -> Self {
         let first = match events.first() {
             Some(Event::Received(first)) if first_seq == Seq(1) => Some(Arc::clone(first)),
             _ => None,
@@ -123,7 +133,7 @@ impl Written {
             Some(Event::StatusUpdate(end)) if end.status.state.is_terminal() => Some(end),
             _ => None,
         };
-        Box::new(Self { first, end })
+        Self(Mutex::new(Some(Box::new(Written { first, end }))))
     }
 }
 
@@ -149,10 +159,9 @@ impl FeedRow {
         }
     }
 
-    /// The bytes of its events or its payload; twice of events that are at hand as they were written, too.
+    /// The bytes of its events or its payload.
     pub fn size(&self) -> usize {
         match &self.content {
-            FeedContent::Events { events, written: Some(_), .. } => 2 * events.events.len(),
             FeedContent::Events { events, .. } => events.events.len(),
             FeedContent::Journal(line) => line.payload.len(),
         }
@@ -174,7 +183,7 @@ pub struct JournalLine {
 }
 
 /// Rows in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct FeedPage {
     pub rows: Vec<FeedRow>,
     /// The greatest row that retention has deleted: what was read up to an earlier one may lack rows.

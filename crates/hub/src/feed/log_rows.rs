@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use switchboard_engine::Seq;
-use switchboard_engine::store::feed::{FeedContent, FeedRow};
+use switchboard_engine::store::feed::{FeedContent, FeedRow, WrittenOnce};
 use switchboard_engine::store::{ListFilter, ListQuery, StoreError, TaskRow};
 
 use super::filter::FeedFilter;
@@ -34,7 +34,7 @@ pub(crate) async fn log_rows(
             bytes += events.events.len();
             let (row, epoch) = (events.row, events.epoch);
             let (key, task, hidden) = (task.key, Arc::clone(&identity), task.state.hidden);
-            let content = FeedContent::Events { key, task, hidden, events, written: None };
+            let content = FeedContent::Events { key, task, hidden, events, written: WrittenOnce::default() };
             rows.push(FeedRow { major: 0, row, epoch, content });
         }
     }

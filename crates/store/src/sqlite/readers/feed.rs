@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Epoch, Seq, TaskKey};
 use switchboard_engine::store::feed::{
-    FeedContent, FeedCursor, FeedPage, FeedRow, FeedStart, JournalLine, Located, Position,
+    FeedContent, FeedCursor, FeedPage, FeedRow, FeedStart, JournalLine, Located, Position, WrittenOnce,
 };
 use switchboard_engine::store::{EventRow, TaskIdentity};
 
@@ -124,7 +124,13 @@ fn feed_row(connection: &Connection, names: &mut Names, row: &Row<'_>) -> rusqli
             let lines = Fragments::new(task.id.as_str(), task.context.as_str()).splice_in(body);
             let events = EventRow { row: id, first_seq, count: row.get(10)?, epoch, events: lines.into() };
             let task = Arc::new(task);
-            FeedContent::Events { key: TaskKey(key), task, hidden: row.get(15)?, events, written: None }
+            FeedContent::Events {
+                key: TaskKey(key),
+                task,
+                hidden: row.get(15)?,
+                events,
+                written: WrittenOnce::default(),
+            }
         }
     };
     Ok(FeedRow { major: 0, row: id, epoch, content })
