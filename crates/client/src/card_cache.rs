@@ -157,14 +157,18 @@ impl CardCache {
         }))
     }
 
-    /// Asks the agent for its card, with the entity tag of the cached one. With a limit it is a probe.
+    /// Asks the agent for its card, with the entity tag of the cached one. With a limit it is a probe, and also waits no
+    /// longer for another call that fetches the card: the agent has not answered that one either.
     pub(crate) async fn refresh(
         &self,
         exchange: &Exchange<'_>,
         within: Option<Duration>,
     ) -> Result<Arc<FoundCard>, ClientError> {
-        let _guard = self.fetch_lock.lock().await;
         let limit = within.and_then(TimeLimit::new);
+        let _guard = match limit {
+            Some(limit) => limit.bound(exchange.address, self.fetch_lock.lock()).await?,
+            None => self.fetch_lock.lock().await,
+        };
         let known = self.state.lock().card.clone();
         let card = match known {
             Some(known) => discovery::refresh(exchange, exchange.address, &known, limit).await?,

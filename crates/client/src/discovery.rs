@@ -7,7 +7,7 @@ use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, SERVER};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use switchboard_a2a::card::AgentCard;
 use switchboard_egress::{BodyEnd, SendError};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::address::{AgentAddress, CardMatch};
 use crate::exchange::Exchange;
@@ -138,6 +138,12 @@ impl TimeLimit {
     /// From now on; none if the clock does not go so far.
     pub(crate) fn new(whole: Duration) -> Option<Self> {
         Instant::now().checked_add(whole).map(|until| Self { whole, until })
+    }
+
+    /// What comes within the limit; otherwise the agent is the one that has not answered.
+    pub(crate) async fn bound<T>(self, agent: &AgentAddress, work: impl Future<Output = T>) -> Result<T, ClientError> {
+        let late = |_| ClientError::Timeout { origin: agent.origin(), after: self.whole, task: None };
+        timeout_at(self.until, work).await.map_err(late)
     }
 
     /// The first half of what is left, so that something is left for the next place.

@@ -183,6 +183,27 @@ async fn a_probe_ends_with_what_a_place_has_said_before_its_time_was_over() {
 }
 
 #[tokio::test]
+async fn a_probe_keeps_its_time_though_another_call_waits_for_the_card() {
+    let peer = Peer::start(|_, _| Reply::Stalls(Vec::new())).await;
+    let (client, context) = (patient(peer.url()), CallContext::default());
+    let other = client.clone();
+    let other = tokio::spawn(async move { other.card(&CallContext::default()).await.map(drop) });
+    while peer.cards().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let mut probe = std::pin::pin!(client.probe_card(&context, WHOLE));
+    assert!(futures_util::poll!(&mut probe).is_pending());
+    tokio::time::pause();
+    let _resumes = Resumes;
+    tokio::time::advance(WHOLE).await;
+    let error = probe.await.map(drop).unwrap_err();
+    assert!(matches!(error, ClientError::Timeout { after: WHOLE, .. }), "{error}");
+    assert!(!other.is_finished(), "it may take twice as long");
+    assert_eq!(peer.cards().len(), 1, "the probe has not asked for it as well");
+    other.abort();
+}
+
+#[tokio::test]
 async fn a_probe_of_an_address_without_a_server_is_answered_at_once() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = client(format!("http://{}", listener.local_addr().unwrap()), |_| {});
