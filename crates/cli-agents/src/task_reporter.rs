@@ -393,10 +393,12 @@ impl TaskReporter {
     }
 }
 
-/// An artifact of one data part.
+/// An artifact of one data part, which says what it is: readers that look for the result of a skill must not take it for one.
 fn data_artifact(id: &str, data: &impl Serialize) -> Option<Artifact> {
-    let json = Json::from_serialize(data).ok()?;
-    Some(Artifact { artifact_id: ArtifactId::from(id), ..Artifact::new(vec![Part::data(json)]).named(id) })
+    let mut metadata = Metadata::default();
+    metadata.insert("mimeType", Json::from_serialize(&format!("application/vnd.switchboard.{id}-v1+json")).ok()?);
+    let part = Part { metadata: Some(metadata), ..Part::data(Json::from_serialize(data).ok()?) };
+    Some(Artifact { artifact_id: ArtifactId::from(id), ..Artifact::new(vec![part]).named(id) })
 }
 
 /// A piece of a text artifact. Each has the name: clients may look at one piece alone.
