@@ -8,6 +8,7 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/client";
+import { hubTasks } from "../hub_tasks.mjs";
 import {
   CONTENTS,
   collect,
@@ -24,22 +25,15 @@ import {
 import { ends, get, hook, receive, set, shows, states } from "./push.mjs";
 import { Switchboard, chunks, message, send, stream, text } from "./switchboard.mjs";
 
-const texts = (task) => task.artifacts.map((artifact) => text(artifact.parts));
-
-/** A task that waits at its agent until it is canceled. */
-async function begun(client) {
-  const task = await send(client, "wait");
-  return until(
-    () => client.getTask({ id: task.id }),
-    (task) => task.status.state === "working",
-  );
-}
-
-/** Ends a task, which its webhooks are told. */
-async function endedByCancel(client, task, receivers) {
-  await client.cancelTask({ id: task.id });
-  for (const receiver of receivers) equal(states(await receiver.told(task.id, ends)).at(-1), "canceled");
-}
+const { texts, begun, endedByCancel } = hubTasks({
+  send,
+  get: (client, { id }) => client.getTask({ id }),
+  cancel: (client, { id }) => client.cancelTask({ id }),
+  text,
+  state: (task) => task.status.state,
+  states,
+  ends,
+});
 
 hubTest("card", async (switchboard, agent) => {
   const card = await new DefaultAgentCardResolver().resolve(`${switchboard.address}/a2a/${agent}/`);

@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { ListTasksRequest } from "@a2a-js/sdk";
 import { TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
+import { hubTasks } from "../hub_tasks.mjs";
 import {
   CONTENTS,
   collect,
@@ -20,23 +21,17 @@ import {
 import { drop, ends, get, hook, inline, list, receive, shown, states } from "./push.mjs";
 import { Switchboard, chunks, request, send, state, stream, text } from "./switchboard.mjs";
 
-const texts = (task) => task.artifacts.map((artifact) => text(artifact.parts));
 const named = (task) => ({ id: task.id, tenant: "" });
 
-/** A task that waits at its agent until it is canceled. */
-async function begun(client) {
-  const task = await send(client, "wait");
-  return until(
-    () => client.getTask(named(task)),
-    (task) => state(task) === "WORKING",
-  );
-}
-
-/** Ends a task, which its webhooks are told. */
-async function endedByCancel(client, task, receivers) {
-  await client.cancelTask(named(task));
-  for (const receiver of receivers) equal(states(await receiver.told(task.id, ends)).at(-1), "CANCELED");
-}
+const { texts, begun, endedByCancel } = hubTasks({
+  send,
+  get: (client, task) => client.getTask(named(task)),
+  cancel: (client, task) => client.cancelTask(named(task)),
+  text,
+  state,
+  states,
+  ends,
+});
 
 hubTest("card", async (switchboard, agent) => {
   const card = await switchboard.card(agent);

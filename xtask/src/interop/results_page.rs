@@ -82,7 +82,9 @@ pub(crate) fn render(expected: &Expected, catalogue: &Catalogue) -> anyhow::Resu
                 writeln!(page, "- `{}`: {}", sdk.folder, text(note)?)?;
             }
         }
-        page.push('\n');
+        if catalogue.sdks.iter().any(|sdk| sdk.notes.parts.contains_key(part)) {
+            page.push('\n');
+        }
         if part == HUB {
             page.push_str(THROUGH_HUB);
         }
@@ -338,6 +340,7 @@ mod tests {
         assert!(expected.values().map(Names::len).sum::<usize>() > 4_000, "checks are missing");
         let written = render(&expected, &Catalogue::read().unwrap()).unwrap();
         assert!(page == written, "{PATH} is out of date: run `cargo xtask docs`");
+        assert!(!written.contains("\n\n\n"), "no two lines in a row are blank");
     }
 
     #[test]
