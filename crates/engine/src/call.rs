@@ -347,6 +347,20 @@ impl Called {
         self.live.tell_usage(&self.engine.inner);
         ended
     }
+
+    /// Hands the state that the child ends in to a function, for a turn that does not wait for it; not if the server stops
+    /// before that.
+    pub fn on_end(self, told: impl FnOnce(TaskState) + Send + 'static) {
+        let engine = self.engine.clone();
+        engine.spawn(async move {
+            match self.end().await {
+                Ok(SendResult::Task(_)) => told(self.snapshot().status.state),
+                // A direct reply counts as a task that has completed with it.
+                Ok(SendResult::Message(_)) => told(TaskState::Completed),
+                Err(error) => tracing::debug!(task = %self.id(), %error, "the end of a child was not seen"),
+            }
+        });
+    }
 }
 
 impl EngineState {

@@ -61,6 +61,7 @@ fn unstored(error: &StoreError) -> Error {
 
 impl EngineState {
     pub(crate) async fn request_cancel(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), Error> {
+        self.link_children_of_parked(live).await;
         let mut was_queued = false;
         let mut refused = None;
         let decide = |core: &mut Core| {

@@ -70,6 +70,7 @@ impl EngineState {
     ) -> Result<(), Error> {
         let may_override = reviewer.as_ref().is_none_or(|(_, may_override)| *may_override);
         let by = reviewer.map(|(by, _)| by);
+        self.link_children_of_parked(&live).await;
         let mut wakeup = Wakeup::default();
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
             wakeup.undo(core);

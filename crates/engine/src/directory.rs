@@ -93,6 +93,10 @@ pub trait Directory: Send + Sync + 'static {
     -> Result<Resolved, Error>;
     /// One agent by its name, the server's own included, for tasks that already have one.
     fn find(&self, name: &AgentName) -> Option<Arc<Hosted>>;
+    /// An agent that was removed: it gets nothing new, and answers at its address until its last task has ended.
+    fn draining(&self, _name: &AgentName) -> Option<Arc<Hosted>> {
+        None
+    }
     /// All agents but the server's own, in the order of their configuration.
     fn agents(&self) -> Vec<Arc<Hosted>>;
     /// Whether an agent can be reached, as far as is known; one of this process always can.

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::event::{self, Event, Received, Usage};
 use crate::ids::{Epoch, Seq, TaskKey};
 use crate::progress::PROGRESS_KEY;
+use crate::result_check::is_repair;
 use crate::review::{Decision, QUESTION_KEY, Verdict};
 use crate::store::{EventRow, TaskIdentity};
 use crate::usage::TaskUsage;
@@ -69,6 +70,9 @@ pub struct KernelState {
     /// The number of the last question that was settled elsewhere; 0 if none was.
     #[serde(skip_serializing_if = "is_zero")]
     pub settled: u64,
+    /// The number of the question that the current message answers; 0 if it answers none. The question may be without words.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub answered: u64,
     /// When the task has to be done, as its messages say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
@@ -87,6 +91,9 @@ pub struct KernelState {
     /// What a reviewer has decided last: the turn that it is about may have asked something else since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// What was made since the agent began on the message that asks for its result once more: the result is looked for there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since_repair: Option<Vec<Artifact>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -125,7 +132,12 @@ impl Fold {
         match event {
             Event::Received(received) => self.receive(seq, received),
             Event::StatusUpdate(update) => self.apply_status(seq, update.status.clone(), update.metadata.as_ref()),
-            Event::ArtifactUpdate(update) => fold_artifact(&mut self.task.artifacts, update),
+            Event::ArtifactUpdate(update) => {
+                if let Some(artifacts) = &mut self.kernel.since_repair {
+                    fold_artifact(artifacts, update);
+                }
+                fold_artifact(&mut self.task.artifacts, update);
+            }
             Event::Replied(message) => {
                 self.kernel.reply = Some(message.clone());
                 self.kernel.last_stop = seq.0;
@@ -133,7 +145,10 @@ impl Fold {
             Event::Taken(taken) => {
                 if let Some(index) = self.kernel.unread.iter().position(|unread| unread.seq == *taken) {
                     self.kernel.current = self.kernel.unread.remove(index);
-                    self.kernel.question = None;
+                    if self.kernel.current.as_ref().is_some_and(|current| is_repair(&current.received.message)) {
+                        self.kernel.since_repair = Some(Vec::new());
+                    }
+                    (self.kernel.question, self.kernel.answered, self.kernel.settled) = (None, 0, 0);
                     self.forget(PROGRESS_KEY);
                 }
             }
@@ -200,10 +215,9 @@ impl Fold {
         after.task
     }
 
-    /// The question that the current turn goes on from without an answer, because it was settled elsewhere.
-    pub(crate) fn settled_question(&self) -> Option<&Message> {
-        let is_settled = self.kernel.settled != 0 && self.kernel.settled == self.kernel.last_stop;
-        self.kernel.question.as_ref().filter(|_| is_settled)
+    /// Whether the current turn goes on from its last question without an answer, because that was settled elsewhere.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.kernel.settled != 0 && self.kernel.settled == self.kernel.last_stop
     }
 
     /// Whether the message of that number is the answer to a question.
@@ -238,6 +252,7 @@ impl Fold {
         if self.task.status.state.is_interrupted() && answers {
             self.forget(QUESTION_KEY);
             self.kernel.current = Some(numbered);
+            self.kernel.answered = self.kernel.last_stop;
             if let Some(decision) = &received.decision {
                 self.approve(decision);
             }

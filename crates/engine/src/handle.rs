@@ -178,7 +178,7 @@ impl TaskHandle {
                 // An answer whose turn still waits for a permit is not delivered yet.
                 let has_permit = core.turn.owns(core.row.fence) && core.row.phase == Phase::Running;
                 let answered = has_permit && !core.row.state.is_interrupted();
-                if answered && core.fold.kernel.last_stop == asked && core.fold.settled_question().is_some() {
+                if answered && core.fold.kernel.last_stop == asked && core.fold.is_settled() {
                     return Some(Err(Stopped::Settled));
                 }
                 let answer = core.fold.kernel.current.as_ref().filter(|current| current.seq > asked && answered);

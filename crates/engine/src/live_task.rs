@@ -51,8 +51,8 @@ pub(crate) struct LiveTask {
     pub(crate) writing: tokio::sync::Mutex<()>,
     /// The task that has called it, while that is in memory.
     pub(crate) parent: Mutex<Weak<Self>>,
-    /// Live children of a turn that was recovered, held so that they find it here when they end.
-    pub(crate) recovered_children: Mutex<Vec<Arc<Self>>>,
+    /// Live children of a turn that was recovered or woken, held so that they find it here when they end.
+    pub(crate) held_children: Mutex<Vec<Arc<Self>>>,
     /// Its conversation was begun with it: until the task is committed nobody else knows the id.
     pub(crate) begins_context: bool,
     /// A catch-up with another node's appends is due and has not begun to read.
@@ -163,7 +163,7 @@ impl LiveTask {
             output: Notify::new(),
             writing: tokio::sync::Mutex::new(()),
             parent: Mutex::default(),
-            recovered_children: Mutex::default(),
+            held_children: Mutex::default(),
             begins_context: false,
             catch_up_due: AtomicBool::new(false),
             queue_number: AtomicU64::new(0),

@@ -62,10 +62,10 @@ impl EngineState {
     /// meanwhile: only an agent without progress uses up its recoveries.
     async fn decide(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<Option<RecoveredTurn>, Error> {
         let Some(live) = self.find_task(&row.task.id).await? else { return Ok(None) };
+        self.link_children(&live).await?;
         let Some(hosted) = live.hosted.clone() else {
             return self.fail_unserved(&live, has_lost_turn).await.map(|()| None);
         };
-        self.link_children(&live).await?;
         let (canceled, recoveries) = {
             let core = live.core.lock();
             (core.fold.kernel.cancel_requested, core.row.recoveries)

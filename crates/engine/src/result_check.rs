@@ -21,7 +21,8 @@ pub const INVALID_RESULT: &str = "invalid_result";
 
 /// Judges results.
 pub trait ResultCheck: Send + Sync + 'static {
-    /// What is to become of a task that would end COMPLETED as it is, for the skill that was asked for last.
+    /// What is to become of a task that would end COMPLETED as it is, for the skill that was asked for last. Of a task whose
+    /// result was asked for once more, the artifacts are what was made since.
     fn check(&self, task: &Task, skill: &str) -> ResultVerdict;
 }
 
@@ -55,7 +56,11 @@ impl LiveTask {
             return batch;
         };
         let Some(skill) = RoutingHints::seen_by(&self.task.agent, &current).skill else { return batch };
-        let verdict = check.check(&after.task, &skill);
+        let mut task = after.task;
+        if let Some(artifacts) = after.kernel.since_repair {
+            task.artifacts = artifacts;
+        }
+        let verdict = check.check(&task, &skill);
         if verdict == ResultVerdict::Good {
             return batch;
         }
@@ -121,6 +126,6 @@ impl LiveTask {
 }
 
 /// Callers cannot write this key.
-fn is_repair(message: &Message) -> bool {
+pub(crate) fn is_repair(message: &Message) -> bool {
     message.metadata.as_ref().is_some_and(|metadata| metadata.get(REPAIR_KEY).is_some())
 }

@@ -62,6 +62,10 @@ const REQUEST: HintFields = HintFields {
     cooldown_key: "metadata.cooldownKey",
 };
 
+/// Keys that have been followed once a message has its agent. Names in them are of this server, and mean another agent or
+/// none at the next one.
+const FOLLOWED_KEYS: [&str; 5] = ["targets", "fanout", "force", "cooldownKey", "dispatcherAgent"];
+
 /// The longest key of a cooldown.
 const COOLDOWN_KEY_BYTES: usize = 256;
 
@@ -98,6 +102,13 @@ impl RoutingHints {
             }
         }
         Ok(hints)
+    }
+
+    /// Metadata without the hints that routing has followed; nothing if there is nothing else.
+    pub fn without_followed(metadata: Option<Metadata>) -> Option<Metadata> {
+        let mut metadata = metadata?;
+        metadata.retain(|key| !FOLLOWED_KEYS.contains(&key));
+        (!metadata.is_empty()).then_some(metadata)
     }
 
     /// Those of a message that its agent has got. Where the caller has named no skill, it is the one that routing has picked

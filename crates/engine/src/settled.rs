@@ -48,6 +48,7 @@ impl TaskHandle {
 
 impl EngineState {
     async fn settle(self: Arc<Self>, live: Arc<LiveTask>, question: Seq) -> Result<(), Error> {
+        self.link_children_of_parked(&live).await;
         let mut wakeup = Wakeup::default();
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
             wakeup.undo(core);

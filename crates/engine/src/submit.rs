@@ -380,6 +380,7 @@ impl EngineState {
         streaming: bool,
         approves: bool,
     ) -> Result<(Seq, Option<Task>), Error> {
+        self.link_children_of_parked(&live).await;
         let event = Event::Received(received);
         let mut wakeup = Wakeup::default();
         let mut initial = None;

@@ -106,6 +106,7 @@ impl EngineState {
                 Expired::Fails(reason @ Reason::TimedOut) => (reason, "the task took too long"),
                 Expired::Fails(reason) => (reason, "no answer came in time"),
             };
+            engine.link_children_of_parked(&live).await;
             // The answer may have come since the row was read, and memory may not have had the question yet.
             let due = |core: &Core| {
                 let waits = core.row.state.is_interrupted() || core.row.phase.is_queued();

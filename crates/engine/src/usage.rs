@@ -3,11 +3,11 @@
 //! A child that ends is told to its parent, whose turn writes that into its log: so the task, its stream and its webhooks
 //! say the same, and reading a task costs no query. Each child counts by its id, however often it is told. What comes while
 //! no turn may write, because the task is parked or its answer waits for a permit, is kept until one does, or until the
-//! terminal event. After a crash the recovered turn finds its children in the store, with and without a key.
+//! terminal event. After a crash the recovered turn finds its children in the store, with and without a key, and so does
+//! a parked task that was not in memory, when it is answered or ended: those that have ended meanwhile have told nobody.
 //!
 //! Not told are children that end once the terminal event of their parent is on its way (a program's, which are canceled
-//! then), and those that end while their parent is parked and not in memory, unless a later turn joins them by their key.
-//! `GET /api/tasks/{id}/tree` adds up the rows of the whole tree and counts every one.
+//! then). `GET /api/tasks/{id}/tree` adds up the rows of the whole tree and counts every one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -22,6 +22,7 @@ use crate::fold::USAGE_KEY;
 use crate::ids::TaskKey;
 use crate::live_task::{Core, LiveTask, Output};
 use crate::output::push;
+use crate::store::Phase;
 
 /// How many rows of a tree are read at a time.
 const PAGE: usize = 256;
@@ -29,7 +30,7 @@ const PAGE: usize = 256;
 /// What the metadata of a task say of its usage. The members of the task's own usage stand beside `own` too, where readers
 /// that know of no tree find them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TaskUsage {
+pub struct TaskUsage {
     /// What the task itself has used.
     #[serde(flatten)]
     pub(crate) own: Usage,
@@ -48,12 +49,12 @@ impl TaskUsage {
     }
 
     /// What the metadata of a task or of its last event say.
-    pub(crate) fn read(metadata: Option<&Metadata>) -> Option<Self> {
+    pub fn read(metadata: Option<&Metadata>) -> Option<Self> {
         metadata?.get(USAGE_KEY)?.read().ok()
     }
 
     /// What the task and all that it has called have used.
-    pub(crate) fn tree(&self) -> Usage {
+    pub fn tree(&self) -> Usage {
         self.tree.unwrap_or(self.own)
     }
 
@@ -155,11 +156,12 @@ impl EngineState {
     pub(crate) async fn link_children(&self, live: &Arc<LiveTask>) -> Result<(), Error> {
         let Some(key) = live.core.lock().key else { return Ok(()) };
         let root = live.task.lineage.ancestors.map_or(key, |ancestors| ancestors.root);
+        let mut held = Vec::new();
         // A child has a greater key than its parent.
         let mut after: TaskKey = key;
         loop {
             let rows = self.store.tree(root, after, PAGE).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
+            let Some(last) = rows.last() else { break };
             after = last.key;
             for row in rows.iter().filter(|row| row.task.parent() == Some(key)) {
                 let is_written = live.core.lock().fold.kernel.children_used.contains_key(&row.task.id);
@@ -170,9 +172,24 @@ impl EngineState {
                 child.called_by(self, live);
                 let is_live = !child.core.lock().is_done();
                 if is_live {
-                    live.recovered_children.lock().push(child);
+                    held.push(child);
                 }
             }
+        }
+        *live.held_children.lock() = held;
+        Ok(())
+    }
+
+    /// The same for a parked task that is about to be answered or ended, if its agent is not in memory here. That is not
+    /// refused because a child cannot be read.
+    pub(crate) async fn link_children_of_parked(&self, live: &Arc<LiveTask>) {
+        let is_left = {
+            let core = live.core.lock();
+            core.row.phase == Phase::Parked && core.turn.driven().is_none()
+        };
+        // Boxed: few tasks that are answered or ended have been put away.
+        if is_left && let Err(error) = Box::pin(self.link_children(live)).await {
+            tracing::warn!(task = %live.task.id, %error, "what the children of a task have used could not be read");
         }
     }
 }

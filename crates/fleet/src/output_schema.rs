@@ -80,7 +80,7 @@ fn bad(schema: &Schema, problem: String) -> ResultVerdict {
 }
 
 /// The result of a task, and whether it is in a text: the newest data part that says it is one, else the text that the task
-/// ends with if that is JSON, else the newest data part.
+/// ends with if that is JSON, else the newest data part that does not say it is something else.
 fn result_of(task: &Task, skill: &str) -> Option<(serde_json::Value, bool)> {
     let status = task.status.message.iter().flat_map(|message| &message.parts);
     let parts: Vec<&Part> = task.artifacts.iter().flat_map(|artifact| &artifact.parts).chain(status.clone()).collect();

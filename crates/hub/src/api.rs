@@ -8,6 +8,7 @@ mod alerts;
 mod bus;
 mod chat;
 mod control_plane;
+mod detached;
 mod dispatch;
 mod error;
 mod experiments;
@@ -41,7 +42,7 @@ use switchboard_server::{Access, Body, Exchange, Front, WrongMethod};
 use self::error::ApiError;
 pub(crate) use self::operator_message::MessageCounts;
 use self::request::ApiRequest;
-use self::route::{Route, Style};
+use self::route::{Route, Style, Variables};
 use crate::hub::HubState;
 
 /// Every endpoint. A path with fewer variables goes before one with more.
@@ -123,12 +124,10 @@ impl Front for ApiFront {
                 let missing = ApiError::NotFound(format!("nothing is at {path}"));
                 return missing.response(Style::Own);
             };
-            let request = match ApiRequest::read(&self.hub, route, variables, exchange) {
-                Ok(request) => request,
-                Err(problem) => return problem.response(route.style),
-            };
-            let answered = (route.answer)(request).await;
-            answered.unwrap_or_else(|problem| problem.response(route.style))
+            match route.is_detached() {
+                true => detached::respond(&self.hub, route, variables, exchange).await,
+                false => respond(&self.hub, route, variables, exchange).await,
+            }
         })
     }
 
@@ -139,6 +138,21 @@ impl Front for ApiFront {
     fn describe(&self) -> Option<serde_json::Value> {
         Some(openapi::describe(ROUTES))
     }
+}
+
+/// Has a route's handler answer a request.
+async fn respond(
+    hub: &Arc<HubState>,
+    route: &'static Route,
+    variables: Variables,
+    exchange: &mut Exchange,
+) -> Response<Body> {
+    let request = match ApiRequest::read(hub, route, variables, exchange) {
+        Ok(request) => request,
+        Err(problem) => return problem.response(route.style),
+    };
+    let answered = (route.answer)(request).await;
+    answered.unwrap_or_else(|problem| problem.response(route.style))
 }
 
 /// The method, path and query parameters of every endpoint, for tests of what all of them have in common.

@@ -23,6 +23,7 @@ pub(crate) use self::counts::{ExperimentCounts, Sample};
 pub(crate) use self::definition::{Defined, Definition};
 use crate::audit::{Act, Actor};
 use crate::health::Outcome;
+use crate::registry::all_registrations;
 use crate::routing::{Experiment, RoutingSignals};
 
 /// The kind of a registration that is an experiment.
@@ -32,7 +33,11 @@ pub(crate) const MAX: usize = 64;
 
 /// The experiments of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Experiments(Mutex<Known>);
+pub(crate) struct Experiments {
+    known: Mutex<Known>,
+    /// Held while one is begun or ended, from the check to what routing is told.
+    changing: tokio::sync::Mutex<()>,
+}
 
 /// Both under one lock, so that routing is never told of counts without their definition.
 #[derive(Debug, Default)]
@@ -60,7 +65,7 @@ impl Experiments {
     /// Reads what earlier processes have stored.
     pub(crate) async fn load(store: &dyn ServerStore) -> Result<Self, StoreError> {
         let mut known = Known::default();
-        for row in store.registrations(KIND, "", usize::MAX >> 1).await? {
+        for row in all_registrations(store, KIND).await? {
             match Defined::read(&row) {
                 Some(defined) => known.defined.insert(row.name, defined),
                 None => {
@@ -69,7 +74,7 @@ impl Experiments {
                 }
             };
         }
-        Ok(Self(Mutex::new(known)))
+        Ok(Self { known: Mutex::new(known), ..Self::default() })
     }
 
     /// Begins an experiment.
@@ -81,8 +86,9 @@ impl Experiments {
         definition: Definition,
     ) -> Result<Defined, ExperimentError> {
         let skill = definition.skill.clone();
+        let _changing = self.changing.lock().await;
         {
-            let known = self.0.lock();
+            let known = self.known.lock();
             if known.defined.contains_key(&skill) {
                 return Err(ExperimentError::Exists(skill));
             }
@@ -108,7 +114,7 @@ impl Experiments {
             stored => stored?,
         };
         let defined = Defined { definition, version, owner: actor.caller.id.clone(), at: now };
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         known.defined.insert(skill, defined.clone());
         known.tell(signals);
         Ok(defined)
@@ -123,6 +129,7 @@ impl Experiments {
         skill: &str,
     ) -> Result<(), ExperimentError> {
         let missing = || ExperimentError::NotFound(skill.to_owned());
+        let _changing = self.changing.lock().await;
         let defined = self.find(skill).ok_or_else(missing)?;
         let now = parts.clock.now();
         let line = actor.did(now, act("experiments.remove", skill, json!(defined.definition), Value::Null));
@@ -140,19 +147,19 @@ impl Experiments {
             Err(StoreError::VersionConflict { .. }) => return Err(missing()),
             stored => stored?,
         };
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         known.defined.remove(skill);
         known.tell(signals);
         Ok(())
     }
 
     fn find(&self, skill: &str) -> Option<Defined> {
-        self.0.lock().defined.get(skill).cloned()
+        self.known.lock().defined.get(skill).cloned()
     }
 
     /// All of them by skill, and what was counted of each.
     pub(crate) fn all(&self) -> Vec<(Defined, Value)> {
-        let known = self.0.lock();
+        let known = self.known.lock();
         known.defined.values().map(|defined| (defined.clone(), known.counts.shown(defined))).collect()
     }
 
@@ -164,7 +171,7 @@ impl Experiments {
         row: &EventRow,
         outcome: &Outcome,
     ) -> Result<Option<Sample>, StoreError> {
-        if !self.0.lock().defined.values().any(|defined| defined.definition.names(&outcome.agent)) {
+        if !self.known.lock().defined.values().any(|defined| defined.definition.names(&outcome.agent)) {
             return Ok(None);
         }
         let first = match row.line(Seq(1)).map(Event::decode) {
@@ -173,18 +180,18 @@ impl Experiments {
             None => store.read(key, Seq(0), 1).await?.first().and_then(|row| row.line(Seq(1))).map(Event::decode),
         };
         let Some(Ok(Event::Received(first))) = first else { return Ok(None) };
-        let known = self.0.lock();
+        let known = self.known.lock();
         Ok(known.defined.values().find_map(|defined| Sample::of(defined, &first, outcome)))
     }
 
     /// Counts the tasks of a page; the lines say which experiments that has decided.
     pub(crate) fn count(&self, counts: &mut ExperimentCounts, samples: &[Sample], now: Timestamp) -> Vec<JournalLine> {
-        counts.add(&self.0.lock().defined, samples, now)
+        counts.add(&self.known.lock().defined, samples, now)
     }
 
     /// Takes over what the projector has committed.
     pub(crate) fn committed(&self, counts: &ExperimentCounts, signals: &RoutingSignals) {
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         known.counts.clone_from(counts);
         known.tell(signals);
     }

@@ -114,7 +114,8 @@ impl Lifecycle for Hub {
             if let Some(drops) = &self.drops {
                 engine.on_refusal(drops::of_refusals(Arc::clone(drops)));
                 let store = Arc::clone(&self.parts.store);
-                engine.spawn(Arc::clone(drops).run(store, engine.closing().clone()));
+                // Agents that drain call others, which may be refused.
+                engine.spawn(Arc::clone(drops).run(store, engine.drained().clone()));
             }
             let front: Arc<dyn Front> = Arc::new(ApiFront { hub: state });
             Ok(vec![front])

@@ -33,8 +33,11 @@ use switchboard_host::config::Overrides;
 use switchboard_host::serve::{FirstServed, ServerParts};
 use tokio::sync::Notify;
 
-pub use breaker::{BreakerOpen, BreakerSettings, BreakerState, CircuitBreaker, RequestOutcome, RequestSource};
+pub use breaker::{
+    BreakerOpen, BreakerPermit, BreakerSettings, BreakerState, CircuitBreaker, RequestOutcome, RequestSource,
+};
 pub use reachability::{LastProbe, ProbeSettings, Reachability, ReachabilityChange};
+pub(crate) use registrations::all_registrations;
 pub use registrations::{RegistrationError, Removal};
 pub use remote_state::{CardChange, KnownCard, Observed, RemoteState};
 pub use roster::{EntrySource, Roster, RosterEntry, RosterProblem};
@@ -185,9 +188,10 @@ impl Registry {
         for (index, entry) in roster.entries.iter().filter(|entry| entry.remote.is_some()).enumerate() {
             self.start_probes(entry, first_probe_in(index));
         }
-        let (registry, closing) = (Arc::clone(self), engine.closing().clone());
+        let (following, draining) = (Arc::clone(self).follow_files(), Arc::clone(self).follow_drained());
+        let closing = engine.closing().clone();
         engine.spawn(async move {
-            closing.run_until_cancelled(registry.follow_files()).await;
+            closing.run_until_cancelled(async { tokio::join!(following, draining) }).await;
         });
     }
 }
@@ -216,6 +220,12 @@ impl Directory for Registry {
         let roster = self.roster.read();
         let draining = || roster.draining.iter().find(|draining| draining.name == *name)?.hosted.clone();
         roster.directory.find(name).or_else(draining)
+    }
+
+    fn draining(&self, name: &AgentName) -> Option<Arc<Hosted>> {
+        let roster = self.roster.read();
+        let draining = roster.draining.iter().find(|draining| draining.name == *name && draining.was_served)?;
+        draining.hosted.clone()
     }
 
     fn agents(&self) -> Vec<Arc<Hosted>> {

@@ -4,22 +4,22 @@
 //! Only the task stream of the client tells events; push notifications and polls only say when to look. What was sent is
 //! saved before it is sent, so that the next process knows whether to send, to look for, or to follow a remote task.
 
-mod away;
 mod callbacks;
 pub(crate) mod cancel;
+mod emit;
 mod find;
 mod follow;
 mod followed_time;
 mod from_config;
 mod give_up;
 mod manifest;
+mod outage;
 mod outgoing;
 mod plan;
 mod prepare;
 mod saved;
 pub(crate) mod serve;
 mod settings;
-mod tell;
 mod translate;
 mod turn;
 mod usage;
@@ -47,6 +47,8 @@ pub(crate) use waiting::waiting_task;
 pub struct RemoteParts {
     /// Its name here.
     pub name: AgentName,
+    /// Its address, by which a turn or a job of another process knows whether it is the agent that has the remote task.
+    pub url: String,
     /// Calls it.
     pub client: Client,
     /// Shared by everything that calls it.
@@ -62,6 +64,13 @@ pub struct RemoteParts {
 /// An agent of another server as an agent of this one.
 pub struct RemoteAgent {
     parts: RemoteParts,
+}
+
+impl RemoteParts {
+    /// Whether a remote task is at another address than this agent, which has not heard of it, or has another one of its id.
+    pub(crate) fn is_elsewhere(&self, url: Option<&str>) -> bool {
+        url.is_some_and(|url| url != self.url)
+    }
 }
 
 impl RemoteAgent {

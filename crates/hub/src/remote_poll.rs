@@ -5,7 +5,7 @@
 //! Agents are looked at side by side. One that is away costs few requests per round: the rest of its tasks wait for a
 //! round in which it answers.
 
-mod place;
+mod cursor;
 mod pushed;
 mod settings;
 
@@ -22,10 +22,10 @@ use switchboard_client::CallContext;
 use switchboard_engine::store::hub::HubStore;
 use switchboard_engine::store::survey::WaitingQuery;
 use switchboard_engine::store::{ListPosition, Store, StoreError, TaskRow};
-use switchboard_engine::{AgentName, Engine, Error};
+use switchboard_engine::{AgentName, Engine, Error, Seq};
 use tokio_util::sync::CancellationToken;
 
-use self::place::PollPlace;
+use self::cursor::PollCursor;
 pub(crate) use self::pushed::PushedTasks;
 pub use self::settings::PollSettings;
 use crate::consumers::Consumers;
@@ -91,8 +91,8 @@ impl RemotePoll {
 
     async fn look_on(&self, store: Arc<dyn HubStore>, consumers: Arc<Consumers>, agents: impl Fn() -> Vec<AgentName>) {
         let clock = Arc::clone(self.engine.clock());
-        let (place, until) = loop {
-            match PollPlace::take(Arc::clone(&store), Arc::clone(&consumers)).await {
+        let (cursor, until) = loop {
+            match PollCursor::take(Arc::clone(&store), Arc::clone(&consumers)).await {
                 Ok(taken) => break taken,
                 Err(error) => tracing::warn!(%error, "waiting tasks of remote agents cannot be looked at"),
             }
@@ -105,7 +105,7 @@ impl RemotePoll {
             if let Err(error) = self.look(agents(), &mut looked, clock.now()).await {
                 tracing::warn!(%error, "waiting tasks of remote agents cannot be read");
             }
-            match place.advance(looked.until, clock.now()).await {
+            match cursor.advance(looked.until, clock.now()).await {
                 Ok(()) => {}
                 Err(error @ (StoreError::ConsumerTaken(_) | StoreError::Closed)) => {
                     return tracing::info!(%error, "waiting tasks of remote agents are looked at by another process");
@@ -190,13 +190,15 @@ impl RemotePoll {
     async fn look_at(&self, task: &TaskId, agent: &AgentName, why: &'static str) -> Result<Look, Error> {
         let Some(parts) = self.remotes.remote(agent) else { return Ok(Look::Done) };
         let Some(waiting) = waiting_task(&*self.store, task).await? else { return Ok(Look::Done) };
-        let remote = waiting.saved.as_ref().and_then(|saved| saved.remote_task());
-        let Some(remote) = remote else { return Ok(Look::Done) };
-        if parts.breaker.allow().is_err() {
-            return Ok(Look::Away);
+        let saved = waiting.saved.as_ref();
+        let Some(remote) = saved.and_then(|saved| saved.remote_task()) else { return Ok(Look::Done) };
+        // The turn ends the task, whose question nobody can answer any more.
+        if parts.is_elsewhere(saved.and_then(|saved| saved.url())) {
+            return self.settle(task, waiting.question).await;
         }
+        let Ok(permit) = parts.breaker.allow() else { return Ok(Look::Away) };
         metrics::counter!(metric::REMOTE_LOOKS, "agent" => agent.to_string(), "why" => why).increment(1);
-        match parts.recorded(task, parts.client.get(&CallContext::default(), remote, Some(0)).await) {
+        match parts.recorded(&permit, task, parts.client.get(&CallContext::default(), remote, Some(0)).await) {
             Ok(now) if now.status.state.is_interrupted() => return Ok(Look::Done),
             Ok(_) => {}
             // What it has told of the end may be known here.
@@ -206,7 +208,12 @@ impl RemotePoll {
                 return Ok(if error.error_kind().is_some() { Look::Done } else { Look::Away });
             }
         }
-        match self.engine.settled(task, waiting.question).await {
+        self.settle(task, waiting.question).await
+    }
+
+    /// Lets the turn of a task go on whose question is open no more.
+    async fn settle(&self, task: &TaskId, question: Seq) -> Result<Look, Error> {
+        match self.engine.settled(task, question).await {
             // Something else has ended the wait.
             Err(Error::QuestionClosed { .. }) | Ok(()) => Ok(Look::Done),
             Err(error) => Err(error),

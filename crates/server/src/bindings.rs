@@ -4,6 +4,7 @@
 //! file per operation performs it and returns a typed result, `render.rs` encodes that in the same dialect, and
 //! `response.rs` puts it into the envelope of the binding.
 
+mod agent_at;
 mod cached_document;
 mod cancel;
 mod card;

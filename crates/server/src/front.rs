@@ -31,7 +31,8 @@ pub trait Front: Send + Sync + 'static {
     /// What a request needs; nothing if the path is not of this front. The method of a HEAD request is GET here.
     fn find(&self, path: &str, method: &Method) -> Option<Result<Access, WrongMethod>>;
 
-    /// Answers a request that has what it needs. Dropped when the caller's key is revoked.
+    /// Answers a request that has what it needs. Dropped when the connection is lost or the caller's key is revoked, so what
+    /// must not stop half way runs in a task of its own, with the request that [`Exchange::detach`] gives it.
     fn answer<'a>(&'a self, exchange: &'a mut Exchange) -> BoxFuture<'a, Response<Body>>;
 
     /// The response to a request that is refused before it gets here, such as one without a key.
@@ -110,8 +111,14 @@ pub struct Exchange {
     activity: Arc<Activity>,
     rule: BodyRule,
     /// Until it is read.
-    body: Option<Incoming>,
+    body: Option<RequestBody>,
     slot: Option<StreamSlot>,
+}
+
+enum RequestBody {
+    Incoming(Incoming),
+    /// Of a request that was detached.
+    Complete(Bytes),
 }
 
 impl Exchange {
@@ -129,9 +136,27 @@ impl Exchange {
             state: Arc::clone(state),
             activity: Arc::clone(activity),
             rule,
-            body: Some(body),
+            body: Some(RequestBody::Incoming(body)),
             slot: None,
         }
+    }
+
+    /// The same request for a task of its own, with its stream slot. Its body is read first: what has not come whole begins
+    /// nothing.
+    pub async fn detach(
+        &mut self,
+        refuse: impl FnOnce(&Error) -> Response<Body> + Send,
+    ) -> Result<Self, Response<Body>> {
+        let body = self.read_body_or(refuse).await?;
+        Ok(Self {
+            parts: self.parts.clone(),
+            identity: Arc::clone(&self.identity),
+            state: Arc::clone(&self.state),
+            activity: Arc::clone(&self.activity),
+            rule: self.rule,
+            body: Some(RequestBody::Complete(body)),
+            slot: self.slot.take(),
+        })
     }
 
     /// The caller.
@@ -153,7 +178,11 @@ impl Exchange {
         if self.rule == BodyRule::None {
             return Ok(Bytes::new());
         }
-        let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
+        let body = match self.body.take() {
+            None => return Ok(Bytes::new()),
+            Some(RequestBody::Complete(body)) => return Ok(body),
+            Some(RequestBody::Incoming(body)) => body,
+        };
         let read = request_body::read(&self.state, &self.activity, &self.parts, body).await;
         read.map_err(|rejected| rejected.finish(&self.parts, refuse(&rejected.error)))
     }
@@ -176,7 +205,7 @@ impl Exchange {
 
     /// Discards a body that was not read, so that the connection can be used again.
     pub(crate) async fn discard_body(&mut self) {
-        if let Some(mut body) = self.body.take() {
+        if let Some(RequestBody::Incoming(mut body)) = self.body.take() {
             request_body::drain_refused(&self.state, &self.activity, &self.parts, Bytes::new(), &mut body).await;
         }
     }

@@ -27,13 +27,11 @@ use crate::{metric_definitions as metric, signature};
 
 /// The path of a callback, before the task's id.
 pub const CALLBACK_PATH: &str = "/api/a2a/callback/";
-/// The most updates of one task that may wait; beyond it senders have to retry.
-const MOST_WAITING: usize = 1_000;
-const MOST_WAITING_BYTES: u64 = 64 << 20;
+/// The most ends of one task that are kept: a turn has few remote tasks, and looks for the end of its last one.
+const MOST_KEPT: usize = 64;
+const MOST_KEPT_BYTES: u64 = 16 << 20;
 /// The longest id that is used for deduplication.
 const ID_BYTES: usize = 256;
-/// Updates read at once.
-const STEP: usize = 64;
 /// What a token is derived from, before the task's id.
 const TOKEN_PURPOSE: &[u8] = b"callback:";
 
@@ -76,9 +74,6 @@ pub enum ReceiveError {
     /// The body is no update of a task.
     #[error("the body must be a task, a status update, an artifact update or a message in JSON: {0}")]
     Body(String),
-    /// Too many updates wait for the follower.
-    #[error("too many updates of this task wait to be taken, try again later")]
-    Full,
     /// The store does not work.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -91,7 +86,7 @@ impl ReceiveError {
             Self::Unknown(_) => "unknown_task",
             Self::Token => "wrong_token",
             Self::Body(_) => "bad_body",
-            Self::Full | Self::Store(_) => "unavailable",
+            Self::Store(_) => "unavailable",
         }
     }
 }
@@ -108,7 +103,7 @@ pub struct AdmittedSender {
 }
 
 impl CallbackReceiver {
-    /// CallbackReceiver over a store.
+    /// A receiver that keeps what it is told in a store.
     pub fn new(store: Arc<dyn CallbackStore>, secret: [u8; 32], clock: Arc<dyn Clock>) -> Self {
         Self { store, secret, clock, watches: Arc::default(), listener: Arc::default() }
     }
@@ -147,7 +142,7 @@ impl CallbackReceiver {
         admitted.inspect_err(|error| count(error.label()))
     }
 
-    /// Stores an update.
+    /// Takes an update in: the end of a remote task is stored, anything else only wakes.
     pub async fn receive(&self, by: AdmittedSender, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
         let received = self.take_in(by, id, body).await;
         count(match &received {
@@ -169,13 +164,12 @@ impl CallbackReceiver {
         let id = id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES);
         let id = id.map_or_else(|| URL_SAFE_NO_PAD.encode(sha256([body])), str::to_owned);
         let body = Bytes::copy_from_slice(body);
-        match self.store.add_update(key, &id, body, self.clock.now(), MOST_WAITING, MOST_WAITING_BYTES).await {
+        match self.store.add_update(key, &id, body, self.clock.now(), MOST_KEPT, MOST_KEPT_BYTES).await {
             Ok(UpdateAdded::New(_)) => {
                 self.wake(&task);
                 Ok(Received::New)
             }
             Ok(UpdateAdded::Known) => Ok(Received::Duplicate),
-            Ok(UpdateAdded::Full) => Err(ReceiveError::Full),
             Err(StoreError::Missing) => Err(ReceiveError::Unknown(task)),
             Err(error) => Err(error.into()),
         }
@@ -203,11 +197,11 @@ impl CallbackReceiver {
         CallbackWatch { woken }
     }
 
-    /// The end of the remote task, if one was told.
-    pub async fn end(&self, task: &TaskId) -> Result<Option<StreamResponse>, StoreError> {
-        let Some(callback) = self.store.callback(task).await? else { return Ok(None) };
-        let stored = self.store.updates(callback.task_key, 0, STEP).await?;
-        Ok(stored.iter().rev().filter_map(|stored| read(&stored.body).ok()).find(is_end))
+    /// The ends of remote tasks that were told, the newest first: a task here may have had several, one after the other.
+    pub async fn ends(&self, task: &TaskId) -> Result<Vec<StreamResponse>, StoreError> {
+        let Some(callback) = self.store.callback(task).await? else { return Ok(Vec::new()) };
+        let stored = self.store.newest_updates(callback.task_key, MOST_KEPT).await?;
+        Ok(stored.iter().filter_map(|stored| read(&stored.body).ok()).collect())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use switchboard_engine::store::feed::JournalLine;
+use switchboard_engine::store::feed::{JournalLine, topic_segment};
 use switchboard_engine::store::hub::HubStore;
 use switchboard_engine::store::webhooks::WebhookRow;
 
@@ -93,6 +93,5 @@ fn host(endpoint: &str) -> String {
     let authority = endpoint.split_once("://").map_or(endpoint, |(_, authority)| authority);
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     let host = authority.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(authority, |(host, _)| host);
-    let kept = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    host.chars().map(kept).collect()
+    topic_segment(host)
 }

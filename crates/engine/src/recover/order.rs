@@ -227,16 +227,16 @@ impl EngineState {
         let is_queued = |core: &Core| core.row.phase == Phase::Queued;
         let live = self.find_task(&row.task.id).await?.filter(|live| is_queued(&live.core.lock()));
         let Some(live) = live else { return Ok(None) };
+        if row.state.state != TaskState::Submitted {
+            // It has run before, and was answered.
+            self.link_children(&live).await?;
+        }
         if live.hosted.is_none() {
             return self.fail_unserved(&live, is_queued).await.map(|()| None);
         }
         if self.is_orphaned(&live.task).await? {
             let ended = self.end(&live, TaskState::Canceled, None, Reason::CanceledByCaller, is_queued);
             return ended.await.map(|()| None);
-        }
-        if row.state.state != TaskState::Submitted {
-            // It has run before, and was answered.
-            self.link_children(&live).await?;
         }
         Ok(Some(RecoveredTurn { row: row.clone(), live, begin: None, waits: true }))
     }

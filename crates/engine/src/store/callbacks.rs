@@ -1,7 +1,6 @@
 //! The `CallbackStore` trait. A callback is an address of a task at which a remote agent reports work done elsewhere.
 //!
-//! Updates are kept in order until the task's turn has taken them. Their names are kept longer, for deduplication. All of
-//! it goes with the task.
+//! The newest updates are kept. The names of older ones are kept longer, for deduplication. All of it goes with the task.
 
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};
@@ -25,11 +24,9 @@ pub enum UpdateAdded {
     New(i64),
     /// One of that name came before.
     Known,
-    /// As many wait as may, by number or by size.
-    Full,
 }
 
-/// An update that waits.
+/// An update that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallbackUpdate {
     pub number: i64,
@@ -47,8 +44,8 @@ pub trait CallbackStore: Send + Sync + 'static {
     /// The callback of a task.
     fn callback(&self, task: &TaskId) -> StoreFuture<Option<CallbackRow>>;
 
-    /// Keeps an update, unless one of its name is among the newest 1,000, `max` of them wait already, or the bodies that
-    /// wait would be more than `max_bytes` with this one; one alone may have any size. Refused with
+    /// Keeps an update, unless one of its name is among the newest 1,000. Only the newest keep their bodies: `max` of them at
+    /// most, and not more than `max_bytes` together; this one alone may have any size. Refused with
     /// [`StoreError::Missing`](super::StoreError::Missing) if the task has no callback (any more).
     fn add_update(
         &self,
@@ -60,9 +57,6 @@ pub trait CallbackStore: Send + Sync + 'static {
         max_bytes: u64,
     ) -> StoreFuture<UpdateAdded>;
 
-    /// Updates after a number that were not taken yet, in order.
-    fn updates(&self, task: TaskKey, after: i64, max: usize) -> StoreFuture<Vec<CallbackUpdate>>;
-
-    /// Drops the bodies of updates up to a number.
-    fn take_updates(&self, task: TaskKey, up_to: i64) -> StoreFuture<()>;
+    /// The updates that are kept, the newest first.
+    fn newest_updates(&self, task: TaskKey, max: usize) -> StoreFuture<Vec<CallbackUpdate>>;
 }

@@ -182,6 +182,12 @@ pub struct JournalLine {
     pub payload: Bytes,
 }
 
+/// A name as one word of a topic: other characters than letters, digits, `-` and `_` become `_`.
+pub fn topic_segment(name: &str) -> String {
+    let kept = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+    name.chars().map(kept).collect()
+}
+
 /// Rows in order.
 #[derive(Debug, Default)]
 pub struct FeedPage {

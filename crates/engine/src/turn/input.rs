@@ -37,13 +37,16 @@ impl TurnInput {
     pub(crate) fn current(core: &Core) -> Option<Self> {
         let inner = &core.fold.kernel;
         let current = inner.current.as_ref()?;
-        let cause = match &inner.question {
-            Some(question) if core.fold.settled_question().is_some() => {
-                Cause::Settled { question: Some(question.clone()) }
-            }
-            _ if current.seq == inner.first => Cause::Begin,
-            Some(question) => Cause::Answer { question: Some(question.clone()) },
-            None => Cause::Next,
+        let question = inner.question.clone();
+        let cause = if core.fold.is_settled() {
+            Cause::Settled { question }
+        } else if current.seq == inner.first {
+            Cause::Begin
+        } else if question.is_some() || inner.answered != 0 {
+            // Earlier versions have not stored what is answered.
+            Cause::Answer { question }
+        } else {
+            Cause::Next
         };
         Some(Self::new(current.clone(), cause, inner.saved.clone()))
     }

@@ -2,6 +2,7 @@
 //! after a crash of the parent, not when a call is repeated, not when an agent reports again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use switchboard_a2a::{Task, TaskId, TaskState};
@@ -9,12 +10,13 @@ use switchboard_engine::event::{ChildUsage, Event, Usage};
 use switchboard_engine::fold::{Fold, USAGE_KEY};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::reason::Reason;
-use switchboard_engine::store::ListFilter;
+use switchboard_engine::store::{ListFilter, Store};
 use switchboard_engine::*;
 use tokio::sync::Notify;
 
 use crate::faults::Faults;
 use crate::kernel::*;
+use crate::settled::question_of;
 
 fn used(cost_usd: f64) -> Usage {
     Usage { input_tokens: 10, output_tokens: 5, cost_usd }
@@ -127,7 +129,8 @@ fn a_tree_is_summed_over_its_levels_however_its_root_ends() {
     });
 }
 
-/// `leaf` and `holder` work until their bells, and a leaf costs a quarter. Everything else calls a leaf and asks.
+/// `leaf` and `holder` work until their bells, and a leaf costs a quarter. Everything else calls a leaf and asks; if it was
+/// put away meanwhile, it goes on once it is answered, with `later` not before the second bell.
 fn asking(bells: &[Arc<Notify>; 2]) -> Script {
     let bells = bells.clone();
     Script::new(move |turn: Turn, task: TaskHandle| {
@@ -139,7 +142,8 @@ fn asking(bells: &[Arc<Notify>; 2]) -> Script {
                     leaf.notified().await;
                     task.usage(used(0.25)).await?;
                 }
-                "holder" => holder.notified().await,
+                "holder" | "later" => holder.notified().await,
+                _ if turn.cause != Cause::Begin => {}
                 _ => {
                     let _called = task.call(Call::new(AGENT, message("leaf"))).await?;
                     task.ask("well?").await?;
@@ -148,6 +152,7 @@ fn asking(bells: &[Arc<Notify>; 2]) -> Script {
             Ok(task.complete_with("done").await?)
         }
     })
+    .recovering(Recovery::Resume)
 }
 
 /// Waits until so many tasks are in memory: one that has ended leaves it after all that follows from its end.
@@ -197,6 +202,67 @@ fn a_child_that_ends_while_its_parent_cannot_write_counts() {
             };
             assert_eq!(reported(&ended).own, Usage::default(), "{while_it}");
             assert_eq!(reported(&ended).tree, used(0.25), "{while_it}");
+        });
+    }
+}
+
+#[test]
+fn a_child_counts_though_its_parent_was_not_in_memory() {
+    let ways = ["answered", "answered after a restart", "answered before", "settled", "decided", "canceled", "expired"];
+    for way in ways {
+        let folder = tempfile::tempdir().unwrap();
+        let bells = <[Arc<Notify>; 2]>::default();
+        let settings = Settings { park: Duration::ZERO, ..Settings::default() };
+        let expiry = settings.parked_expiry;
+        let open = || {
+            let mut below: Option<Arc<dyn Store>> = None;
+            let kernel = Kernel::with(folder.path(), asking(&bells), settings.clone(), |store| {
+                let store: Arc<dyn Store> = Arc::new(store);
+                below = Some(store.clone());
+                store
+            });
+            (kernel, below.unwrap())
+        };
+        let (mut kernel, mut store) = open();
+        let root = kernel.run(async {
+            let root = kernel.send("root").await.id().clone();
+            kernel.reach(&root, TaskState::InputRequired).await;
+            leaf_works(&kernel).await;
+            in_memory(&kernel, 1).await;
+            root
+        });
+        if way == "answered after a restart" {
+            drop(store);
+            kernel.kill();
+            (kernel, store) = open();
+            // The leaf is taken up.
+            kernel.run(in_memory(&kernel, 1));
+        }
+        kernel.run(async {
+            if way == "answered before" {
+                kernel.say(&root, "later").await.unwrap();
+                kernel.reach(&root, TaskState::Working).await;
+            }
+            bells[0].notify_one();
+            in_memory(&kernel, usize::from(way == "answered before")).await;
+            let question = question_of(&*store, &root).await;
+            match way {
+                "answered before" => bells[1].notify_one(),
+                "settled" => kernel.engine.settled(&root, question).await.unwrap(),
+                "decided" => {
+                    let answer = ReviewAnswer { verdict: Verdict::Approve, message: message("go") };
+                    kernel.engine.answer(&Caller::local(), &root, question, answer).await.unwrap();
+                }
+                "canceled" => drop(kernel.cancel(&root).await.unwrap()),
+                "expired" => {
+                    kernel.clock.advance(expiry);
+                    kernel.engine.sweep().await;
+                }
+                _ => drop(kernel.say(&root, "go").await.unwrap()),
+            }
+            let ended = kernel.ended(&root).await;
+            assert!(ended.metadata.as_ref().is_some_and(|all| all.get(USAGE_KEY).is_some()), "{way}: {ended:?}");
+            assert_eq!((reported(&ended).own, reported(&ended).tree), (Usage::default(), used(0.25)), "{way}");
         });
     }
 }

@@ -7,6 +7,7 @@ mod kernel;
 
 mod agent_reports;
 mod calls;
+mod canceled_trees;
 mod cooldowns;
 mod counted_once;
 mod delegated_messages;

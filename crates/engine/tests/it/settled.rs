@@ -21,6 +21,9 @@ fn asker() -> Script {
             Cause::Begin if turn.text() == "return" => {
                 return Ok(task.say(TaskState::InputRequired, Some(Message::text(Role::Agent, "well?")), None).await?);
             }
+            Cause::Begin if turn.text() == "without words" => {
+                return Ok(task.say(TaskState::InputRequired, None, None).await?);
+            }
             Cause::Begin => match task.ask("well?").await {
                 Ok(answer) => task.complete_with(format!("answered {}", answer.joined_text())).await?,
                 Err(Stopped::Settled) if turn.text() == "handle" => task.complete_with("settled in memory").await?,
@@ -67,6 +70,7 @@ fn a_settled_question_lets_the_turn_go_on_wherever_its_agent_is() {
             ("handle", "settled in memory"),
             ("propagate", "settled: well? propagate"),
             ("return", "settled: well? return"),
+            ("without words", "settled:  without words"),
         ] {
             let sent = kernel.send(text).await;
             kernel.reach(sent.id(), TaskState::InputRequired).await;
@@ -84,6 +88,14 @@ fn a_settled_question_lets_the_turn_go_on_wherever_its_agent_is() {
             let again = kernel.engine.settled(sent.id(), question).await;
             assert!(matches!(again, Err(Error::QuestionClosed { .. })), "{again:?}");
         }
+        let sent = kernel.send("without words").await;
+        kernel.reach(sent.id(), TaskState::InputRequired).await;
+        kernel.say(sent.id(), "yes").await.unwrap();
+        assert_eq!(
+            status_text(&kernel.ended(sent.id()).await),
+            "answered yes",
+            "no words, and a question all the same"
+        );
         let sent = kernel.send("handle").await;
         kernel.reach(sent.id(), TaskState::InputRequired).await;
         (sent.id().clone(), question_of(&*store, sent.id()).await)

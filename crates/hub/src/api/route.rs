@@ -215,6 +215,12 @@ impl Route {
         self
     }
 
+    /// Whether it goes on when its client does not wait for it: all that change something, but for those that wait for a task,
+    /// which the kernel begins as a whole and which ends without them.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.method != Method::GET && !self.sends
+    }
+
     fn variables(&self) -> usize {
         self.path.matches('{').count()
     }

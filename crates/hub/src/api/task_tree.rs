@@ -35,9 +35,7 @@ const DEEPEST: usize = 1_000;
 /// What a task has cost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
-    input_tokens: u64,
-    output_tokens: u64,
-    cost_usd: f64,
+    usage: Usage,
     /// Whether any of it is tokens times their price.
     is_estimated: bool,
 }
@@ -101,18 +99,17 @@ async fn node(hub: &HubState, row: TaskRow) -> Result<Node, ApiError> {
     let mut own = Spent::default();
     let mut reason = None;
     if let Some((outcome, end)) = outcome(hub, &row).await? {
-        own = Spent {
+        let usage = Usage {
             input_tokens: outcome.input_tokens.unwrap_or(0),
             output_tokens: outcome.output_tokens.unwrap_or(0),
             cost_usd: outcome.cost_usd.unwrap_or(0.0),
-            is_estimated: outcome.estimated,
         };
+        own = Spent { usage: usage.clamped(), is_estimated: outcome.estimated };
         reason = end.metadata.as_ref().and_then(|all| all.get(REASON_KEY)?.read().ok());
     } else if let Ok(reading) = hub.engine.get(&Address::Root, &owner_of(&row), &row.task.id).await {
         let metadata = reading.into_task()?.metadata;
         if let Some(usage) = metadata.and_then(|all| all.get(USAGE_KEY)?.read::<Usage>().ok()) {
-            let Usage { input_tokens, output_tokens, cost_usd } = usage;
-            own = Spent { input_tokens, output_tokens, cost_usd, is_estimated: false };
+            own = Spent { usage: usage.clamped(), is_estimated: false };
         }
     }
     let first = hub.parts.store.read(row.key, Seq(0), 1).await?;
@@ -132,9 +129,7 @@ fn sum(nodes: &mut [Node]) {
         let (before, [child, ..]) = nodes.split_at_mut(index) else { continue };
         let parent = parent_of(&places, child);
         if let Some(parent) = before.get_mut(parent) {
-            parent.total.input_tokens += child.total.input_tokens;
-            parent.total.output_tokens += child.total.output_tokens;
-            parent.total.cost_usd += child.total.cost_usd;
+            parent.total.usage = parent.total.usage.plus(child.total.usage);
             parent.total.is_estimated |= child.total.is_estimated;
         }
     }
@@ -199,9 +194,9 @@ fn shown(request: &ApiRequest<'_>, names: &CallerNames, node: &Node) -> Value {
 
 fn spent(spent: &Spent) -> Value {
     json!({
-        "inputTokens": spent.input_tokens,
-        "outputTokens": spent.output_tokens,
-        "costUsd": spent.cost_usd,
+        "inputTokens": spent.usage.input_tokens,
+        "outputTokens": spent.usage.output_tokens,
+        "costUsd": spent.usage.cost_usd,
         "estimated": spent.is_estimated,
     })
 }

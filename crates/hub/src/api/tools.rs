@@ -13,6 +13,7 @@ use super::error::ApiError;
 use super::request::ApiRequest;
 use super::route::{Header, Parameter, Route};
 use crate::dispatch::DispatchResult;
+use crate::feed::segment;
 use crate::reply::{failure, has_failed};
 
 pub(super) const LIST: Route = Route::get("/api/tools", "List the agents as tools", |request| Box::pin(list(request)))
@@ -64,8 +65,7 @@ fn agents(request: &ApiRequest<'_>) -> Vec<Arc<Hosted>> {
 }
 
 fn tool_name(hosted: &Hosted) -> String {
-    let kept = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    format!("{PREFIX}{}", hosted.name.as_str().chars().map(kept).collect::<String>())
+    format!("{PREFIX}{}", segment(hosted.name.as_str()))
 }
 
 fn schema(hosted: &Hosted) -> Value {

@@ -1,5 +1,7 @@
 //! Topics: words with dots between, from the general to the particular, and patterns over them.
 
+pub(crate) use switchboard_engine::store::feed::topic_segment as segment;
+
 /// A pattern: `*` stands for one word, `#` at its end for any number of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pattern {
@@ -35,12 +37,6 @@ impl Pattern {
         }
         self.is_open || given.next().is_none()
     }
-}
-
-/// A name as one word of a topic: other characters than letters, digits, `-` and `_` become `_`.
-pub(crate) fn segment(name: &str) -> String {
-    let kept = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    name.chars().map(kept).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ const HIGH_CONFIDENCE: f64 = 0.8;
 /// Money is added up in billionths of a dollar, because a sum of fractions depends on its order.
 const NANOS: f64 = 1e9;
 
-/// Outcomes, added up.
+/// Outcomes, added up. What agents report is theirs to choose, so its sums stay at the largest number there is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Sum {
@@ -39,8 +39,8 @@ impl Sum {
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.outcomes += 1;
         self.successes += u64::from(outcome.success);
-        self.input_tokens += outcome.input_tokens.unwrap_or(0);
-        self.output_tokens += outcome.output_tokens.unwrap_or(0);
+        self.input_tokens = self.input_tokens.saturating_add(outcome.input_tokens.unwrap_or(0));
+        self.output_tokens = self.output_tokens.saturating_add(outcome.output_tokens.unwrap_or(0));
         if let Some(cost) = outcome.cost_usd {
             self.costed += 1;
             self.estimated += u64::from(outcome.estimated);
@@ -58,8 +58,8 @@ impl Sum {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.outcomes += other.outcomes;
         self.successes += other.successes;
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.nano_usd = self.nano_usd.saturating_add(other.nano_usd);
         self.costed += other.costed;
         self.estimated += other.estimated;

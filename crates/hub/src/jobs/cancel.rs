@@ -19,6 +19,7 @@ use switchboard_engine::{AgentName, Engine, Error};
 use switchboard_host::redact;
 
 use super::{JobKind, JobOutcome};
+use crate::feed::segment;
 use crate::projector::EndedTask;
 use crate::remote::cancel::CancelError;
 use crate::remote::{REMOTE_KEY, RemoteParts, Saved, saved_state};
@@ -50,6 +51,9 @@ struct CancelBody {
     /// The remote task, once it was found: a log may be long, and a job is run many times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     remote: Option<TaskId>,
+    /// The address of the agent that has it; absent in what earlier versions have saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
 }
 
 /// The job that is owed after the end of a task: none if the remote has said the end, or the task was completed here.
@@ -64,8 +68,14 @@ pub fn owed_cancel(ended: &EndedTask<'_>) -> Option<NewJob> {
     if is_told || !state.is_terminal() || state == TaskState::Completed {
         return None;
     }
-    let body =
-        CancelBody { agent: task.agent.to_string(), task: task.id.clone(), key: key.0, since: at.0, remote: None };
+    let body = CancelBody {
+        agent: task.agent.to_string(),
+        task: task.id.clone(),
+        key: key.0,
+        since: at.0,
+        remote: None,
+        url: None,
+    };
     let body = Bytes::from(serde_json::to_vec(&body).ok()?);
     Some(NewJob { name: format!("cancel:{}", task.id), kind: CANCEL_KIND.to_owned(), run_at: at, body })
 }
@@ -108,7 +118,7 @@ impl CancelJobs {
                 return JobOutcome::Done;
             }
         };
-        let known = match self.known(&body).await {
+        let known = match self.known(&mut body).await {
             Ok(known) => known,
             Err(error) => {
                 tracing::warn!(task = %body.task, %error, "the log of an ended task cannot be read");
@@ -121,6 +131,13 @@ impl CancelJobs {
         let Some(parts) = self.remotes.remote(&AgentName::from(body.agent.as_str())) else {
             return self.again(claimed, &body, "the agent is not configured any more", GIVE_UP_AFTER).await;
         };
+        // A task of the same id there would be somebody else's.
+        if parts.is_elsewhere(body.url.as_deref()) {
+            if let Known::Remote(remote) = known {
+                body.remote = Some(remote);
+            }
+            return self.give_up(&body, "the agent is at another address now").await;
+        }
         let context = CallContext { parent_id: Some(body.task.to_string()), ..CallContext::default() };
         let found = match known {
             Known::Remote(remote) => Ok(Some(remote)),
@@ -143,12 +160,14 @@ impl CancelJobs {
         self.again(claimed, &body, &problem, GIVE_UP_AFTER).await
     }
 
-    async fn known(&self, body: &CancelBody) -> Result<Known, Error> {
+    /// What the log says of the remote task, and where it is.
+    async fn known(&self, body: &mut CancelBody) -> Result<Known, Error> {
         if let Some(remote) = &body.remote {
             return Ok(Known::Remote(remote.clone()));
         }
         let (saved, _) = saved_state(&self.engine, &body.task, TaskKey(body.key)).await?;
         let remote = saved.as_ref().and_then(Saved::remote_task).cloned();
+        body.url = saved.as_ref().and_then(Saved::url).map(str::to_owned);
         Ok(match (saved, remote) {
             (_, Some(remote)) => Known::Remote(remote),
             (Some(Saved::Sending(sending)), None) => Known::Sent { turn: sending.turn },
@@ -181,14 +200,13 @@ impl CancelJobs {
     async fn give_up(&self, body: &CancelBody, problem: &str) -> JobOutcome {
         // What the agent has said may repeat the credentials that it was sent.
         let problem = redact::text(problem);
-        let payload = json!({ "agent": body.agent, "remoteTaskId": body.remote, "problem": problem });
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-        let agent: String = body.agent.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+        let url = body.url.as_deref().map(redact::text);
+        let payload = json!({ "agent": body.agent, "remoteTaskId": body.remote, "url": url, "problem": problem });
         let line = JournalLine {
             at: self.clock.now(),
             owner: None,
             task: Some(body.task.clone()),
-            topic: format!("remote.orphaned.{agent}"),
+            topic: format!("remote.orphaned.{}", segment(&body.agent)),
             payload: Bytes::from(payload.to_string()),
         };
         match self.store.journal(vec![line]).await {
@@ -208,6 +226,6 @@ async fn find(
     task: &TaskId,
     turn: u64,
 ) -> Result<Option<TaskId>, CancelError> {
-    parts.breaker.allow()?;
-    Ok(parts.recorded(task, parts.live_task_of(context, task, turn).await)?)
+    let permit = parts.breaker.allow()?;
+    Ok(parts.recorded(&permit, task, parts.live_task_of(context, task, turn).await)?)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use switchboard_engine::{AgentName, CallerId, Hosted, Served};
 use switchboard_fleet::config::agent_files::AgentListing;
 use switchboard_fleet::config::agents::Entry;
@@ -37,6 +38,8 @@ pub(super) struct Registered {
     pub(super) version: u64,
     pub(super) owner: CallerId,
     pub(super) agent: RemoteAgent,
+    /// As it was written, for a tombstone.
+    pub(super) item: Value,
 }
 
 /// A change of the roster: its word in topics, and the agent.
@@ -48,7 +51,7 @@ impl Registry {
         let before = self.roster();
         let has_started = self.engine.read().is_some();
         let mut problems: Vec<_> = definitions.files.problems.iter().map(RosterProblem::of_file).collect();
-        let (mut entries, mut changes) = (Vec::new(), Vec::new());
+        let (mut entries, mut changes, mut to_probe) = (Vec::new(), Vec::new(), Vec::new());
         let mut draining = before.draining.clone();
         for (definition, source, shadows_registration) in definitions.wanted() {
             let name = AgentName::from(definition.name().as_str());
@@ -83,7 +86,7 @@ impl Registry {
                 self.retire(known, matches!(definition, Entry::Remote(_)));
                 self.retire_breaker(known, remote.as_ref());
                 if hosted.is_none() || remote.is_none() {
-                    drain(&mut draining, Draining::of(known));
+                    self.drain(&mut draining, Draining::of(known));
                 }
             }
             // One that is not served any more may have tasks from before.
@@ -91,14 +94,14 @@ impl Registry {
                 let before = Hosted::serving(name.clone(), (self.serve_remote)(remote));
                 let (hosted, remote) = (Some(Arc::new(before)), Some(Arc::clone(remote)));
                 if draining.iter().all(|draining| draining.name != name) {
-                    draining.push(Draining { name: name.clone(), hosted, remote });
+                    draining.push(Draining { name: name.clone(), was_served: false, hosted, remote });
                 }
             }
             let first_probe = first_probe_in(changes.len());
             changes.push((if known.is_some() { "changed" } else { "added" }, name.clone()));
             let entry = RosterEntry { name, definition, source, shadows_registration, hosted, remote };
             let entry = Arc::new(entry);
-            self.start_probes(&entry, first_probe);
+            to_probe.push((Arc::clone(&entry), first_probe));
             entries.push(entry);
         }
         if !has_started {
@@ -108,7 +111,7 @@ impl Registry {
             if entries.iter().all(|entry| entry.name != gone.name) {
                 self.retire(gone, true);
                 self.retire_breaker(gone, None);
-                drain(&mut draining, Draining::of(gone));
+                self.drain(&mut draining, Draining::of(gone));
                 changes.push(("removed", gone.name.clone()));
             }
         }
@@ -121,7 +124,24 @@ impl Registry {
         draining.retain(|draining| entries.iter().all(|entry| !takes_over(entry, draining)));
         let roster = Roster::new(entries, draining, &self.own, default_agent(&self.parts), problems);
         *self.roster.write() = Arc::new(roster);
+        // Only now: what a probe finds counts for what is served.
+        for (entry, first_probe) in &to_probe {
+            self.start_probes(entry, *first_probe);
+        }
         changes
+    }
+
+    /// Adds an agent to those that drain, in place of an earlier one of its name.
+    fn drain(&self, all: &mut Vec<Draining>, mut draining: Draining) {
+        // It may have got tasks since one of its name last drained.
+        self.ended_by.lock().remove(&draining.name);
+        if let Some(index) = all.iter().position(|other| other.name == draining.name) {
+            let before = all.swap_remove(index);
+            draining.was_served |= before.was_served;
+            draining.hosted = draining.hosted.or(before.hosted);
+            draining.remote = draining.remote.or(before.remote);
+        }
+        all.push(draining);
     }
 
     /// A registration may have left tasks elsewhere before a file gave its name to an agent of this machine.
@@ -141,7 +161,8 @@ impl Registry {
             match self.remote_state(&entry.name, &registered.agent, card, None) {
                 Ok(remote) => {
                     let (name, hosted) = (entry.name.clone(), entry.hosted.clone());
-                    drain(draining, Draining { name, hosted, remote: Some(remote) });
+                    let remote = Some(remote);
+                    self.drain(draining, Draining { name, was_served: false, hosted, remote });
                 }
                 Err(problem) => {
                     tracing::error!(agent = name, problem, "what a registration has left elsewhere cannot be canceled");
@@ -253,18 +274,9 @@ impl Registry {
 
 impl Draining {
     fn of(entry: &RosterEntry) -> Self {
-        Self { name: entry.name.clone(), hosted: entry.hosted.clone(), remote: entry.remote.clone() }
+        let (hosted, remote) = (entry.hosted.clone(), entry.remote.clone());
+        Self { name: entry.name.clone(), was_served: hosted.is_some(), hosted, remote }
     }
-}
-
-/// Adds an agent to those that drain, in place of an earlier one of its name.
-fn drain(all: &mut Vec<Draining>, mut draining: Draining) {
-    if let Some(index) = all.iter().position(|other| other.name == draining.name) {
-        let before = all.swap_remove(index);
-        draining.hosted = draining.hosted.or(before.hosted);
-        draining.remote = draining.remote.or(before.remote);
-    }
-    all.push(draining);
 }
 
 impl Definitions {

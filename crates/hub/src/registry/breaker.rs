@@ -115,14 +115,10 @@ impl CircuitBreaker {
         Self { settings, clock, circuit: Mutex::new(Circuit::default()), listener: Box::new(listener) }
     }
 
-    /// Asked before each request. A request that was let through is recorded when it has ended.
-    pub fn allow(&self) -> Result<(), BreakerOpen> {
-        self.change(|circuit, settings, now| circuit.allow(settings, now))
-    }
-
-    /// Records how a request went.
-    pub fn record(&self, source: RequestSource<'_>, outcome: RequestOutcome) {
-        self.change(|circuit, settings, now| circuit.record(source, outcome, settings, now));
+    /// Asked before each request. How a request that was let through has ended is recorded with its permit.
+    pub fn allow(&self) -> Result<BreakerPermit<'_>, BreakerOpen> {
+        let generation = self.change(|circuit, settings, now| circuit.allow(settings, now))?;
+        Ok(BreakerPermit { breaker: self, generation })
     }
 
     /// Its state now.
@@ -149,9 +145,36 @@ impl CircuitBreaker {
     }
 }
 
+/// A request that was let through. A trial that ends without an outcome is dropped, and another one is let through.
+#[must_use = "dropped, it says nothing of the request"]
+pub struct BreakerPermit<'a> {
+    breaker: &'a CircuitBreaker,
+    generation: u64,
+}
+
+impl BreakerPermit<'_> {
+    /// Records how the request went. A stream is recorded when it has opened and again when it is lost.
+    pub fn record(&self, source: RequestSource<'_>, outcome: RequestOutcome) {
+        self.breaker.change(|circuit, settings, now| circuit.record(self.generation, source, outcome, settings, now));
+    }
+}
+
+impl Drop for BreakerPermit<'_> {
+    fn drop(&mut self) {
+        self.breaker.change(|circuit, _, now| circuit.release(self.generation, now));
+    }
+}
+
 /// The state machine, without a clock of its own.
+#[derive(Debug, Default)]
+struct Circuit {
+    phase: Phase,
+    /// Counts how often it has opened, and the trials. What was let through in an earlier one says nothing of the agent now.
+    generation: u64,
+}
+
 #[derive(Debug)]
-enum Circuit {
+enum Phase {
     Closed(Failures),
     Open {
         until: Duration,
@@ -171,7 +194,7 @@ struct Failures {
     several: bool,
 }
 
-impl Default for Circuit {
+impl Default for Phase {
     fn default() -> Self {
         Self::Closed(Failures::default())
     }
@@ -180,51 +203,73 @@ impl Default for Circuit {
 impl Circuit {
     /// The stored state; [`Self::state`] also looks at the time.
     fn phase(&self) -> BreakerState {
-        match self {
-            Self::Closed(_) => BreakerState::Closed,
-            Self::Open { .. } => BreakerState::Open,
-            Self::HalfOpen { .. } => BreakerState::HalfOpen,
+        match self.phase {
+            Phase::Closed(_) => BreakerState::Closed,
+            Phase::Open { .. } => BreakerState::Open,
+            Phase::HalfOpen { .. } => BreakerState::HalfOpen,
         }
     }
 
     fn state(&self, now: Duration) -> BreakerState {
-        match self {
-            Self::Open { until } if *until <= now => BreakerState::HalfOpen,
+        match self.phase {
+            Phase::Open { until } if until <= now => BreakerState::HalfOpen,
             _ => self.phase(),
         }
     }
 
     fn trial_in(&self, now: Duration) -> Option<Duration> {
-        match self {
-            Self::Closed(_) => None,
-            Self::Open { until } | Self::HalfOpen { trial_until: until } => Some(until.saturating_sub(now)),
+        match self.phase {
+            Phase::Closed(_) => None,
+            Phase::Open { until } | Phase::HalfOpen { trial_until: until } => Some(until.saturating_sub(now)),
         }
     }
 
-    fn allow(&mut self, settings: BreakerSettings, now: Duration) -> Result<(), BreakerOpen> {
+    /// Lets a request through, and says in which generation.
+    fn allow(&mut self, settings: BreakerSettings, now: Duration) -> Result<u64, BreakerOpen> {
         let retry_after = self.trial_in(now).unwrap_or_default();
         if !retry_after.is_zero() {
             return Err(BreakerOpen { retry_after });
         }
-        if !matches!(self, Self::Closed(_)) {
-            *self = Self::HalfOpen { trial_until: now + settings.open };
+        if !matches!(self.phase, Phase::Closed(_)) {
+            self.phase = Phase::HalfOpen { trial_until: now + settings.open };
+            self.generation += 1;
         }
-        Ok(())
+        Ok(self.generation)
     }
 
-    fn record(&mut self, source: RequestSource<'_>, outcome: RequestOutcome, settings: BreakerSettings, now: Duration) {
-        let open = Self::Open { until: now + settings.open };
-        match (&mut *self, outcome) {
-            // Requests from before it opened say nothing of the agent now.
-            (_, RequestOutcome::NotSent) | (Self::Open { .. }, _) => {}
-            (_, RequestOutcome::Answered) => *self = Self::default(),
-            (Self::HalfOpen { .. }, RequestOutcome::Failed) => *self = open,
-            (Self::Closed(failures), RequestOutcome::Failed) => {
+    fn record(
+        &mut self,
+        generation: u64,
+        source: RequestSource<'_>,
+        outcome: RequestOutcome,
+        settings: BreakerSettings,
+        now: Duration,
+    ) {
+        if generation != self.generation {
+            return;
+        }
+        match (&mut self.phase, outcome) {
+            (_, RequestOutcome::NotSent) | (Phase::Open { .. }, _) => {}
+            (_, RequestOutcome::Answered) => self.phase = Phase::default(),
+            (Phase::HalfOpen { .. }, RequestOutcome::Failed) => self.open(settings, now),
+            (Phase::Closed(failures), RequestOutcome::Failed) => {
                 failures.add(source);
                 if failures.count >= settings.failures && failures.several {
-                    *self = open;
+                    self.open(settings, now);
                 }
             }
+        }
+    }
+
+    fn open(&mut self, settings: BreakerSettings, now: Duration) {
+        self.phase = Phase::Open { until: now + settings.open };
+        self.generation += 1;
+    }
+
+    /// Gives a permit back. If it was a trial of which nothing was recorded, the next request is the trial.
+    fn release(&mut self, generation: u64, now: Duration) {
+        if generation == self.generation && matches!(self.phase, Phase::HalfOpen { .. }) {
+            self.phase = Phase::Open { until: now };
         }
     }
 }
@@ -252,19 +297,31 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// Plays `(second, source, outcome)`; source 0 is a probe, others are tasks. Says the state after each.
+    /// Plays `(second, source, outcome)` of requests that end at once, if they are let through; source 0 is a probe, others
+    /// are tasks. Says the state after each.
     fn play(steps: &[(u64, u8, RequestOutcome)]) -> Vec<BreakerState> {
+        let at_once: Vec<_> = steps.iter().map(|(second, source, outcome)| (*second, *source, *outcome, 0)).collect();
+        play_late(&at_once)
+    }
+
+    /// The same of requests that end some steps later, and before the last one.
+    fn play_late(steps: &[(u64, u8, RequestOutcome, usize)]) -> Vec<BreakerState> {
         let mut circuit = Circuit::default();
         let tasks: Vec<TaskId> = (0..10).map(|number| TaskId::from(format!("task-{number}"))).collect();
-        let mut states = Vec::new();
-        for (second, source, outcome) in steps {
+        let (mut states, mut under_way) = (Vec::new(), Vec::new());
+        for (index, (second, source, outcome, late)) in steps.iter().enumerate() {
             let source = match source {
                 0 => RequestSource::Probe,
                 number => RequestSource::Task(&tasks[usize::from(*number)]),
             };
-            // Recorded whether it was let through or not: some were sent before it opened.
-            let _ = circuit.allow(SETTINGS, at(*second));
-            circuit.record(source, *outcome, SETTINGS, at(*second));
+            if let Ok(generation) = circuit.allow(SETTINGS, at(*second)) {
+                let ends = (index + late).min(steps.len() - 1);
+                under_way.push((ends, generation, source, *outcome));
+            }
+            for (_, generation, source, outcome) in under_way.extract_if(.., |(ends, ..)| *ends == index) {
+                circuit.record(generation, source, outcome, SETTINGS, at(*second));
+                circuit.release(generation, at(*second));
+            }
             states.push(circuit.state(at(*second)));
         }
         states
@@ -303,19 +360,51 @@ mod tests {
 
     #[test]
     fn one_trial_decides_whether_it_closes() {
-        let mut circuit = Circuit::Open { until: at(60) };
+        let mut circuit = Circuit::default();
+        circuit.open(SETTINGS, at(0));
         assert_eq!(circuit.allow(SETTINGS, at(59)), Err(BreakerOpen { retry_after: at(1) }));
-        circuit.record(RequestSource::Probe, Answered, SETTINGS, at(59));
-        assert_eq!(circuit.state(at(59)), BreakerState::Open, "a request from before it opened does not close it");
-        assert_eq!(circuit.state(at(60)), BreakerState::HalfOpen);
-        assert_eq!(circuit.allow(SETTINGS, at(60)), Ok(()));
+        assert_eq!((circuit.state(at(59)), circuit.state(at(60))), (BreakerState::Open, BreakerState::HalfOpen));
+        let failing = circuit.allow(SETTINGS, at(60)).unwrap();
         assert_eq!(circuit.allow(SETTINGS, at(61)), Err(BreakerOpen { retry_after: at(59) }), "one at a time");
-        circuit.record(RequestSource::Probe, Failed, SETTINGS, at(62));
+        circuit.record(failing, RequestSource::Probe, Failed, SETTINGS, at(62));
+        circuit.release(failing, at(62));
         assert_eq!((circuit.state(at(62)), circuit.trial_in(at(62))), (BreakerState::Open, Some(at(60))));
-        assert_eq!(circuit.allow(SETTINGS, at(122)), Ok(()));
-        assert_eq!(circuit.allow(SETTINGS, at(182)), Ok(()), "a trial that was never recorded blocks no other");
-        circuit.record(RequestSource::Probe, Answered, SETTINGS, at(183));
-        assert_eq!((circuit.state(at(183)), circuit.trial_in(at(183))), (BreakerState::Closed, None));
+        let slow = circuit.allow(SETTINGS, at(122)).unwrap();
+        let next = circuit.allow(SETTINGS, at(182)).unwrap();
+        circuit.record(slow, RequestSource::Probe, Failed, SETTINGS, at(183));
+        circuit.release(slow, at(183));
+        assert_eq!(circuit.state(at(183)), BreakerState::HalfOpen, "a trial that takes too long blocks no other");
+        circuit.record(next, RequestSource::Probe, Answered, SETTINGS, at(184));
+        assert_eq!((circuit.state(at(184)), circuit.trial_in(at(184))), (BreakerState::Closed, None));
+    }
+
+    #[test]
+    fn requests_from_before_it_opened_decide_nothing_and_a_trial_that_was_no_request_is_due_again() {
+        let clock = switchboard_engine::clock::SimulatedClock::at(switchboard_a2a::Timestamp(0));
+        let breaker = CircuitBreaker::new(SETTINGS, Arc::new(clock.clone()), |_| {});
+        let late = [breaker.allow().unwrap(), breaker.allow().unwrap(), breaker.allow().unwrap()];
+        (0..5).for_each(|_| breaker.allow().unwrap().record(RequestSource::Probe, Failed));
+        clock.advance(SETTINGS.open);
+        let trial = breaker.allow().unwrap();
+        late[0].record(RequestSource::Probe, Failed);
+        assert_eq!(breaker.state(), BreakerState::HalfOpen, "a late failure does not open it again");
+        late[1].record(RequestSource::Probe, Answered);
+        assert_eq!(breaker.state(), BreakerState::HalfOpen, "a late answer does not close it");
+        drop(late);
+        assert!(breaker.allow().is_err(), "nor is the trial over");
+        drop(trial);
+        assert_eq!(breaker.state(), BreakerState::HalfOpen);
+        let trial = breaker.allow().expect("the dropped one was no request");
+        trial.record(RequestSource::Probe, NotSent);
+        drop(trial);
+        let trial = breaker.allow().expect("nor was one that was not sent");
+        trial.record(RequestSource::Probe, Answered);
+        assert_eq!(breaker.state(), BreakerState::Closed);
+        // It was a stream, and its loss counts as any other.
+        trial.record(RequestSource::Probe, Failed);
+        drop(trial);
+        (0..4).for_each(|_| breaker.allow().unwrap().record(RequestSource::Probe, Failed));
+        assert_eq!(breaker.state(), BreakerState::Open);
     }
 
     #[test]
@@ -324,31 +413,36 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&told);
         let breaker = CircuitBreaker::new(SETTINGS, Arc::new(clock.clone()), move |state| heard.lock().push(state));
-        let fail = || breaker.record(RequestSource::Probe, Failed);
-        (0..5).for_each(|_| fail());
+        (0..5).for_each(|_| breaker.allow().unwrap().record(RequestSource::Probe, Failed));
         for _ in 0..3 {
             clock.advance(SETTINGS.open);
-            assert_eq!(breaker.allow(), Ok(()));
-            fail();
+            breaker.allow().unwrap().record(RequestSource::Probe, Failed);
         }
         clock.advance(SETTINGS.open);
-        assert_eq!(breaker.allow(), Ok(()));
-        breaker.record(RequestSource::Probe, Answered);
+        breaker.allow().unwrap().record(RequestSource::Probe, Answered);
         assert_eq!(*told.lock(), [BreakerState::Open, BreakerState::Closed]);
     }
 
     proptest::proptest! {
         /// Whatever happens, it lets requests through again, and never opens on the failures of one task alone.
         #[test]
-        fn it_recovers_from_everything(steps in proptest::collection::vec((0u64..400, 0u8..4, 0u8..3), 0..60)) {
+        fn it_recovers_from_everything(
+            steps in proptest::collection::vec((0u64..400, 0u8..4, 0u8..3, 0usize..8), 0..60),
+        ) {
             let outcome = |number| [Answered, Failed, NotSent][usize::from(number)];
-            let mut steps: Vec<_> = steps.into_iter().map(|(at, source, number)| (at, source, outcome(number))).collect();
+            let mut steps: Vec<_> =
+                steps.into_iter().map(|(at, source, number, late)| (at, source, outcome(number), late)).collect();
             steps.sort_by_key(|(at, ..)| *at);
             let end = steps.last().map_or(0, |(at, ..)| *at);
-            steps.push((end + 60, 0, Answered));
-            proptest::prop_assert_eq!(play(&steps).last().copied(), Some(BreakerState::Closed));
-            let one: Vec<_> = steps.iter().map(|(at, _, outcome)| (*at, 1, *outcome)).collect();
-            proptest::prop_assert!(play(&one).iter().all(|state| *state == BreakerState::Closed));
+            // What is under way ends before the last request but one, and may open it once more.
+            steps.extend([(end, 0, NotSent, 0), (end + 60, 0, Answered, 0)]);
+            let last = steps.len() - 2;
+            for (index, (.., late)) in steps.iter_mut().enumerate() {
+                *late = (*late).min(last.saturating_sub(index));
+            }
+            proptest::prop_assert_eq!(play_late(&steps).last().copied(), Some(BreakerState::Closed));
+            let one: Vec<_> = steps.iter().map(|(at, _, outcome, late)| (*at, 1, *outcome, *late)).collect();
+            proptest::prop_assert!(play_late(&one).iter().all(|state| *state == BreakerState::Closed));
         }
     }
 }

@@ -10,6 +10,7 @@ use switchboard_host::serve::FirstServed;
 
 use super::Registry;
 use super::apply::Definitions;
+use super::registrations::all_registrations;
 use super::roster::EntrySource;
 
 /// The registration that holds their names.
@@ -48,7 +49,7 @@ impl Registry {
             .collect();
         let names: BTreeSet<String> = served.iter().map(|served| served.name.clone()).collect();
         if definitions.served.is_none() {
-            let row = self.all_registrations(KIND).await?.into_iter().find(|row| row.name == NAME);
+            let row = all_registrations(&*self.parts.store, KIND).await?.into_iter().find(|row| row.name == NAME);
             let known = row.map(|row| KnownServed {
                 version: row.version,
                 names: serde_json::from_slice(&row.body).unwrap_or_default(),

@@ -13,6 +13,7 @@ use switchboard_engine::store::hub::PutRegistration;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 
 use super::Registry;
+use super::apply::Definitions;
 use super::breaker::{BreakerState, RequestOutcome, RequestSource};
 use super::reachability::{LastProbe, ProbeSettings, ReachabilityChange};
 use super::remote_state::{CardChange, KnownCard, RemoteState};
@@ -22,6 +23,8 @@ use crate::metric_definitions as metric;
 
 /// The metric that the server sets for the agents it serves.
 const AGENT_UP: &str = "a2a_agent_up";
+/// The soonest that a trial is tried again which did not leave this process.
+const TRIAL_RETRY: Duration = Duration::from_secs(1);
 /// The kind of a registration that holds a last good card.
 pub(super) const CARD: &str = "card";
 
@@ -61,8 +64,7 @@ impl Registry {
             let settings = self.probe_settings();
             let usual = remote.observed.lock().reachability.next_in(&settings, jitter());
             // A breaker that is due for its trial is closed by a probe, because no task is sent to it.
-            let wait =
-                remote.breaker.reopens_in().map_or(usual, |trial| usual.min(trial.max(Duration::from_millis(1))));
+            let wait = remote.breaker.reopens_in().map_or(usual, |trial| usual.min(trial.max(TRIAL_RETRY)));
             tokio::select! {
                 () = self.parts.clock.sleep(wait) => {}
                 () = remote.probe_now.notified() => {}
@@ -74,16 +76,21 @@ impl Registry {
     pub(super) async fn probe(&self, name: &AgentName, remote: &Arc<RemoteState>) {
         let settings = self.probe_settings();
         let began = self.parts.clock.monotonic();
-        let is_let_through = remote.breaker.allow().is_ok();
+        let permit = remote.breaker.allow().ok();
         let found = fetch_card(&remote.client, settings.timeout).await;
         let outcome = RequestOutcome::of(&found);
-        if is_let_through {
-            remote.breaker.record(RequestSource::Probe, outcome);
+        if let Some(permit) = permit {
+            permit.record(RequestSource::Probe, outcome);
         }
         let latency = self.parts.clock.monotonic().saturating_sub(began);
         let error = found.as_ref().err().map(ToString::to_string);
         let is_reached = outcome == RequestOutcome::Answered;
         let probe = LastProbe { at: self.parts.clock.now(), latency, is_reached, error: error.clone() };
+        // Held until all of it is told: a definition that replaces this one waits, and takes over what was seen.
+        let definitions = self.definitions.lock().await;
+        if !self.is_served(name, remote) {
+            return;
+        }
         let (change, card_change) = {
             let mut observed = remote.observed.lock();
             let change = observed.reachability.record(probe, &settings);
@@ -105,9 +112,17 @@ impl Registry {
             lines.push(self.line(format!("hub.agent.card_changed.{name}"), payload));
         }
         if card_change == CardChange::Taken {
-            self.card_taken(name, remote).await;
+            self.card_taken(&definitions, name, remote).await;
         }
+        drop(definitions);
         self.write_journal(lines).await;
+    }
+
+    /// Whether this is what is known of an agent now, and not of an earlier definition of its name.
+    fn is_served(&self, name: &AgentName, remote: &Arc<RemoteState>) -> bool {
+        let roster = self.roster();
+        let now = roster.entry(name.as_str()).and_then(|entry| entry.remote.as_ref());
+        now.is_some_and(|now| Arc::ptr_eq(now, remote))
     }
 
     /// Probes an agent now; nothing for one that is not elsewhere.
@@ -128,17 +143,20 @@ impl Registry {
     pub async fn accept(&self, actor: &Actor, name: &str, etag: &str) -> bool {
         let remote = self.roster().entry(name).and_then(|entry| entry.remote.clone());
         let Some(remote) = remote else { return false };
-        if remote.observed.lock().accept(etag).is_none() {
+        let (agent, definitions) = (AgentName::from(name), self.definitions.lock().await);
+        // A card that was held for an earlier definition is not this one's.
+        if !self.is_served(&agent, &remote) || remote.observed.lock().accept(etag).is_none() {
             return false;
         }
-        self.card_taken(&AgentName::from(name), &remote).await;
+        self.card_taken(&definitions, &agent, &remote).await;
+        drop(definitions);
         let line = self.audit("agents.accept", actor, name, None, Some(&json!({ "etag": etag })));
         self.write_journal(vec![line]).await;
         true
     }
 
-    /// Serves an agent as its card now says, and stores the card.
-    pub(super) async fn card_taken(&self, name: &AgentName, remote: &Arc<RemoteState>) {
+    /// Serves an agent as its card now says, and stores the card, under the lock that its definition changes under.
+    async fn card_taken(&self, _: &Definitions, name: &AgentName, remote: &Arc<RemoteState>) {
         let Some(known) = remote.observed.lock().card.clone() else { return };
         let hosted = self.roster().entry(name.as_str()).and_then(|entry| entry.hosted.clone());
         if let Some(hosted) = hosted {

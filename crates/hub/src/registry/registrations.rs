@@ -8,9 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
-use switchboard_engine::store::StoreError;
 use switchboard_engine::store::feed::JournalLine;
-use switchboard_engine::store::hub::PutRegistration;
+use switchboard_engine::store::hub::{PutRegistration, RegistrationRow};
+use switchboard_engine::store::{ServerStore, StoreError};
 use switchboard_engine::{AgentName, Caller};
 use switchboard_fleet::config::agent_files::read_item;
 use switchboard_fleet::config::agents::Entry;
@@ -92,6 +92,8 @@ impl Registry {
         let line = self.audit("agents.add", actor, &name, None, Some(item));
         let version = self.put(caller, &name, tombstone, body, line).await?;
         definitions.tombstones.remove(&name);
+        let registered = Registered { version, owner: caller.id.clone(), agent, item: item.clone() };
+        definitions.registrations.insert(name.clone(), registered);
         match card {
             Some(card) => {
                 self.store_card(&AgentName::from(name.as_str()), Some(card.json.clone())).await;
@@ -100,8 +102,6 @@ impl Registry {
             // What an earlier agent of this name has shown is not this one's.
             None => self.delete_card(&mut definitions, &name).await,
         }
-        let registered = Registered { version, owner: caller.id.clone(), agent };
-        definitions.registrations.insert(name.clone(), registered);
         self.applied(&definitions).await;
         Ok((name, version))
     }
@@ -129,7 +129,8 @@ impl Registry {
         if known.agent.url != agent.url {
             self.delete_card(&mut definitions, name).await;
         }
-        definitions.registrations.insert(name.to_owned(), Registered { version, owner: caller.id.clone(), agent });
+        let registered = Registered { version, owner: caller.id.clone(), agent, item: item.clone() };
+        definitions.registrations.insert(name.to_owned(), registered);
         self.applied(&definitions).await;
         Ok(version)
     }
@@ -151,16 +152,10 @@ impl Registry {
         let before = serde_json::to_value(&known.agent).ok();
         let line = self.audit("agents.remove", actor, name, before, None);
         // Its address is kept as a tombstone: while a task or a job names it, a restart must find the way to it.
-        let rows = self.parts.store.registrations(AGENT, "", usize::MAX >> 1).await?;
-        let item =
-            rows.iter().find(|row| row.name == name).and_then(|row| stored_item(&row.body).map(|(item, _)| item));
-        let tombstone = item.map(|item| json!({ "item": item, "removed": true }));
-        let is_tombstone = tombstone.is_some();
-        let version = self.put(caller, name, known.version, tombstone, line).await?;
+        let tombstone = json!({ "item": known.item, "removed": true });
+        let version = self.put(caller, name, known.version, Some(tombstone), line).await?;
         definitions.registrations.remove(name);
-        if is_tombstone {
-            definitions.tombstones.insert(name.to_owned(), version);
-        }
+        definitions.tombstones.insert(name.to_owned(), version);
         self.applied(&definitions).await;
         Ok(if live > 0 { Removal::Draining } else { Removal::Gone })
     }
@@ -272,13 +267,13 @@ impl Registry {
     /// Reads what earlier processes have stored, before the kernel recovers their tasks.
     pub(super) async fn load_registrations(self: &Arc<Self>) -> Result<(), StoreError> {
         let mut definitions = self.definitions.lock().await;
-        for row in self.all_registrations(CARD).await? {
+        for row in all_registrations(&*self.parts.store, CARD).await? {
             if let Ok(card) = switchboard_a2a::card::AgentCard::decode(&row.body) {
                 definitions.cards.insert(row.name, KnownCard::new(card, row.body));
             }
         }
         let mut tombstones = Vec::new();
-        for row in self.all_registrations(AGENT).await? {
+        for row in all_registrations(&*self.parts.store, AGENT).await? {
             let Some((item, is_removed)) = stored_item(&row.body) else {
                 tracing::error!(agent = row.name, "its registration cannot be read and is left out");
                 continue;
@@ -291,7 +286,7 @@ impl Registry {
             // It was checked when it was registered; which variables it may name is checked when it is served.
             match read_item(BODY, &item.to_string()) {
                 Ok(Entry::Remote(agent)) => {
-                    let registered = Registered { version: row.version, owner: row.owner, agent: *agent };
+                    let registered = Registered { version: row.version, owner: row.owner, agent: *agent, item };
                     definitions.registrations.insert(row.name, registered);
                 }
                 _ => tracing::error!(agent = row.name, "its registration is not one of this version and is left out"),
@@ -299,22 +294,6 @@ impl Registry {
         }
         self.bury(&definitions, tombstones);
         Ok(())
-    }
-
-    pub(super) async fn all_registrations(
-        &self,
-        kind: &str,
-    ) -> Result<Vec<switchboard_engine::store::hub::RegistrationRow>, StoreError> {
-        let mut all = Vec::new();
-        loop {
-            let after = all.last().map_or("", |row: &switchboard_engine::store::hub::RegistrationRow| &row.name);
-            let page = self.parts.store.registrations(kind, after, PAGE).await?;
-            let is_last = page.len() < PAGE;
-            all.extend(page);
-            if is_last {
-                return Ok(all);
-            }
-        }
     }
 
     pub(super) fn audit(
@@ -363,6 +342,20 @@ fn problem(key: &str, wrong: &str, right: &str) -> Problem {
 
 fn invalid(key: &str, wrong: &str, right: &str) -> RegistrationError {
     RegistrationError::Invalid(vec![problem(key, wrong, right)])
+}
+
+/// All registrations of a kind by name, read in pages.
+pub(crate) async fn all_registrations(store: &dyn ServerStore, kind: &str) -> Result<Vec<RegistrationRow>, StoreError> {
+    let mut all: Vec<RegistrationRow> = Vec::new();
+    loop {
+        let after = all.last().map_or("", |row| &row.name);
+        let page = store.registrations(kind, after, PAGE).await?;
+        let is_last = page.len() < PAGE;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
+    }
 }
 
 fn sentence(problems: &[Problem]) -> String {

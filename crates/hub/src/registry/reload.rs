@@ -11,6 +11,9 @@ use switchboard_host::redact;
 use super::Registry;
 use super::apply::RosterChange;
 
+/// How often it is looked whether an agent that was removed is still needed.
+const DRAINED_EVERY: Duration = Duration::from_secs(5);
+
 /// How soon files are read again of which one may have been read while it was written.
 const SETTLES: Duration = Duration::from_secs(1);
 
@@ -37,11 +40,26 @@ impl Registry {
         }
     }
 
-    /// Reads the files and applies what has changed. Says whether anything was wrong.
+    /// Forgets removed agents once their last task has ended; ends with the server. It has its own time too, because files may
+    /// be read when asked for only.
+    pub(super) async fn follow_drained(self: Arc<Self>) {
+        loop {
+            self.parts.clock.sleep(DRAINED_EVERY).await;
+            self.forget_drained().await;
+        }
+    }
+
+    /// Reads the files and applies what has changed. What is wrong with them is logged, and is a line of the journal.
     pub(super) async fn read_files(self: &Arc<Self>) {
         let files = Arc::clone(&self.files);
-        let read = tokio::task::spawn_blocking(move || files.lock().read()).await;
-        let Ok(Some(listing)) = read else { return };
+        let listing = match tokio::task::spawn_blocking(move || files.lock().read()).await {
+            Ok(Some(listing)) => listing,
+            Ok(None) => return,
+            Err(error) => {
+                tracing::error!(%error, "the files of agents could not be read, and all agents stay as they are");
+                return;
+            }
+        };
         let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
         let mut definitions = self.definitions.lock().await;
         self.keep_tombstones(&mut definitions, &listing).await;

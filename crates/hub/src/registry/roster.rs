@@ -29,6 +29,8 @@ pub struct Roster {
 #[derive(Clone)]
 pub(super) struct Draining {
     pub(super) name: AgentName,
+    /// Its address answers for its tasks. One that was never served here may have some of an earlier process, or none.
+    pub(super) was_served: bool,
     /// Absent if it was called by commands only.
     pub(super) hosted: Option<Arc<Hosted>>,
     /// Of an agent elsewhere.

@@ -1,6 +1,7 @@
 //! Agents that are gone while tasks or jobs name them: their tasks run to their end and their remote tasks are canceled,
 //! restarts or not. A tombstone is the agent's definition as it was written, without credentials that stand in it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -46,7 +47,7 @@ impl Registry {
             match served {
                 Ok((served, remote)) => {
                     let hosted = Some(Arc::new(Hosted::serving(name.clone(), served)));
-                    draining.push(Draining { name, hosted, remote });
+                    draining.push(Draining { name, was_served: true, hosted, remote });
                 }
                 Err(problem) => {
                     tracing::error!(agent = %name, problem, "an agent that is gone cannot be served to its tasks");
@@ -88,34 +89,52 @@ impl Registry {
     pub(super) async fn forget_drained(&self) {
         let buried: Vec<String> = self.definitions.lock().await.tombstones.keys().cloned().collect();
         let roster = self.roster();
-        let is_draining = |name: &str| roster.draining.iter().any(|draining| draining.name.as_str() == name);
-        // A tombstone of an agent that is served again stands for nothing.
-        let mut ended: Vec<AgentName> =
-            buried.iter().filter(|name| !is_draining(name)).map(|name| AgentName::from(name.as_str())).collect();
-        for draining in &roster.draining {
-            match self.is_needed(draining).await {
-                Ok(true) => {}
-                Ok(false) => ended.push(draining.name.clone()),
-                Err(error) => tracing::warn!(agent = %draining.name, %error, "live tasks could not be counted"),
+        let draining = roster.draining.iter().map(|draining| draining.name.as_str());
+        let gone: BTreeSet<&str> = buried.iter().map(String::as_str).chain(draining).collect();
+        let mut ended = Vec::new();
+        for name in gone {
+            if self.is_over_for(&roster, name).await {
+                ended.push(name);
             }
         }
         if ended.is_empty() {
             return;
         }
+        // One that was registered again, used and removed meanwhile is gone as before, and needed: what has ended is asked
+        // again now that nothing changes.
         let mut definitions = self.definitions.lock().await;
         let before = self.roster();
-        for name in &ended {
-            self.ended_by.lock().remove(name);
-            self.delete_tombstone(&mut definitions, name.as_str()).await;
-            let is_elsewhere = before.entry(name.as_str()).is_some_and(|entry| entry.remote.is_some());
-            if !is_elsewhere && !definitions.registrations.contains_key(name.as_str()) {
-                self.delete_card(&mut definitions, name.as_str()).await;
+        let mut forgotten = BTreeSet::new();
+        for name in ended {
+            if !self.is_over_for(&before, name).await {
+                continue;
             }
+            self.ended_by.lock().remove(&AgentName::from(name));
+            self.delete_tombstone(&mut definitions, name).await;
+            let is_elsewhere = before.entry(name).is_some_and(|entry| entry.remote.is_some());
+            if !is_elsewhere && !definitions.registrations.contains_key(name) {
+                self.delete_card(&mut definitions, name).await;
+            }
+            forgotten.insert(name);
         }
-        let draining = before.draining.iter().filter(|draining| !ended.contains(&draining.name));
+        let draining = before.draining.iter().filter(|draining| !forgotten.contains(draining.name.as_str()));
         let (entries, problems) = (before.entries.clone(), before.problems.clone());
         let roster = Roster::new(entries, draining.cloned().collect(), &self.own, default_agent(&self.parts), problems);
         *self.roster.write() = Arc::new(roster);
+    }
+
+    /// Whether nothing names an agent that is gone. A tombstone of one that is served again stands for nothing.
+    async fn is_over_for(&self, roster: &Roster, name: &str) -> bool {
+        let Some(draining) = roster.draining.iter().find(|draining| draining.name.as_str() == name) else {
+            return true;
+        };
+        match self.is_needed(draining).await {
+            Ok(is_needed) => !is_needed,
+            Err(error) => {
+                tracing::warn!(agent = name, %error, "live tasks could not be counted");
+                false
+            }
+        }
     }
 
     /// Whether a task has not ended, or a job may still cancel what one has left at a remote agent.

@@ -22,14 +22,11 @@ impl Callbacks {
         self.receiver.watch(task)
     }
 
-    /// The end of the remote task, if a notification has told it.
-    pub(super) async fn end(&self, task: &TaskId) -> Option<StreamResponse> {
-        match self.receiver.end(task).await {
-            Ok(end) => end,
-            Err(error) => {
-                tracing::warn!(%task, %error, "notifications of a remote task cannot be read");
-                None
-            }
-        }
+    /// The ends of remote tasks that notifications have told, the newest first.
+    pub(super) async fn ends(&self, task: &TaskId) -> Vec<StreamResponse> {
+        self.receiver.ends(task).await.unwrap_or_else(|error| {
+            tracing::warn!(%task, %error, "notifications of a remote task cannot be read");
+            Vec::new()
+        })
     }
 }

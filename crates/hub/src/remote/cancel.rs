@@ -7,7 +7,7 @@ use switchboard_a2a::{ErrorKind, Task, TaskId};
 use switchboard_client::{CallContext, ClientError};
 
 use super::RemoteParts;
-use crate::registry::{BreakerOpen, RequestOutcome, RequestSource};
+use crate::registry::{BreakerOpen, BreakerPermit, RequestOutcome, RequestSource};
 
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -29,14 +29,16 @@ impl RemoteParts {
         here: &TaskId,
         remote: &TaskId,
     ) -> Result<bool, CancelError> {
-        self.breaker.allow()?;
-        let canceled = self.recorded(here, self.client.cancel(context, remote, None).await);
+        let permit = self.breaker.allow()?;
+        let canceled = self.recorded(&permit, here, self.client.cancel(context, remote, None).await);
         if let Some(has_ended) = has_ended(&canceled) {
             return Ok(has_ended);
         }
         // A refusal alone says nothing of the task: the agent may refuse whom it does not know, or cancel nothing at all.
-        if matches!(canceled, Err(ClientError::Agent(_))) && self.breaker.allow().is_ok() {
-            let now = self.recorded(here, self.client.get(context, remote, Some(0)).await);
+        if matches!(canceled, Err(ClientError::Agent(_)))
+            && let Ok(permit) = self.breaker.allow()
+        {
+            let now = self.recorded(&permit, here, self.client.get(context, remote, Some(0)).await);
             if has_ended(&now) == Some(true) {
                 return Ok(true);
             }
@@ -56,8 +58,13 @@ impl RemoteParts {
     }
 
     /// Records a call with the breaker.
-    pub(crate) fn recorded<T>(&self, task: &TaskId, result: Result<T, ClientError>) -> Result<T, ClientError> {
-        self.breaker.record(RequestSource::Task(task), RequestOutcome::of(&result));
+    pub(crate) fn recorded<T>(
+        &self,
+        permit: &BreakerPermit<'_>,
+        task: &TaskId,
+        result: Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        permit.record(RequestSource::Task(task), RequestOutcome::of(&result));
         result
     }
 }

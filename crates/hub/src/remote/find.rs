@@ -4,10 +4,11 @@ use switchboard_a2a::{ListRequest, Message, MessageId, StreamResponse, Task, Tas
 use switchboard_client::{CallContext, ClientError};
 
 use super::RemoteParts;
-use super::away::is_away;
+use super::outage::is_outage;
 use super::outgoing;
 use super::saved::{Attached, Sending};
 use super::turn::RemoteTurn;
+use crate::registry::BreakerPermit;
 
 /// Tasks of the newest page.
 const PAGE: u32 = 50;
@@ -29,22 +30,23 @@ pub(super) enum Found {
 }
 
 impl RemoteTurn<'_> {
-    pub(super) async fn find(&self, sending: &Sending) -> Result<Found, ClientError> {
+    /// With a permit of the breaker, which it may not need.
+    pub(super) async fn find(&self, sending: &Sending, permit: &BreakerPermit<'_>) -> Result<Found, ClientError> {
         if let Some(answered) = &sending.answers {
-            return self.find_answer(sending, answered).await;
+            return self.find_answer(sending, answered, permit).await;
         }
-        let ended = match self.notified_end().await {
-            Some(StreamResponse::Task(task)) => Some((task.id, task.context_id)),
-            Some(StreamResponse::StatusUpdate(update)) => Some((update.task_id, update.context_id)),
+        let mut ended = self.notified_ends().await.into_iter().filter_map(|end| match end {
+            StreamResponse::Task(task) => Some((task.id, task.context_id)),
+            StreamResponse::StatusUpdate(update) => Some((update.task_id, update.context_id)),
             _ => None,
-        };
-        // It may be the end of an earlier turn's task.
-        if let Some((task, context)) = ended.filter(|(task, _)| !sending.before.contains(task)) {
+        });
+        // Those of earlier turns' tasks come late sometimes.
+        if let Some((task, context)) = ended.find(|(task, _)| !sending.before.contains(task)) {
             return Ok(Found::Arrived(sending.attach(task, context)));
         }
-        let page = match self.called(self.parts.client.list(&self.context, newest(None)).await) {
+        let page = match self.called(permit, self.parts.client.list(&self.context, newest(None)).await) {
             Ok(page) => page,
-            Err(error) if is_away(&error) => return Err(error),
+            Err(error) if is_outage(&error) => return Err(error),
             // Agents of version 0.3 have no such list.
             Err(_) => return Ok(Found::Unknown),
         };
@@ -53,10 +55,16 @@ impl RemoteTurn<'_> {
     }
 
     /// An answer is in the history of its task, or the task has gone on without waiting.
-    async fn find_answer(&self, sending: &Sending, answered: &Attached) -> Result<Found, ClientError> {
-        let now = match self.called(self.parts.client.get(&self.context, &answered.task, Some(HISTORY)).await) {
+    async fn find_answer(
+        &self,
+        sending: &Sending,
+        answered: &Attached,
+        permit: &BreakerPermit<'_>,
+    ) -> Result<Found, ClientError> {
+        let read = self.parts.client.get(&self.context, &answered.task, Some(HISTORY)).await;
+        let now = match self.called(permit, read) {
             Ok(now) => now,
-            Err(error) if is_away(&error) => return Err(error),
+            Err(error) if is_outage(&error) => return Err(error),
             Err(_) => return Ok(Found::Unknown),
         };
         let has_arrived = self.is_in(&now, sending.turn) || !now.status.state.is_interrupted();
@@ -71,11 +79,11 @@ impl RemoteTurn<'_> {
         has_message(task, &outgoing::message_id(self.task.id(), turn))
     }
 
-    /// The end of the remote task, if a push notification has told it.
-    pub(super) async fn notified_end(&self) -> Option<StreamResponse> {
+    /// The ends of remote tasks that push notifications have told, the newest first.
+    pub(super) async fn notified_ends(&self) -> Vec<StreamResponse> {
         match &self.parts.callbacks {
-            Some(callbacks) => callbacks.end(self.task.id()).await,
-            None => None,
+            Some(callbacks) => callbacks.ends(self.task.id()).await,
+            None => Vec::new(),
         }
     }
 }
@@ -96,7 +104,7 @@ impl RemoteParts {
                         return Ok(Some(found.id));
                     }
                 }
-                Err(error) if is_away(&error) => return Err(error),
+                Err(error) if is_outage(&error) => return Err(error),
                 Err(_) => return Ok(None),
             }
         }

@@ -9,10 +9,10 @@ use switchboard_client::{ClientError, TaskStream, Update};
 use switchboard_engine::{AgentError, Stopped};
 use switchboard_webhooks::CallbackWatch;
 
+use super::emit::{EmitState, Emitted};
 use super::followed_time::FollowedTime;
 use super::outgoing::spread;
 use super::saved::{Attached, Saved};
-use super::tell::{Teller, Told};
 use super::turn::{Link, RemoteTurn, task_of};
 use crate::metric_definitions as metric;
 use crate::registry::BreakerState;
@@ -73,7 +73,7 @@ impl RemoteTurn<'_> {
         &self,
         mut stream: TaskStream,
         mut link: Link,
-        teller: &mut Teller,
+        emit_state: &mut EmitState,
     ) -> Result<Followed, AgentError> {
         let clock = &self.parts.clock;
         let watch = self.parts.callbacks.as_ref().map(|callbacks| callbacks.watch(self.task.id()));
@@ -172,7 +172,7 @@ impl RemoteTurn<'_> {
                     && let StreamResponse::Message(message) = &**event
                     && stream.task_id().is_none()
                 {
-                    self.tell_reply(message.clone()).await?;
+                    self.emit_reply(message.clone()).await?;
                     return Ok(Followed::Over);
                 }
                 let Some((task, context)) = task_of(&stream) else { continue };
@@ -182,7 +182,7 @@ impl RemoteTurn<'_> {
             }
             let Link::Attached(attached) = &mut link else { continue };
             attached.spent_ms = spent.millis(clock.monotonic());
-            if self.tell(teller, attached, update).await? == Told::Over {
+            if self.emit(emit_state, attached, update).await? == Emitted::Over {
                 return Ok(Followed::Over);
             }
         }

@@ -8,8 +8,8 @@ use switchboard_client::{ClientError, Update};
 use switchboard_engine::reason::{REASON_DETAIL_KEY, Reason};
 use switchboard_engine::{AgentError, Stopped};
 
-use super::away::{is_away, is_forgotten};
-use super::tell::Teller;
+use super::emit::EmitState;
+use super::outage::{is_forgotten, is_outage};
 use super::turn::{Link, RemoteTurn};
 
 /// Metadata key of how long a caller should wait before it sends again.
@@ -18,7 +18,7 @@ const RETRY_AFTER_KEY: &str = "switchboard/retryAfterMs";
 impl RemoteTurn<'_> {
     /// The agent could not be reached, or has refused the message.
     pub(super) async fn give_up_unsent(&self, error: &ClientError) -> Result<(), AgentError> {
-        if is_away(error) {
+        if is_outage(error) {
             let retry = self.parts.settings.connect_within;
             let text = format!("{} cannot be reached: {error}", self.parts.name);
             return Ok(self.fail("unavailable", &text, Some(retry)).await?);
@@ -47,6 +47,13 @@ impl RemoteTurn<'_> {
         self.fail("unreachable", &text, None).await
     }
 
+    /// The agent was moved since the message was sent: who is at its address now does not know the remote task.
+    pub(super) async fn give_up_moved(&self) -> Result<(), Stopped> {
+        let text =
+            format!("{} is at another address now, and what was sent to the one before is lost", self.parts.name);
+        self.fail("remote_lost", &text, None).await
+    }
+
     pub(super) async fn give_up_late(&self) -> Result<(), Stopped> {
         let text = format!("{} has not ended its task in time", self.parts.name);
         self.task.fail_because(Reason::TimedOut, Some("deadline"), text).await
@@ -58,17 +65,16 @@ impl RemoteTurn<'_> {
         &self,
         link: &Link,
         error: &ClientError,
-        teller: &mut Teller,
+        emit_state: &mut EmitState,
     ) -> Result<(), AgentError> {
-        let end = if is_forgotten(error) { self.notified_end().await } else { None };
-        if let (Link::Attached(attached), Some(end)) = (link, end) {
-            let is_its = match &end {
+        if let (Link::Attached(attached), true) = (link, is_forgotten(error)) {
+            let is_its = |end: &StreamResponse| match end {
                 StreamResponse::Task(task) => task.id == attached.task,
                 StreamResponse::StatusUpdate(update) => update.task_id == attached.task,
                 _ => false,
             };
-            if is_its {
-                self.tell(teller, attached, Update::Event(Box::new(end))).await?;
+            if let Some(end) = self.notified_ends().await.into_iter().find(is_its) {
+                self.emit(emit_state, attached, Update::Event(Box::new(end))).await?;
                 return Ok(());
             }
         }

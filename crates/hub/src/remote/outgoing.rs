@@ -12,13 +12,10 @@ use switchboard_a2a::{
     AuthenticationInfo, Json, Message, MessageId, Metadata, PushConfig, Role, SendConfiguration, SendRequest, TaskId,
 };
 use switchboard_client::CallContext;
-use switchboard_engine::{CHAIN_KEY, DelegationChain, Turn, sha256};
+use switchboard_engine::{CHAIN_KEY, DelegationChain, RoutingHints, Turn, sha256};
 use uuid::Uuid;
 
 use super::saved::Sending;
-
-/// What decides about where a message at the root address goes; it has been decided here.
-const ROUTING_HINTS: [&str; 5] = ["targets", "fanout", "force", "cooldownKey", "dispatcherAgent"];
 
 /// Extensions that are understood here, or passed on as they are.
 const KNOWN_EXTENSIONS: [&str; 10] = [
@@ -43,15 +40,15 @@ pub(super) struct Outgoing<'a> {
     pub(super) token: Option<String>,
 }
 
-/// Where a task stands in its tree.
-pub(super) struct Place {
+/// Where a call to a remote agent comes from: the tree that its task is in.
+pub(super) struct CallOrigin {
     /// The root's id.
     pub(super) root: String,
     /// The agent that calls, if it is one.
     pub(super) caller: Option<String>,
 }
 
-impl Place {
+impl CallOrigin {
     /// By the delegation chain of what the task calls; of its own server only, since the rest is claimed.
     pub(super) fn of(task: &TaskId, chain: Option<&DelegationChain>) -> Self {
         let hops = chain.map_or(&[][..], |chain| chain.hops.as_slice());
@@ -78,14 +75,14 @@ pub(super) fn key(task: &TaskId, turn: u64) -> String {
 
 /// Tracing and idempotency of a turn's calls. Everything under one root has one trace, whether its caller has begun one or
 /// not.
-pub(super) fn call_context(task: &TaskId, turn: &Turn, place: &Place) -> CallContext {
+pub(super) fn call_context(task: &TaskId, turn: &Turn, origin: &CallOrigin) -> CallContext {
     let trace = turn.trace.as_deref();
     let correlation_id = trace.and_then(|trace| trace.correlation_id.clone());
     let traceparent = trace.and_then(|trace| trace.traceparent.as_ref()).map(|trace| trace.as_str().to_owned());
     CallContext {
-        correlation_id: Some(correlation_id.unwrap_or_else(|| place.root.clone())),
+        correlation_id: Some(correlation_id.unwrap_or_else(|| origin.root.clone())),
         parent_id: Some(task.to_string()),
-        traceparent: Some(traceparent.unwrap_or_else(|| own_traceparent(&place.root, task))),
+        traceparent: Some(traceparent.unwrap_or_else(|| own_traceparent(&origin.root, task))),
         idempotency_key: Some(key(task, turn.seq.0)),
         sends_once: true,
         ..CallContext::default()
@@ -121,13 +118,14 @@ pub(super) fn stamps(card: Option<&AgentCard>, turn: &Turn) -> Metadata {
     stamps
 }
 
-pub(super) fn request(turn: &Turn, context: &CallContext, place: &Place, to: Outgoing<'_>) -> SendRequest {
+pub(super) fn request(turn: &Turn, context: &CallContext, origin: &CallOrigin, to: Outgoing<'_>) -> SendRequest {
     let Outgoing { task, sending, token } = to;
-    let is_routed = turn.routing.is_some();
-    let mut metadata = turn.message.metadata.clone().unwrap_or_default();
-    if is_routed {
-        metadata.retain(|key| !ROUTING_HINTS.contains(&key));
-    }
+    // At the agent's own address these are the agent's to read.
+    let as_routed = |metadata: Option<Metadata>| match turn.routing {
+        Some(_) => RoutingHints::without_followed(metadata),
+        None => metadata,
+    };
+    let mut metadata = as_routed(turn.message.metadata.clone()).unwrap_or_default();
     // What the caller has sent of it is in it.
     if let Some(chain) = &sending.chain {
         metadata.insert(CHAIN_KEY, chain.clone());
@@ -163,10 +161,7 @@ pub(super) fn request(turn: &Turn, context: &CallContext, place: &Place, to: Out
         history_length: None,
         return_immediately: true,
     };
-    let mut metadata = turn.metadata.clone().unwrap_or_default();
-    if is_routed {
-        metadata.retain(|key| !ROUTING_HINTS.contains(&key));
-    }
+    let mut metadata = as_routed(turn.metadata.clone()).unwrap_or_default();
     let skill = turn.skill();
     add(&mut metadata, "skill", skill);
     add(&mut metadata, "skillHint", skill);
@@ -179,7 +174,7 @@ pub(super) fn request(turn: &Turn, context: &CallContext, place: &Place, to: Out
     if let Some(known) = known.filter(|known| !tells(&metadata, known)) {
         metadata.remove(trace::URI);
         let skill = skill.map(str::to_owned);
-        Trace { caller_agent: place.caller.clone(), skill, ..known }.write_to(&mut metadata);
+        Trace { caller_agent: origin.caller.clone(), skill, ..known }.write_to(&mut metadata);
     }
     SendRequest { tenant: None, message, configuration: Some(configuration), metadata: Some(metadata) }
 }
@@ -226,7 +221,7 @@ mod tests {
             accepted_output_modes: Vec::new(),
             metadata: Some(sent()),
             trace: None,
-            hints: switchboard_engine::RoutingHints { skill: Some("review".to_owned()), ..Default::default() },
+            hints: RoutingHints { skill: Some("review".to_owned()), ..Default::default() },
             routing: None,
             decision: None,
             approved: Default::default(),
@@ -235,9 +230,9 @@ mod tests {
 
     fn sent(turn: &Turn, sending: &Sending) -> SendRequest {
         let task = TaskId::from("here");
-        let place = Place::of(&task, None);
-        let context = call_context(&task, turn, &place);
-        request(turn, &context, &place, Outgoing { task: &task, sending, token: Some("secret".to_owned()) })
+        let origin = CallOrigin::of(&task, None);
+        let context = call_context(&task, turn, &origin);
+        request(turn, &context, &origin, Outgoing { task: &task, sending, token: Some("secret".to_owned()) })
     }
 
     #[test]
@@ -270,10 +265,10 @@ mod tests {
         ] {
             let said = Message { metadata: Some(metadata(told.clone())), ..Message::text(Role::User, "go") };
             let turn = Turn { message: said, metadata: Some(metadata(told.clone())), ..turn() };
-            let place = Place::of(&task, None);
-            let context = CallContext { traceparent: Some(headers.into()), ..call_context(&task, &turn, &place) };
+            let origin = CallOrigin::of(&task, None);
+            let context = CallContext { traceparent: Some(headers.into()), ..call_context(&task, &turn, &origin) };
             let to = Outgoing { task: &task, sending: &Sending::default(), token: None };
-            let sent = request(&turn, &context, &place, to);
+            let sent = request(&turn, &context, &origin, to);
             let of_message = Trace::in_metadata(sent.message.metadata.as_ref()).map(|told| told.trace_id);
             let of_request = sent.metadata.unwrap();
             assert_eq!(Trace::in_metadata(Some(&of_request)).unwrap().trace_id, expected, "{told}");

@@ -15,6 +15,17 @@ pub(super) enum Plan {
     Follow(Attached),
 }
 
+impl Plan {
+    /// The address of the agent that the turn goes on with.
+    pub(super) fn url(&self) -> Option<&str> {
+        match self {
+            Self::Send { answers } => answers.as_ref()?.url.as_deref(),
+            Self::Find(sending) => sending.url.as_deref(),
+            Self::Follow(attached) => attached.url.as_deref(),
+        }
+    }
+}
+
 pub(super) fn plan(saved: Option<Saved>, turn: u64, cause: &Cause) -> Plan {
     match (saved, cause) {
         (Some(Saved::Sending(sending)), _) if sending.turn == turn => Plan::Find(sending),
@@ -44,7 +55,7 @@ mod tests {
     fn attached(turn: u64) -> Attached {
         let (task, context) = ("there".into(), "talk".into());
         let (earlier, before) = (Vec::new(), Vec::new());
-        Attached { turn, since: 1, task, context, spent_ms: 0, earlier, before, used: None, ended: false }
+        Attached { turn, since: 1, task, context, url: None, spent_ms: 0, earlier, before, used: None, ended: false }
     }
 
     #[test]

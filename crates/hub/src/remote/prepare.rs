@@ -9,8 +9,8 @@ use switchboard_client::{CardLookup, ClientError, FoundCard};
 use switchboard_egress::SendError;
 use switchboard_engine::AgentError;
 
-use super::away::{Away, is_away};
 use super::callbacks::Callbacks;
+use super::outage::{OutageBackoff, is_outage};
 use super::outgoing::{self, Outgoing};
 use super::saved::{Attached, Saved, Sending};
 use super::turn::RemoteTurn;
@@ -26,9 +26,9 @@ impl RemoteTurn<'_> {
         &mut self,
         answers: Option<Attached>,
         before: &[TaskId],
-        away: &mut Away,
+        backoff: &mut OutageBackoff,
     ) -> Result<Option<Sending>, AgentError> {
-        let card = match self.reach(away).await? {
+        let card = match self.reach(backoff).await? {
             Ok(card) => card,
             Err(error) => {
                 self.give_up_unsent(&error).await?;
@@ -54,6 +54,7 @@ impl RemoteTurn<'_> {
         let sending = Sending {
             turn: self.turn.seq.0,
             keyed,
+            url: Some(self.parts.url.clone()),
             answers,
             earlier,
             before: before.to_vec(),
@@ -68,13 +69,14 @@ impl RemoteTurn<'_> {
     }
 
     /// An agent that is away is waited for, aside.
-    async fn reach(&self, away: &mut Away) -> Result<Reached, AgentError> {
+    async fn reach(&self, backoff: &mut OutageBackoff) -> Result<Reached, AgentError> {
         // Most agents answer at once, and need not give up their permit for that. A card that is known costs no request.
-        if !away.has_begun() && self.parts.breaker.state() == BreakerState::Closed {
+        let may_answer = !backoff.has_begun() && self.parts.breaker.state() == BreakerState::Closed;
+        if let Some(permit) = may_answer.then(|| self.allowed().ok()).flatten() {
             let CardLookup { card, was_asked } = self.parts.client.look_up_card(&self.context).await;
-            let card = if was_asked { self.called(card) } else { card };
+            let card = if was_asked { self.called(&permit, card) } else { card };
             match card {
-                Err(error) if is_away(&error) => {}
+                Err(error) if is_outage(&error) => {}
                 card => return Ok(reached(card)),
             }
         }
@@ -82,15 +84,13 @@ impl RemoteTurn<'_> {
             let mut error = None;
             loop {
                 let at_least = self.parts.breaker.reopens_in();
-                match away.wait(self.parts.clock.monotonic(), at_least) {
+                match backoff.wait(self.parts.clock.monotonic(), at_least) {
                     Some(wait) => self.parts.clock.sleep(wait).await,
                     None => return Err(error.unwrap_or_else(unreachable_for_now)),
                 }
-                if self.parts.breaker.allow().is_err() {
-                    continue;
-                }
-                match self.called(self.parts.client.refresh_card(&self.context).await) {
-                    Err(away) if is_away(&away) => error = Some(away),
+                let Ok(permit) = self.allowed() else { continue };
+                match self.called(&permit, self.parts.client.refresh_card(&self.context).await) {
+                    Err(away) if is_outage(&away) => error = Some(away),
                     card => return reached(card),
                 }
             }
@@ -108,7 +108,7 @@ impl RemoteTurn<'_> {
             _ => None,
         };
         let to = Outgoing { task: self.task.id(), sending, token };
-        Ok(outgoing::request(&self.turn, &self.context, &self.place, to))
+        Ok(outgoing::request(&self.turn, &self.context, &self.origin, to))
     }
 
     /// The conversation there that belongs to the one here.
@@ -124,7 +124,7 @@ impl RemoteTurn<'_> {
 fn reached(card: Result<Arc<FoundCard>, ClientError>) -> Reached {
     match card {
         Ok(card) => Ok(Some(card)),
-        Err(error @ ClientError::NoCard(_)) if !is_away(&error) => Ok(None),
+        Err(error @ ClientError::NoCard(_)) if !is_outage(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }

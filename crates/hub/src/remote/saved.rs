@@ -33,6 +33,9 @@ pub struct Sending {
     pub turn: u64,
     /// The agent recognises a repetition by its idempotency key.
     pub keyed: bool,
+    /// The address of the agent that it is sent to; absent in what earlier versions have saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// The remote task whose question it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<Attached>,
@@ -71,6 +74,9 @@ pub struct Attached {
     pub task: TaskId,
     /// Its conversation there.
     pub context: ContextId,
+    /// The address of the agent that has it; absent in what earlier versions have saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// How long it was followed.
     #[serde(default)]
     pub spent_ms: u64,
@@ -99,6 +105,16 @@ impl Saved {
         match self {
             Self::Sending(sending) | Self::Unsent(sending) => sending.answers.as_ref().map(|answered| &answered.task),
             Self::Attached(attached) => Some(&attached.task),
+            Self::Replied => None,
+        }
+    }
+
+    /// The address of the agent that has that task, or perhaps has the message.
+    pub fn url(&self) -> Option<&str> {
+        match self {
+            Self::Sending(sending) => sending.url.as_deref(),
+            Self::Unsent(sending) => sending.answers.as_ref().and_then(|answered| answered.url.as_deref()),
+            Self::Attached(attached) => attached.url.as_deref(),
             Self::Replied => None,
         }
     }
@@ -158,6 +174,7 @@ impl Sending {
                 since: self.turn,
                 task,
                 context,
+                url: self.url.clone(),
                 spent_ms: 0,
                 earlier: self.earlier.clone(),
                 before: self.before.clone(),

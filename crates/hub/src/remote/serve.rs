@@ -36,6 +36,7 @@ fn remote_parts(parts: &ServerParts, remote: &RemoteState) -> RemoteParts {
     let card = remote.observed.lock().card.clone();
     RemoteParts {
         name: AgentName::from(definition.name.as_str()),
+        url: definition.url.as_str().trim_end_matches('/').to_owned(),
         client: remote.client.clone(),
         breaker: Arc::clone(&remote.breaker),
         settings: RemoteSettings::from(&definition.serving),

@@ -107,6 +107,7 @@ mod tests {
             since: 7,
             task: "there".into(),
             context: "talk".into(),
+            url: None,
             spent_ms: 0,
             earlier: vec!["a".into(), "t7-a".into()],
             before: Vec::new(),

@@ -8,25 +8,28 @@ use switchboard_client::{CallContext, ClientError, TaskStream};
 use switchboard_engine::{AgentError, DelegationChain, Stopped, TaskHandle, Turn};
 
 use super::RemoteParts;
-use super::away::{Away, is_away, is_final, is_not_sent};
+use super::emit::EmitState;
 use super::find::Found;
 use super::follow::{Followed, LostStream};
-use super::outgoing::{self, Place};
+use super::outage::{OutageBackoff, is_final, is_not_sent, is_outage};
+use super::outgoing::{self, CallOrigin};
 use super::plan::{Plan, plan};
 use super::prepare::unreachable_for_now;
 use super::saved::{Attached, Saved, Sending};
 use super::settings::Resend;
-use super::tell::Teller;
 use super::translate;
 use crate::metric_definitions as metric;
-use crate::registry::{RequestOutcome, RequestSource};
+use crate::registry::{BreakerPermit, RequestOutcome, RequestSource};
+
+/// A stream, and the permit that it was opened with: its loss is recorded too.
+type OpenStream<'a> = (TaskStream, BreakerPermit<'a>);
 
 pub(super) struct RemoteTurn<'a> {
     pub(super) parts: &'a RemoteParts,
     pub(super) turn: Turn,
     pub(super) task: TaskHandle,
     pub(super) context: CallContext,
-    pub(super) place: Place,
+    pub(super) origin: CallOrigin,
     /// Of what the task calls, once it could be read.
     pub(super) chain: Option<DelegationChain>,
     /// The conversation there as it was last read or noted by this turn.
@@ -51,37 +54,43 @@ enum Next {
 /// How far a turn has come.
 struct Progress {
     /// The waits for an agent before it has the message, and after.
-    connecting: Away,
-    lost: Away,
+    connecting: OutageBackoff,
+    lost: OutageBackoff,
     /// The message has perhaps arrived.
     is_perhaps_sent: bool,
     is_repeated: bool,
     /// The server was stopped while the message was sent.
     was_stopped: bool,
+    /// A cancellation has ended a wait in which no remote task was known: it can be passed on only once that is found.
+    has_noticed_cancel: bool,
     /// The remote server has heard that the task is canceled.
     has_passed_cancel: bool,
-    teller: Teller,
+    emit_state: EmitState,
 }
 
 impl<'a> RemoteTurn<'a> {
     pub(super) fn new(parts: &'a RemoteParts, turn: Turn, task: TaskHandle) -> Self {
-        let place = Place::of(task.id(), None);
-        let context = outgoing::call_context(task.id(), &turn, &place);
-        Self { parts, turn, task, context, place, chain: None, noted: Mutex::default() }
+        let origin = CallOrigin::of(task.id(), None);
+        let context = outgoing::call_context(task.id(), &turn, &origin);
+        Self { parts, turn, task, context, origin, chain: None, noted: Mutex::default() }
     }
 
     pub(super) async fn run(mut self) -> Result<(), AgentError> {
         match self.task.delegation_chain().await {
             Ok(chain) => {
-                self.place = Place::of(self.task.id(), Some(&chain));
-                self.context = outgoing::call_context(self.task.id(), &self.turn, &self.place);
+                self.origin = CallOrigin::of(self.task.id(), Some(&chain));
+                self.context = outgoing::call_context(self.task.id(), &self.turn, &self.origin);
                 self.chain = Some(chain);
             }
             Err(error) => tracing::warn!(task = %self.task.id(), %error, "the tasks above a task cannot be read"),
         }
         let saved = self.turn.saved.as_ref().and_then(Saved::read);
         let before = saved.as_ref().map(Saved::remote_tasks).unwrap_or_default();
-        let next = match plan(saved, self.turn.seq.0, &self.turn.cause) {
+        let plan = plan(saved, self.turn.seq.0, &self.turn.cause);
+        if self.parts.is_elsewhere(plan.url()) {
+            return Ok(self.give_up_moved().await?);
+        }
+        let next = match plan {
             Plan::Follow(attached) => self.resume(attached),
             Plan::Find(sending) if sending.keyed => Next::Send(sending),
             Plan::Find(sending) => Next::Find(sending),
@@ -89,13 +98,14 @@ impl<'a> RemoteTurn<'a> {
         };
         let is_perhaps_sent = matches!(next, Next::Send(_) | Next::Find(_));
         let progress = Progress {
-            connecting: Away::new(self.parts.settings.connect_within),
-            lost: Away::new(self.parts.settings.lost_after),
+            connecting: OutageBackoff::new(self.parts.settings.connect_within),
+            lost: OutageBackoff::new(self.parts.settings.lost_after),
             is_perhaps_sent,
             is_repeated: is_perhaps_sent,
             was_stopped: is_perhaps_sent,
+            has_noticed_cancel: false,
             has_passed_cancel: false,
-            teller: Teller::default(),
+            emit_state: EmitState::default(),
         };
         self.follow_to_its_end(next, &before, progress).await
     }
@@ -143,11 +153,13 @@ impl<'a> RemoteTurn<'a> {
                     }
                 }
                 Next::Resume(attached, told) => {
-                    progress.teller.is_named |= translate::names(&self.task.snapshot(), &attached);
+                    progress.emit_state.is_named |= translate::names(&self.task.snapshot(), &attached);
                     let opened = match self.allowed() {
-                        Ok(()) => {
+                        Ok(permit) => {
                             let task = attached.task.clone();
-                            self.called(self.parts.client.resume(&self.context, task, *told).await)
+                            let resumed =
+                                self.called(&permit, self.parts.client.resume(&self.context, task, *told).await);
+                            resumed.map(|stream| (stream, permit))
                         }
                         Err(error) => Err(error),
                     };
@@ -163,18 +175,18 @@ impl<'a> RemoteTurn<'a> {
     /// Follows a stream, and says what comes next; nothing if the task has ended here, or waits.
     async fn follow_stream(
         &self,
-        opened: Result<TaskStream, ClientError>,
+        opened: Result<OpenStream<'_>, ClientError>,
         link: Link,
         progress: &mut Progress,
     ) -> Result<Option<Next>, AgentError> {
         let lost = match opened {
             Err(error) => LostStream::unopened(error, link),
-            Ok(stream) => match self.follow(stream, link, &mut progress.teller).await? {
+            Ok((stream, permit)) => match self.follow(stream, link, &mut progress.emit_state).await? {
                 Followed::Over => return Ok(None),
                 Followed::Lost(lost) => {
                     progress.lost.held(lost.lasted, lost.had_news);
                     let outcome = RequestOutcome::of_error(&lost.error);
-                    self.parts.breaker.record(RequestSource::Task(self.task.id()), outcome);
+                    permit.record(RequestSource::Task(self.task.id()), outcome);
                     *lost
                 }
             },
@@ -188,11 +200,11 @@ impl<'a> RemoteTurn<'a> {
             link => link,
         };
         let is_over = match &link {
-            Link::Sending(_) => !is_away(&error),
+            Link::Sending(_) => !is_outage(&error),
             Link::Attached(_) => is_final(&error),
         };
         if is_over || is_given_up {
-            self.give_up_on(&link, &error, &mut progress.teller).await?;
+            self.give_up_on(&link, &error, &mut progress.emit_state).await?;
             return Ok(None);
         }
         let remote = match &link {
@@ -212,10 +224,13 @@ impl<'a> RemoteTurn<'a> {
         }))
     }
 
-    async fn send(&self, sending: &Sending) -> Result<Result<TaskStream, ClientError>, AgentError> {
+    async fn send(&self, sending: &Sending) -> Result<Result<OpenStream<'_>, ClientError>, AgentError> {
         let request = self.request(sending).await?;
         Ok(match self.allowed() {
-            Ok(()) => self.called(self.parts.client.stream(&self.context, request).await),
+            Ok(permit) => {
+                let opened = self.called(&permit, self.parts.client.stream(&self.context, request).await);
+                opened.map(|stream| (stream, permit))
+            }
             Err(error) => Err(error),
         })
     }
@@ -227,7 +242,7 @@ impl<'a> RemoteTurn<'a> {
         error: &ClientError,
         progress: &mut Progress,
     ) -> Result<Option<Next>, AgentError> {
-        if !is_away(error) {
+        if !is_outage(error) {
             return self.after_refusal(sending, error).await;
         }
         if is_not_sent(error) && !progress.is_perhaps_sent {
@@ -266,7 +281,7 @@ impl<'a> RemoteTurn<'a> {
 
     async fn find_or_wait(&self, sending: Sending, progress: &mut Progress) -> Result<Option<Next>, AgentError> {
         let found = match self.allowed() {
-            Ok(()) => self.find(&sending).await,
+            Ok(permit) => self.find(&sending, &permit).await,
             Err(error) => Err(error),
         };
         match found {
@@ -302,22 +317,27 @@ impl<'a> RemoteTurn<'a> {
             self.give_up_lost(error).await?;
             return Ok(false);
         };
-        let passed_on = async {
-            self.task.canceled().await;
-            if let Some(remote) = remote.filter(|_| self.task.is_over()) {
-                let (context, here, remote) = (self.context.clone(), self.task.id().clone(), remote.clone());
-                self.parts.cancel_remote(context, here, remote).await;
-            }
+        let is_passed = match remote {
+            Some(_) => &mut progress.has_passed_cancel,
+            None => &mut progress.has_noticed_cancel,
         };
         tokio::select! {
             () = self.parts.clock.sleep(wait) => {}
-            () = passed_on, if !progress.has_passed_cancel => progress.has_passed_cancel = true,
+            () = self.pass_cancel(remote), if !*is_passed => *is_passed = true,
         }
         Ok(true)
     }
 
+    /// Waits for a cancellation, and passes it on until the remote server has heard it, if the remote task is known.
+    async fn pass_cancel(&self, remote: Option<&TaskId>) {
+        self.task.canceled().await;
+        if let Some(remote) = remote.filter(|_| self.task.is_over()) {
+            self.parts.cancel_remote(self.context.clone(), self.task.id().clone(), remote.clone()).await;
+        }
+    }
+
     /// Whether a request is let through.
-    fn allowed(&self) -> Result<(), ClientError> {
+    pub(super) fn allowed(&self) -> Result<BreakerPermit<'_>, ClientError> {
         self.parts.breaker.allow().map_err(|_| unreachable_for_now())
     }
 
@@ -333,8 +353,12 @@ impl<'a> RemoteTurn<'a> {
     }
 
     /// Records a call with the breaker.
-    pub(super) fn called<T>(&self, result: Result<T, ClientError>) -> Result<T, ClientError> {
-        self.parts.breaker.record(RequestSource::Task(self.task.id()), RequestOutcome::of(&result));
+    pub(super) fn called<T>(
+        &self,
+        permit: &BreakerPermit<'_>,
+        result: Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        permit.record(RequestSource::Task(self.task.id()), RequestOutcome::of(&result));
         result
     }
 

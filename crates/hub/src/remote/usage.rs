@@ -1,20 +1,11 @@
 //! What a remote agent reports that its task has used, as usage of the task here: taken once, with the terminal event, and
 //! added to what earlier remote tasks of the same task have used.
 
-use serde::Deserialize;
 use switchboard_a2a::extension::Payload;
 use switchboard_a2a::extension::cost::Cost;
 use switchboard_a2a::{Metadata, Task, TaskStatus};
 use switchboard_engine::fold::USAGE_KEY;
-use switchboard_engine::{Manifest, Usage};
-
-/// What another Switchboard says: what the task itself has used, and what its whole tree has.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Told {
-    Tree { tree: Usage },
-    Own(Usage),
-}
+use switchboard_engine::{Manifest, TaskUsage, Usage};
 
 /// What a task here has used so far by itself.
 pub(super) fn of_task(here: &Task) -> Option<Usage> {
@@ -30,9 +21,8 @@ pub(super) fn total(
     metadata: Option<&Metadata>,
     last: Option<Cost>,
 ) -> Option<Usage> {
-    let counted = metadata.and_then(|all| all.get(USAGE_KEY)?.read::<Told>().ok());
-    if let Some(Told::Tree { tree: usage } | Told::Own(usage)) = counted {
-        return Some(usage);
+    if let Some(counted) = TaskUsage::read(metadata) {
+        return Some(counted.tree());
     }
     if !declares_cost(manifest) {
         return None;

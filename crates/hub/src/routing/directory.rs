@@ -202,6 +202,10 @@ impl Directory for RoutingDirectory {
         self.agents.find(name)
     }
 
+    fn draining(&self, name: &AgentName) -> Option<Arc<Hosted>> {
+        self.agents.draining(name)
+    }
+
     fn agents(&self) -> Vec<Arc<Hosted>> {
         self.agents.agents()
     }

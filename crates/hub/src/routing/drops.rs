@@ -2,6 +2,7 @@
 //! key, so that a storm of refusals costs no commits of its own.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,8 +59,11 @@ pub struct Drops {
     clock: Arc<dyn Clock>,
     /// Knows the names of callers' keys.
     callers: Option<Arc<dyn Callers>>,
-    counted: Mutex<HashMap<(DropReason, String), Dropped>>,
+    counted: Mutex<Counted>,
 }
+
+/// By reason and key.
+type Counted = HashMap<(DropReason, String), Dropped>;
 
 /// Those of one reason and key.
 struct Dropped {
@@ -88,36 +92,30 @@ impl Drops {
         metrics::counter!(metric::DISPATCH_DROPPED, "reason" => reason.name()).increment(1);
         let (key, message) = (shortened(key), shortened(message));
         let now = self.clock.now();
-        let mut counted = self.counted.lock();
-        let known = (reason, key.to_owned());
-        let entry = match counted.len() < KEYS || counted.contains_key(&known) {
-            true => known,
-            false => (reason, OTHER.to_owned()),
-        };
-        let first = || Dropped { count: 0, last_at: now, caller: Some(caller.clone()), message: String::new() };
-        let dropped = counted.entry(entry).or_insert_with(first);
-        dropped.count += 1;
-        dropped.last_at = now;
-        dropped.caller = dropped.caller.take().filter(|known| known == caller);
-        message.clone_into(&mut dropped.message);
+        let one = Dropped { count: 1, last_at: now, caller: Some(caller.clone()), message: message.to_owned() };
+        add(&mut self.counted.lock(), (reason, key.to_owned()), one);
     }
 
     /// Takes what was counted since the last time, as lines of the journal.
     pub fn take(&self) -> Vec<JournalLine> {
         let counted = std::mem::take(&mut *self.counted.lock());
-        let mut lines: Vec<JournalLine> = counted.into_iter().map(|counted| self.line(counted)).collect();
+        self.lines(&counted)
+    }
+
+    fn lines(&self, counted: &Counted) -> Vec<JournalLine> {
+        let mut lines: Vec<JournalLine> = counted.iter().map(|counted| self.line(counted)).collect();
         lines.sort_by(|one, other| (one.at, &one.topic, &one.payload).cmp(&(other.at, &other.topic, &other.payload)));
         lines
     }
 
     /// What was asked for is the caller's own text, so it may hold what it should not.
-    fn line(&self, ((reason, key), dropped): ((DropReason, String), Dropped)) -> JournalLine {
+    fn line(&self, ((reason, key), dropped): (&(DropReason, String), &Dropped)) -> JournalLine {
         let Dropped { count, last_at, caller, message } = dropped;
         let mut payload = json!({
             "reason": reason.name(),
-            "key": redact::text(&key),
+            "key": redact::text(key),
             "count": count,
-            "message": redact::text(&message),
+            "message": redact::text(message),
             "caller": caller.as_ref().map(|caller| caller.as_str()),
         });
         let name = caller.as_ref().zip(self.callers.as_ref()).and_then(|(caller, callers)| callers.name(caller));
@@ -125,30 +123,61 @@ impl Drops {
             payload["callerName"] = name.into();
         }
         JournalLine {
-            at: last_at,
-            owner: caller,
+            at: *last_at,
+            owner: caller.clone(),
             task: None,
             topic: format!("dispatch.dropped.{}", reason.name()),
             payload: Bytes::from(payload.to_string()),
         }
     }
 
-    /// Journals the counts until it is stopped, and then once more.
+    /// Journals the counts until it is stopped, and then once more. Those that could not be journaled count next time.
     pub async fn run(self: Arc<Self>, store: Arc<dyn HubStore>, stop: CancellationToken) {
         loop {
             let is_last = tokio::select! {
                 () = self.clock.sleep(EVERY) => false,
                 () = stop.cancelled() => true,
             };
-            let lines = self.take();
-            if !lines.is_empty()
-                && let Err(error) = store.journal(lines).await
+            let counted = std::mem::take(&mut *self.counted.lock());
+            if !counted.is_empty()
+                && let Err(error) = store.journal(self.lines(&counted)).await
             {
                 tracing::warn!(%error, "refused messages could not be journaled");
+                self.put_back(counted);
             }
             if is_last {
                 return;
             }
+        }
+    }
+
+    /// Counts again what could not be journaled, before what was counted meanwhile.
+    fn put_back(&self, mut earlier: Counted) {
+        let mut counted = self.counted.lock();
+        for (key, later) in std::mem::take(&mut *counted) {
+            add(&mut earlier, key, later);
+        }
+        *counted = earlier;
+    }
+}
+
+/// Adds to what was counted of a reason and a key, or of all further keys.
+fn add(counted: &mut Counted, (reason, key): (DropReason, String), later: Dropped) {
+    let known = (reason, key);
+    let entry = match counted.len() < KEYS || counted.contains_key(&known) {
+        true => known,
+        false => (reason, OTHER.to_owned()),
+    };
+    match counted.entry(entry) {
+        Entry::Vacant(vacant) => {
+            vacant.insert(later);
+        }
+        Entry::Occupied(mut occupied) => {
+            let dropped = occupied.get_mut();
+            dropped.count += later.count;
+            dropped.last_at = later.last_at;
+            dropped.caller = dropped.caller.take().filter(|known| later.caller.as_ref() == Some(known));
+            dropped.message = later.message;
         }
     }
 }

@@ -18,8 +18,8 @@ use switchboard_a2a::{Message, Metadata, TaskState};
 use switchboard_engine::clock::{Clock, SystemClock};
 use switchboard_engine::fold::ROUTING_KEY;
 use switchboard_engine::{
-    Agent, AgentError, Call, CallError, CallOwner, Called, Cause, Error, Manifest, Recovery, Seq, Stopped, TaskHandle,
-    TaskView, Turn, state_label,
+    Agent, AgentError, Call, CallError, CallOwner, Called, Cause, Error, Manifest, Recovery, RoutingHints, Seq,
+    Stopped, TaskHandle, TaskView, Turn, state_label,
 };
 
 use crate::metric_definitions as metric;
@@ -34,8 +34,6 @@ const NAME_ONE: &str = "\nName the task that a message is for in referenceTaskId
 const TRIES: usize = 10;
 /// The longest wait between two of these.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// Hints in the request's metadata that were for routing: the children are what they have come to.
-const ROUTING_HINTS: [&str; 4] = ["targets", "fanout", "force", "cooldownKey"];
 
 /// Limits of fan-outs.
 #[derive(Clone, Copy, Debug)]
@@ -111,15 +109,14 @@ impl Agent for Fanout {
         }
         let saved = turn.saved.as_ref().and_then(|saved| saved.read::<Saved>().ok());
         let saved = saved.unwrap_or_else(|| {
-            let mut metadata = turn.metadata.clone();
-            metadata.iter_mut().for_each(|metadata| metadata.retain(|key| !ROUTING_HINTS.contains(&key)));
-            let metadata = metadata.filter(|metadata| !metadata.is_empty());
+            let metadata = RoutingHints::without_followed(turn.metadata.clone());
             let (skill, modes) = (turn.skill().map(str::to_owned), turn.accepted_output_modes.clone());
             Saved { skill, metadata, modes, ..Saved::default() }
         });
         // Its number: a client may use an id again.
         let is_first = turn.seq == Seq(1);
-        let message = Message { task_id: None, context_id: Some(task.context_id().clone()), ..first };
+        let context_id = Some(task.context_id().clone());
+        let message = for_children(Message { task_id: None, context_id, ..first });
         let (options, clock) = (self.options, Arc::clone(&self.clock));
         let mut run = Run { task, options, clock, plan, message, saved, children: Vec::new() };
         run.begin().await?;
@@ -286,7 +283,7 @@ impl Run {
             return Ok(());
         }
         if let Some(state) = child.ended() {
-            count(self.plan.policy, state_label(state), 1);
+            count(self.plan.policy, state_label(state));
         }
         Ok(self.task.artifact(artifact).await?)
     }
@@ -305,7 +302,7 @@ impl Run {
         {
             self.task.save_committed(&self.saved).await?;
         }
-        let message = Message { reference_task_ids: Vec::new(), ..message };
+        let message = for_children(Message { reference_task_ids: Vec::new(), ..message });
         match called.answer(message, Some(&seq.0.to_string())).await {
             Ok(()) => self.forget_question(target),
             Err(error) => return self.tell(format!("{} did not take the message: {error}", child.agent)).await,
@@ -337,12 +334,18 @@ impl Run {
     }
 
     /// Cancels what has not ended, and ends.
-    async fn end(&self, state: TaskState) -> Result<(), AgentError> {
-        for called in self.children.iter().filter_map(Child::called) {
-            called.cancel().await.map_err(failed)?;
-            count(self.plan.policy, state_label(TaskState::Canceled), 1);
-        }
+    async fn end(&mut self, state: TaskState) -> Result<(), AgentError> {
         let words = report::summary(&self.children, self.plan.targets.len());
+        for child in self.children.drain(..) {
+            let Stage::Open { called, .. } = child.stage else { continue };
+            // The result stands without it, and a job cancels what an ended task has left behind.
+            if let Err(error) = called.cancel().await {
+                let (task, child) = (self.task.id(), called.id());
+                tracing::warn!(%task, %child, %error, "a child that is not needed any more is left to a job");
+            }
+            let policy = self.plan.policy;
+            called.on_end(move |state| count(policy, state_label(state)));
+        }
         let message = Message::text(switchboard_a2a::Role::Agent, words);
         match state {
             TaskState::Completed => self.task.complete_message(message).await?,
@@ -352,10 +355,16 @@ impl Run {
     }
 }
 
+/// A message without the hints that were for routing: the children are what they have come to. A child may be at another
+/// server, which would route by names of this one.
+fn for_children(message: Message) -> Message {
+    Message { metadata: RoutingHints::without_followed(message.metadata), ..message }
+}
+
 fn failed(error: Error) -> AgentError {
     AgentError::new(error.to_string())
 }
 
-fn count(policy: FanoutPolicy, outcome: &'static str, children: u64) {
-    metrics::counter!(metric::FANOUT_CHILDREN, "policy" => policy.name(), "outcome" => outcome).increment(children);
+fn count(policy: FanoutPolicy, outcome: &'static str) {
+    metrics::counter!(metric::FANOUT_CHILDREN, "policy" => policy.name(), "outcome" => outcome).increment(1);
 }

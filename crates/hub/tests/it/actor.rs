@@ -44,7 +44,8 @@ impl Agent for Actor {
                 task.fail("it leaves a child").await?;
             }
             "spend" => {
-                let usage = Usage { input_tokens: 1_000, output_tokens: 100, cost_usd: 0.0 };
+                let input_tokens = text.split(' ').nth(1).and_then(|tokens| tokens.parse().ok()).unwrap_or(1_000);
+                let usage = Usage { input_tokens, output_tokens: 100, cost_usd: 0.0 };
                 task.usage(usage).await?;
                 task.complete_with("spent").await?;
             }

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use switchboard_a2a::{Json, Message, Role, Task, TaskId, TaskState, Timestamp};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
+use switchboard_engine::store::{Append, Appended, Store, StoreError, StoreFuture};
 use switchboard_engine::{
     Address, Agent, AgentError, AgentName, Caller, Directory, Engine, Error, FixedDirectory, Hosted, IncomingMessage,
     Manifest, Recovery, Resolved, RoutingRequest, Settings, TaskHandle, TaskView, Turn,
@@ -78,6 +80,23 @@ impl Directory for Planned {
     }
 }
 
+/// In the log of a task that is to be canceled.
+const CANCEL: &[u8] = br#""cancelRequested""#;
+
+/// So many requests to cancel a task fail.
+struct FailingCancels(AtomicUsize);
+
+impl StoreHooks for FailingCancels {
+    fn append(&self, store: &Arc<dyn Store>, append: Append) -> StoreFuture<Appended> {
+        let is_cancel = append.events.windows(CANCEL.len()).any(|window| window == CANCEL);
+        let left = |left: usize| left.checked_sub(1).filter(|_| is_cancel);
+        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left) {
+            Ok(_) => Box::pin(std::future::ready(Err(StoreError::Failed("as the test has ordered".into())))),
+            Err(_) => store.append(append),
+        }
+    }
+}
+
 struct Kernel {
     engine: Engine,
     runtime: Runtime,
@@ -85,16 +104,22 @@ struct Kernel {
 
 impl Kernel {
     fn open(folder: &Path) -> Self {
+        Self::with_failing_cancels(folder, 0)
+    }
+
+    /// The store fails the first requests to cancel a task.
+    fn with_failing_cancels(folder: &Path, failing: usize) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let options = Options { durability: Durability::Process, ..Options::default() };
-        let store = Arc::new(SqliteStore::open(folder, options).unwrap());
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder, options).unwrap());
+        let store = ForwardingStore { store, hooks: FailingCancels(AtomicUsize::new(failing)) };
         let names = ["good", "fine", "bad", "slow", "long", "shy", "ask", "ask2"];
         let fanout = Fanout::new(FanoutOptions { max: 4, inline: 1_000 });
         let mut agents: Vec<_> = names.into_iter().map(|name| Hosted::new(name, Named(name))).collect();
         agents.push(Hosted::new(FANOUT, fanout));
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
         let directory = Planned { agents: FixedDirectory::new(agents, None), was_shy: AtomicBool::new(false) };
-        let started = Engine::start(store, Arc::new(directory), Arc::new(clock), Settings::default());
+        let started = Engine::start(Arc::new(store), Arc::new(directory), Arc::new(clock), Settings::default());
         let engine = runtime.block_on(started).unwrap();
         Self { engine, runtime }
     }
@@ -267,6 +292,26 @@ fn a_fan_out_that_is_killed_joins_its_children_and_a_cancellation_ends_them() {
         }
         let total = kernel.engine.list(&Address::Root, &Caller::local(), page()).await.unwrap().total;
         assert_eq!(total, 4, "none was begun twice");
+    });
+}
+
+#[test]
+fn a_fan_out_whose_policy_is_met_completes_though_a_child_cannot_be_canceled_just_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::with_failing_cancels(folder.path(), 1);
+    kernel.run(async {
+        let id = kernel.begin("first slow,slow,good").await;
+        let task = kernel.ended(&id).await;
+        assert_eq!(task.status.state, TaskState::Completed, "{}", words(&task));
+        // The other one was canceled all the same.
+        while kernel.live().await.len() > 1 {
+            tokio::task::yield_now().await;
+        }
+        // As the job does that is owed for what an ended task has left behind.
+        assert!(kernel.engine.cancel_children_of(&id).await.unwrap(), "one was left behind");
+        while !kernel.live().await.is_empty() {
+            tokio::task::yield_now().await;
+        }
     });
 }
 

@@ -110,6 +110,25 @@ async fn health_is_what_a_recount_of_the_log_finds_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn the_largest_count_of_tokens_stays_the_largest_however_often_it_is_reported() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let running = server(data.path(), &clock).await;
+    let text = format!("spend {}", u64::MAX);
+    let all = json!({ "message": text, "targets": ["echo", "other"], "wait": "30s" });
+    let (status, root) = running.post("/api/dispatch", "ann", &all).await;
+    assert_eq!(status, 200, "{root}");
+    let (status, tree) = running.get(&format!("/api/tasks/{}/tree", root["id"].as_str().unwrap()), "ann").await;
+    assert_eq!((status, &tree["total"]["inputTokens"]), (200, &json!(u64::MAX)), "{tree}");
+    assert_eq!(tree["total"]["outputTokens"], 200, "{tree}");
+    running.send("bob", "echo", &text).await;
+    running.send("bob", "echo", "spend").await;
+    let health = counted(&running, 4).await;
+    assert_eq!(health["totals"]["inputTokens"], json!(u64::MAX), "{health}");
+    assert_eq!(health["agents"][0]["inputTokens"], json!(u64::MAX), "{health}");
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn tokens_cost_what_their_model_does_before_the_price_of_any() {
     let (data, clock) = (folder(), SimulatedClock::at(START));
     let change = |config: &mut Config| {

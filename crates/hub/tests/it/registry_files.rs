@@ -174,14 +174,17 @@ async fn a_removed_agent_is_found_until_its_last_task_has_ended() {
     assert_eq!(running.post("/a2a/guide/message:send", "ann", &body).await.0, 404);
     until(&running, |_| true).await;
     assert!(running.registry.find(&"guide".into()).is_some(), "its task still needs it");
-    let id = task["id"].as_str().unwrap().into();
-    running.engine.cancel_any(&id).await.unwrap();
+    let id = task["id"].as_str().unwrap();
+    let (status, now) = running.get(&format!("/a2a/guide/tasks/{id}"), "ann").await;
+    assert_eq!((status, &now["id"]), (200, &task["id"]), "it answers for its task: {now}");
+    running.engine.cancel_any(&id.into()).await.unwrap();
     let forgotten = tokio::time::timeout(Duration::from_secs(60), async {
         while running.registry.find(&"guide".into()).is_some() {
             until(&running, |_| true).await;
         }
     });
     forgotten.await.unwrap();
+    assert_eq!(running.get(&format!("/a2a/guide/tasks/{id}"), "ann").await.0, 404);
     running.stop().await;
 }
 

@@ -15,9 +15,6 @@ use crate::edge::authenticate::{AuthError, bearer};
 use crate::edge::json_response;
 use crate::front::{Access, Exchange, Front, WrongMethod};
 
-/// When a sender should retry while the receiver is full.
-const FULL_RETRY_SECONDS: u64 = 30;
-
 pub(crate) struct CallbackFront {
     /// Absent on a server that takes no callbacks.
     pub(crate) receiver: Option<CallbackReceiver>,
@@ -80,7 +77,6 @@ fn refusal(problem: &ReceiveError, has_token: bool) -> Response<Body> {
     match problem {
         ReceiveError::Unknown(_) => json_response::error(StatusCode::NOT_FOUND, &message),
         ReceiveError::Body(_) => json_response::error(StatusCode::BAD_REQUEST, &message),
-        ReceiveError::Full => json_response::later(&message, FULL_RETRY_SECONDS),
         ReceiveError::Store(error) => error::unavailable(error),
         ReceiveError::Token => {
             let error = if has_token { AuthError::Unknown } else { AuthError::Missing };

@@ -12,6 +12,7 @@ use switchboard_a2a::card::CardFormat;
 use switchboard_a2a::{Dialect, Error, Version};
 use switchboard_engine::{Address, Caller, Hosted, Served};
 
+use super::agent_at::agent_at;
 use super::cached_document::CachedDocument;
 use super::dialect::{RequestedVersion, VERSION};
 use super::error::from_engine;
@@ -82,9 +83,8 @@ fn written(state: &State, address: &Address, form: CardFormat, caller: &Caller) 
     // The public card does not depend on the caller, so it is resolved without a caller's scopes. Where no agent answers
     // at the root there is no card either: its interfaces would not work, and a client of a card for many agents would
     // reach one of them by chance.
-    let resolved = directory.resolve(address, &Caller::local(), None);
     let refused = |refusal| unknown_agent(state, address, caller).unwrap_or_else(|| from_engine(refusal));
-    let hosted = resolved.map_err(refused)?.hosted;
+    let hosted = agent_at(directory.as_ref(), address, &Caller::local()).map_err(refused)?;
     let served = hosted.served();
     let mut cards = state.documents.cards.0.lock();
     let place = cards.iter().position(|(of, in_form, _)| of == address && *in_form == form);

@@ -6,6 +6,7 @@ use switchboard_a2a::card::{AgentCard, CardFormat};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation};
 use switchboard_engine::{Address, Hosted};
 
+use super::agent_at::agent_at;
 use super::card::{self, describe};
 use super::error::from_engine;
 use super::operation::OperationCall;
@@ -27,8 +28,8 @@ pub(super) fn perform(call: &mut OperationCall<'_>) -> Result<OperationResult, E
 }
 
 fn extended(call: &OperationCall<'_>) -> Result<(Arc<Hosted>, AgentCard), Error> {
-    let resolved = call.state.engine.directory().resolve(&call.address, &call.identity.caller, None);
-    if call.state.options.open && (call.address == Address::Root || resolved.is_ok()) {
+    let found = agent_at(call.state.engine.directory().as_ref(), &call.address, &call.identity.caller);
+    if call.state.options.open && (call.address == Address::Root || found.is_ok()) {
         let not_offered = match call.dialect {
             Dialect::V1 => ErrorKind::UnsupportedOperation,
             Dialect::V03Rpc | Dialect::V03Rest => ErrorKind::ExtendedCardNotConfigured,
@@ -36,7 +37,7 @@ fn extended(call: &OperationCall<'_>) -> Result<(Arc<Hosted>, AgentCard), Error>
         let message = "there is no extended card: it is for callers with a key, and this server has no keys";
         return Err(Error::with_message(not_offered, message));
     }
-    let hosted = resolved.map_err(from_engine)?.hosted;
+    let hosted = found.map_err(from_engine)?;
     let card = describe::agent(call.state, &call.address, &hosted.served(), true);
     Ok((hosted, card))
 }

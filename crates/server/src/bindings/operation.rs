@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Request, TaskId, Version};
 use switchboard_engine::{Address, Cursor, Hosted, Served, StreamEnd};
 
+use super::agent_at::agent_at;
 use super::error::from_engine;
 use super::extensions::DeclaredExtensions;
 use super::operation_result::OperationResult;
@@ -118,14 +119,14 @@ impl<'a> OperationCall<'a> {
         }
     }
 
-    /// At an agent's own address the agent must exist, be in the caller's scope, and its required extensions declared.
+    /// At an agent's own address the agent must exist or still serve its tasks, be in the caller's scope, and its required
+    /// extensions declared.
     fn find_agent(&mut self) -> Result<(), Error> {
         if self.address == Address::Root {
             return Ok(());
         }
         let directory = self.state.engine.directory();
-        let resolved = directory.resolve(&self.address, &self.identity.caller, None).map_err(from_engine)?;
-        let hosted = resolved.hosted;
+        let hosted = agent_at(directory.as_ref(), &self.address, &self.identity.caller).map_err(from_engine)?;
         let served = hosted.served();
         self.declared.check(&served.manifest)?;
         (self.hosted, self.served) = (Some(hosted), Some(served));

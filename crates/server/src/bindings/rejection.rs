@@ -5,6 +5,7 @@ use switchboard_a2a::jsonrpc::{self, RpcId};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation};
 use switchboard_engine::{Address, Caller, Error as Refusal};
 
+use super::agent_at::agent_at;
 use super::dialect::{self, RequestedVersion};
 use super::error::from_engine;
 use super::response::{self, Binding};
@@ -48,8 +49,8 @@ pub(crate) fn no_agent_at(state: &State, address: &Address, caller: &Caller) -> 
 /// listed to callers in whose scope they are.
 pub(super) fn unknown_agent(state: &State, address: &Address, caller: &Caller) -> Option<Error> {
     let directory = state.engine.directory();
-    let for_all = directory.resolve(address, &Caller::local(), None).err()?;
-    let for_caller = directory.resolve(address, caller, None).err();
+    let for_all = agent_at(directory.as_ref(), address, &Caller::local()).err()?;
+    let for_caller = agent_at(directory.as_ref(), address, caller).err();
     Some(match for_caller {
         Some(Refusal::AgentNotFound { asked, known }) if known.is_empty() && caller.id == state.anonymous.caller.id => {
             // A caller without a key gets no list of agents.

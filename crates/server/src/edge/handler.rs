@@ -250,7 +250,8 @@ async fn dispatch_to_binding(
     bindings::answer(state, route, context).await
 }
 
-/// What the front has begun goes on if the caller's key is revoked meanwhile, as if the connection were lost.
+/// If the caller's key is revoked meanwhile, the front's work is dropped, as when the connection is lost. What the front has
+/// begun in a task of its own goes on.
 async fn dispatch_to_front(front: &dyn Front, access: Access, exchange: &mut Exchange) -> Response<Body> {
     let identity = Arc::clone(&exchange.identity);
     let path = exchange.parts.uri.path().to_owned();

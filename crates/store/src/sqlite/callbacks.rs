@@ -47,20 +47,14 @@ impl CallbackStore for SqliteStore {
         Box::pin(async move { added.await?.ok_or(StoreError::Missing) })
     }
 
-    fn updates(&self, task: TaskKey, after: i64, max: usize) -> StoreFuture<Vec<CallbackUpdate>> {
+    fn newest_updates(&self, task: TaskKey, max: usize) -> StoreFuture<Vec<CallbackUpdate>> {
         self.read(move |reader| {
             let sql = "SELECT number, id, body, at FROM callback_update INDEXED BY callback_update_waiting \
-                       WHERE task_key = ?1 AND number > ?2 AND body IS NOT NULL ORDER BY number LIMIT ?3";
-            rows(&reader.connection, sql, (task.0, after, limit(max)), |row| {
+                       WHERE task_key = ?1 AND body IS NOT NULL ORDER BY number DESC LIMIT ?2";
+            rows(&reader.connection, sql, (task.0, limit(max)), |row| {
                 let body = Bytes::from(row.get::<_, Vec<u8>>(2)?);
                 Ok(CallbackUpdate { number: row.get(0)?, id: row.get(1)?, body, at: Timestamp(row.get(3)?) })
             })
         })
-    }
-
-    fn take_updates(&self, task: TaskKey, up_to: i64) -> StoreFuture<()> {
-        let sql = "UPDATE callback_update INDEXED BY callback_update_waiting SET body = NULL \
-                   WHERE task_key = ?1 AND number <= ?2 AND body IS NOT NULL";
-        self.queue.write_shared(0, move |session| session.execute(sql, (task.0, up_to)).map(drop))
     }
 }

@@ -157,7 +157,7 @@ macro_rules! conformance_suite {
             }
             callbacks {
                 a_callback_belongs_to_its_task,
-                updates_wait_in_order_until_they_are_taken,
+                the_newest_updates_are_kept,
                 an_update_is_known_by_its_name,
                 callbacks_go_with_their_task,
             }

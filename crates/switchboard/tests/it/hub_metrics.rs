@@ -157,6 +157,35 @@ fn the_hubs_metrics_count_what_has_happened() {
 }
 
 #[test]
+fn a_look_that_a_push_notification_has_brought_about_is_counted_as_one() {
+    let far_folder = Workspace::new().file("switchboard.yaml", "webhooks: { allowedCidrs: [127.0.0.1/32] }\n");
+    let far = Server::start(&far_folder);
+    // Without a push there is no look within the hour.
+    let settings = "hub: { remotePoll: { first: 1h, most: 1h }, reload: 100ms }\n";
+    let here = "  - { name: here, builtin: echo }\n";
+    let workspace = Workspace::new().file("agents.yaml", format!("agents:\n{here}")).file("switchboard.yaml", settings);
+    let server = Server::start(&workspace);
+    // Only now it is known where the server can be told.
+    let url = format!("url: 'http://{}/a2a/probe', callbackBase: 'http://{}'", far.address, server.address);
+    let agents = format!("agents:\n{here}  - {{ name: far, {url} }}\n");
+    std::fs::write(workspace.path().join("agents.yaml"), agents).unwrap();
+    reaches(&server, "a2a_agent_up{agent=\"far\"}", 1.0);
+    let asked = task(&server, "far", "ask");
+    assert_eq!(asked["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{asked}");
+    // Another client answers there, of which the server here hears by the push alone.
+    let there = &asked["metadata"]["switchboard/remote"]["taskId"];
+    let parts = json!([{ "text": "Ada" }]);
+    let answer = json!({ "messageId": "answer", "role": "ROLE_USER", "taskId": there, "parts": parts });
+    let answered = far.post("/a2a/probe/message:send", "", &json!({ "message": answer }).to_string());
+    assert_eq!(answered.status, 200);
+    reaches_at_least(&server, "remote_looks_total{agent=\"far\",why=\"push\"}", 1.0);
+    are(&server, &[("remote_sends_total{agent=\"far\",outcome=\"sent\"}", 1.0)]);
+    assert_eq!(value(&server, "remote_looks_total{agent=\"far\",why=\"poll\"}"), None);
+    server.stop();
+    far.stop();
+}
+
+#[test]
 fn an_agent_elsewhere_is_not_up_while_its_server_is_gone() {
     let far_folder = Workspace::new();
     let far = Server::start(&far_folder);

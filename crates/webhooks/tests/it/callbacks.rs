@@ -92,8 +92,8 @@ async fn every_dialect_is_understood() {
         receive(&callbacks, &task, Some(&token), None, body.as_bytes())
             .await
             .unwrap_or_else(|error| panic!("{body}: {error}"));
-        let end = callbacks.end(&task).await.unwrap().unwrap();
-        assert_eq!(state(&end), Some(TaskState::Completed), "{body}");
+        let ends = callbacks.ends(&task).await.unwrap();
+        assert_eq!(ends.iter().map(state).collect::<Vec<_>>(), [Some(TaskState::Completed)], "{body}");
     }
     let task = kernel.send("wait", None).await;
     let token = callbacks.open(&task).await.unwrap();
@@ -136,7 +136,7 @@ async fn only_the_end_is_stored_and_everything_wakes() {
             assert_eq!(told, Received::Noticed);
             tokio::time::timeout(HANG_GUARD, watch.notified()).await.expect("it wakes");
         }
-        assert!(callbacks.end(&task).await.unwrap().is_none(), "nothing but the end is kept");
+        assert!(callbacks.ends(&task).await.unwrap().is_empty(), "nothing but the end is kept");
         for expected in [Received::New, Received::Duplicate] {
             let told = receive(&callbacks, &task, Some(&token), None, update("COMPLETED", "03").as_bytes()).await;
             assert_eq!(told.unwrap(), expected);
@@ -147,6 +147,34 @@ async fn only_the_end_is_stored_and_everything_wakes() {
     }
     let kernel = TestKernel::open(folder.path()).await;
     let callbacks = callbacks(&kernel);
-    assert_eq!(state(&callbacks.end(&task).await.unwrap().unwrap()), Some(TaskState::Completed));
+    let ends = callbacks.ends(&task).await.unwrap();
+    assert_eq!(ends.iter().map(state).collect::<Vec<_>>(), [Some(TaskState::Completed)]);
     assert_eq!(callbacks.open(&task).await.unwrap(), token, "after a restart too");
+}
+
+#[tokio::test]
+async fn however_many_ends_were_told_the_newest_is_found() {
+    let folder = tempdir().unwrap();
+    let kernel = TestKernel::open(folder.path()).await;
+    let callbacks = callbacks(&kernel);
+    let task = kernel.send("wait", None).await;
+    let token = callbacks.open(&task).await.unwrap();
+    let told = |number: usize| {
+        format!(r#"{{"task":{{"id":"r{number}","contextId":"c","status":{{"state":"TASK_STATE_COMPLETED"}}}}}}"#)
+    };
+    for number in 1..=1_100 {
+        let received = receive(&callbacks, &task, Some(&token), None, told(number).as_bytes()).await;
+        assert_eq!(received.unwrap(), Received::New, "{number}: nobody is told to come again");
+    }
+    let received = receive(&callbacks, &task, Some(&token), None, told(1_000).as_bytes()).await;
+    assert_eq!(received.unwrap(), Received::Duplicate, "of an older one it is known that it has come");
+    let ends = callbacks.ends(&task).await.unwrap();
+    let ids: Vec<_> = ends
+        .iter()
+        .map(|end| match end {
+            StreamResponse::Task(task) => task.id.as_str(),
+            _ => "",
+        })
+        .collect();
+    assert_eq!((ids[0], ids[1], ids.len()), ("r1100", "r1099", 64), "the newest first, and not without limit");
 }

@@ -69,9 +69,8 @@ impl World {
     }
 
     async fn fan_out(&self, key: &str, id: &str, context: Option<&str>) -> String {
-        let mut message = json!({
-            "messageId": id, "parts": [{ "text": "go" }], "metadata": { "targets": ["near", "far"] },
-        });
+        let metadata = json!({ "targets": ["near", "far"], "fanout": "all", "force": true, "ticket": 7 });
+        let mut message = json!({ "messageId": id, "parts": [{ "text": "go" }], "metadata": metadata });
         if let Some(context) = context {
             message["contextId"] = context.into();
         }
@@ -164,6 +163,37 @@ async fn a_fan_out_goes_on_when_its_remote_child_has_got_its_credentials_there()
     world.running.stop().await;
 }
 
+#[tokio::test]
+async fn a_fan_out_tells_no_agent_how_its_message_was_routed_here() {
+    let remote = Scripted::start(false, |asked, before| match (asked.method(), before) {
+        ("SendMessage", 0) => Reply::Result(json!({ "task": asking("TASK_STATE_INPUT_REQUIRED") })),
+        ("SendMessage", _) => Reply::Result(json!({ "task": task("TASK_STATE_COMPLETED", "m") })),
+        ("GetTask", _) => Reply::Result(asking("TASK_STATE_INPUT_REQUIRED")),
+        _ => Reply::Error(-32601),
+    })
+    .await;
+    let world = World::before(&remote).await;
+    let root = world.fan_out("bob", "m", None).await;
+    world.tree(&root, |tree| tree["state"] == "input_required").await;
+    // Of an answer too, which routing has read as well.
+    let metadata = json!({ "targets": "far", "cooldownKey": "k", "ticket": 8 });
+    let answer = json!({ "messageId": "n", "taskId": root, "parts": [{ "text": "so" }], "metadata": metadata });
+    world.begin("bob", answer, "/message:send").await;
+    world.tree(&root, |tree| tree["state"] == "completed").await;
+    let sent = remote.calls("SendMessage");
+    let told: Vec<&Value> = sent.iter().map(|asked| &asked.body["params"]["message"]["metadata"]).collect();
+    let [first, answer] = told[..] else { panic!("{told:?}") };
+    assert_eq!((&first["ticket"], &answer["ticket"]), (&json!(7), &json!(8)), "the rest is passed on");
+    for key in ["targets", "fanout", "force", "cooldownKey"] {
+        for asked in &sent {
+            let params = &asked.body["params"];
+            let told = [&params["message"]["metadata"][key], &params["metadata"][key]];
+            assert_eq!(told, [&Value::Null; 2], "another server would route by it: {key}");
+        }
+    }
+    world.running.stop().await;
+}
+
 /// A remote agent whose task stays as it is until it is canceled.
 async fn canceled_by_request(now: Value) -> Scripted {
     let is_canceled = AtomicBool::new(false);
@@ -229,7 +259,9 @@ async fn reporting_twice(is_numbered: bool) -> Scripted {
         if is_numbered { json!([Cost::extension(), { "uri": RESUMPTION }]) } else { json!([Cost::extension()]) };
     card["capabilities"] = json!({ "streaming": true, "extensions": declared });
     let usage = json!({ "inputTokens": 7, "outputTokens": 3, "costUsd": 0.5 });
-    let metadata = json!({ "switchboard/usage": { "own": usage, "tree": usage } });
+    let mut counted = usage.clone();
+    (counted["own"], counted["tree"]) = (usage.clone(), usage);
+    let metadata = json!({ "switchboard/usage": counted });
     let artifact = json!({ "artifactId": "a", "parts": [{ "text": "made" }], "metadata": { Cost::URI: reported() } });
     let update =
         json!({ "artifactUpdate": { "taskId": "r", "contextId": "rc", "artifact": artifact, "lastChunk": true } });

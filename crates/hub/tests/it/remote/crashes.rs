@@ -13,8 +13,8 @@ use super::lost::push;
 use super::script::{Reply, Scripted, task};
 use super::world::{Worker, caller, hub, say, worker};
 
-async fn begin(client: &Client) -> TaskId {
-    let mut stream = client.stream(&CallContext::default(), say("go")).await.unwrap();
+pub(super) async fn begin(client: &Client, text: &str) -> TaskId {
+    let mut stream = client.stream(&CallContext::default(), say(text)).await.unwrap();
     stream.next().await.unwrap();
     stream.task_id().unwrap()
 }
@@ -107,7 +107,7 @@ async fn killed_while_sending(idempotent: bool, resend: Resend, is_listed: bool)
     .await;
     let url = remote.url();
     let front = tokio::task::block_in_place(|| hub(here.path(), &url, |parts| parts.settings.resend = resend));
-    let id = begin(&caller(&front, Version::V1)).await;
+    let id = begin(&caller(&front, Version::V1), "go").await;
     remote.called("SendMessage", 1).await;
     tokio::task::block_in_place(|| front.kill());
     is_back.store(true, Ordering::SeqCst);
@@ -159,7 +159,7 @@ async fn a_message_that_was_perhaps_sent_has_arrived_if_its_end_was_pushed() {
         .await;
         let start = || tokio::task::block_in_place(|| hub(here.path(), &remote.url(), |_| {}));
         let front = start();
-        let id = begin(&caller(&front, Version::V1)).await;
+        let id = begin(&caller(&front, Version::V1), "go").await;
         remote.called("SendMessage", 1).await;
         if is_pushed {
             let sent = remote.calls("SendMessage").remove(0);

@@ -1,48 +1,51 @@
-//! How long a remote task was followed, which its deadline counts: a server that is stopped in order loses none of it.
+//! How long a remote task was followed, which its deadline counts: nothing of it is lost when a stream ends, or when a server
+//! is stopped in order.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use switchboard_a2a::TaskId;
+use serde_json::json;
+use switchboard_a2a::{TaskId, Timestamp, Version};
 use switchboard_engine::Seq;
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::event::Event;
 use switchboard_engine::store::Store;
 use switchboard_hub::remote::Saved;
 use switchboard_store::{Options, SqliteStore};
+use tokio::sync::Semaphore;
 
-use super::script::{Reply, Scripted, task};
+use super::far;
+use super::owed::begun;
+use super::script::{Reply, Scripted, card, frame, task};
+use super::world::{all_sleep, caller, hub};
 use crate::running::{Running, START, folder};
 
 /// Less than the time after which it is saved anyway.
 const FOLLOWED: Duration = Duration::from_secs(9 * 60);
 
 /// What the log of a task says that it was followed.
-async fn spent_ms(data: &Path, id: &str) -> Option<u64> {
-    let store = SqliteStore::open(data, Options::default()).unwrap();
-    let row = store.row(&TaskId::from(id)).await.unwrap().unwrap();
+async fn spent(store: &dyn Store, id: &TaskId) -> Option<Duration> {
+    let row = store.row(id).await.unwrap().unwrap();
     let mut spent = None;
     for row in store.read(row.key, Seq(0), usize::MAX).await.unwrap() {
         for (_, line) in row.lines() {
             if let Event::Saved(saved) = Event::decode(line).unwrap()
                 && let Some(Saved::Attached(attached)) = Saved::read(&saved)
             {
-                spent = Some(attached.spent_ms);
+                spent = Some(Duration::from_millis(attached.spent_ms));
             }
         }
     }
-    store.close().await.unwrap();
     spent
 }
 
-/// Waits until the task here names its remote task: it is followed from before that on.
-async fn until_named(running: &Running, id: &str) {
-    let named = async {
-        let path = format!("/a2a/far/tasks/{id}");
-        while running.get(&path, "bob").await.1["metadata"]["switchboard/remote"] == Value::Null {}
-    };
-    tokio::time::timeout(crate::HANG_GUARD, named).await.expect("it is followed");
+/// The same while no server runs.
+async fn spent_in(data: &Path, id: &str) -> Option<Duration> {
+    let store = SqliteStore::open(data, Options::default()).unwrap();
+    let spent = spent(&store, &TaskId::from(id)).await;
+    store.close().await.unwrap();
+    spent
 }
 
 #[tokio::test]
@@ -54,26 +57,59 @@ async fn the_time_that_a_task_was_followed_survives_stops_in_between() {
     })
     .await;
     let (data, files) = (folder(), folder());
-    let agents = format!("agents:\n  - name: far\n    url: {}\n", remote.url());
-    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    far::write_agents(files.path(), &remote);
     // Its time passes only where the test says so.
     let clock = SimulatedClock::at(START);
     let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
-    let message = json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "go" }] });
-    let sent = json!({ "message": message, "configuration": { "returnImmediately": true } });
-    let (status, answer) = running.post("/a2a/far/message:send", "bob", &sent).await;
-    assert_eq!(status, 200, "{answer}");
-    let id = answer["task"]["id"].as_str().unwrap();
-    until_named(&running, id).await;
+    let id = far::begin_and_name(&running, Duration::ZERO).await;
     clock.advance(FOLLOWED);
     running.stop().await;
-    let spent = u64::try_from(FOLLOWED.as_millis()).ok();
-    assert_eq!(spent_ms(data.path(), id).await, spent);
+    assert_eq!(spent_in(data.path(), &id).await, Some(FOLLOWED));
     // The next process goes on from there, and adds nothing of the time in between.
     clock.advance(FOLLOWED);
     let looks = remote.calls("GetTask").len();
     let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
     remote.called("GetTask", looks + 1).await;
     running.stop().await;
-    assert_eq!(spent_ms(data.path(), id).await, spent);
+    assert_eq!(spent_in(data.path(), &id).await, Some(FOLLOWED));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_that_a_task_was_followed_is_saved_when_its_stream_ends() {
+    let mut card = card(false);
+    card["capabilities"]["streaming"] = true.into();
+    let ends = Arc::new(Semaphore::new(0));
+    let permit = Arc::clone(&ends);
+    let remote = Scripted::with_card(card, move |asked, _| match asked.method() {
+        "SendStreamingMessage" => {
+            let first = vec![frame(None, json!({ "task": task("TASK_STATE_WORKING", "m") }))];
+            Reply::Held(first, Arc::clone(&permit), Vec::new())
+        }
+        // Nothing else is answered, so the stream is not taken up again.
+        _ => Reply::Closes,
+    })
+    .await;
+    let here = tempfile::tempdir().unwrap();
+    let clock = SimulatedClock::at(Timestamp(1_000));
+    let front = tokio::task::block_in_place(|| {
+        hub(here.path(), &remote.url(), |parts| {
+            parts.clock = Arc::new(clock.clone());
+            parts.callbacks = None;
+        })
+    });
+    let id = begun(&caller(&front, Version::V1), "go").await;
+    // Until its deadline, and until the time is saved anyway.
+    all_sleep(&clock, 2).await;
+    clock.advance(FOLLOWED);
+    assert_eq!(spent(&*front.store, &id).await, Some(Duration::ZERO));
+    ends.add_permits(1);
+    // It waits for the next attempt, and for nothing else.
+    let is_lost = async {
+        while clock.sleepers() != 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(crate::HANG_GUARD, is_lost).await.expect("its stream has ended");
+    assert_eq!(spent(&*front.store, &id).await, Some(FOLLOWED));
+    tokio::task::block_in_place(|| front.kill());
 }

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use super::crashes::ended;
 use super::owed::begun;
 use super::script::{Reply, Scripted, card, frame, task};
-use super::world::{Running, caller, hub, passing, say};
+use super::world::{Running, all_sleep, caller, hub, passing, say};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -30,15 +30,6 @@ fn front(folder: &Path, remote: &Scripted, clock: &SimulatedClock, change: impl 
             change(parts);
         })
     })
-}
-
-async fn all_sleep(clock: &SimulatedClock, sleepers: usize) {
-    let asleep = async {
-        while clock.sleepers() < sleepers {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(crate::HANG_GUARD, asleep).await.expect("they sleep");
 }
 
 /// Lets time pass until one of the sleepers is woken; how long that took.
@@ -97,7 +88,7 @@ async fn a_silent_task_is_looked_at_twice_a_minute_unless_its_agent_is_left_alon
         assert!((24 * SECOND..=37 * SECOND).contains(&waited), "a fifth more or less: {waited:?}");
         remote.called("GetTask", look).await;
     }
-    (0..2).for_each(|_| breaker.record(RequestSource::Probe, RequestOutcome::Failed));
+    (0..2).for_each(|_| breaker.allow().unwrap().record(RequestSource::Probe, RequestOutcome::Failed));
     assert_eq!(breaker.state(), BreakerState::Open);
     for _ in 0..3 {
         until_woken(&clock).await;
@@ -107,8 +98,7 @@ async fn a_silent_task_is_looked_at_twice_a_minute_unless_its_agent_is_left_alon
     breakers.advance(SECOND);
     until_woken(&clock).await;
     all_sleep(&clock, SLEEPERS).await;
-    assert!(breaker.allow().is_ok(), "the trial is left");
-    breaker.record(RequestSource::Probe, RequestOutcome::Answered);
+    breaker.allow().expect("the trial is left").record(RequestSource::Probe, RequestOutcome::Answered);
     until_woken(&clock).await;
     remote.called("GetTask", 4).await;
     assert_eq!(remote.calls("GetTask").len(), 4, "it was left alone in between");

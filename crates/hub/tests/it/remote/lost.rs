@@ -8,13 +8,14 @@ use serde_json::json;
 use switchboard_a2a::{Task, TaskState, Timestamp, Version};
 use switchboard_client::CallContext;
 use switchboard_engine::clock::SimulatedClock;
+use switchboard_hub::remote::RemoteParts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::crashes::{ended, texts};
+use super::crashes::{begin, ended, texts};
 use super::owed::{begun, ends, owed};
 use super::script::{Reply, Scripted, task};
-use super::world::{Running, caller, hub, passing, say};
+use super::world::{Running, all_sleep, caller, hub, passing, say};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -88,6 +89,52 @@ async fn a_remote_task_that_takes_longer_than_its_deadline_fails_and_is_to_be_ca
     let task = passing(&clock, SECOND, ended(&client, &id)).await;
     assert_eq!((task.status.state, word(&task, "switchboard/reason").as_str()), (TaskState::Failed, "timed_out"));
     assert!(owed(&front, &id).await.is_some(), "it is still at work");
+    tokio::task::block_in_place(|| front.kill());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_before_the_remote_task_was_found_reaches_it_once_it_is() {
+    let here = tempfile::tempdir().unwrap();
+    let (is_listed, is_canceled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (listed, canceled) = (Arc::clone(&is_listed), Arc::clone(&is_canceled));
+    let message_id = parking_lot::Mutex::new(String::new());
+    let remote = Scripted::start(false, move |asked, _| match asked.method() {
+        "SendMessage" => {
+            *message_id.lock() = asked.body["params"]["message"]["messageId"].as_str().unwrap().to_owned();
+            Reply::Closes
+        }
+        "ListTasks" if listed.load(Ordering::SeqCst) => Reply::Result(json!({
+            "tasks": [task("TASK_STATE_WORKING", &message_id.lock())],
+            "nextPageToken": "", "pageSize": 50, "totalSize": 1,
+        })),
+        "CancelTask" => {
+            canceled.store(true, Ordering::SeqCst);
+            Reply::Result(task("TASK_STATE_CANCELED", "m"))
+        }
+        "GetTask" if canceled.load(Ordering::SeqCst) => Reply::Result(task("TASK_STATE_CANCELED", "m")),
+        "SubscribeToTask" if canceled.load(Ordering::SeqCst) => Reply::Error(-32601),
+        _ => Reply::Closes,
+    })
+    .await;
+    let clock = SimulatedClock::at(Timestamp(1_000));
+    let patient = |parts: &mut RemoteParts| {
+        parts.clock = Arc::new(clock.clone());
+        // Time passes faster than requests are answered.
+        (parts.settings.lost_after, parts.settings.deadline) = (Duration::MAX, None);
+    };
+    let front = tokio::task::block_in_place(|| hub(here.path(), &remote.url(), patient));
+    let client = caller(&front, Version::V1);
+    let id = begin(&client, "go").await;
+    // It waits before it looks for the message, and then hears that it is canceled; time stands still.
+    remote.called("SendMessage", 1).await;
+    all_sleep(&clock, 1).await;
+    let (canceler, canceled) = (client.clone(), id.clone());
+    let canceling = tokio::spawn(async move { canceler.cancel(&CallContext::default(), &canceled, None).await });
+    remote.called("ListTasks", 1).await;
+    is_listed.store(true, Ordering::SeqCst);
+    let task = passing(&clock, SECOND, ended(&client, &id)).await;
+    assert_eq!((task.status.state, is_canceled.load(Ordering::SeqCst)), (TaskState::Canceled, true), "{task:?}");
+    assert_eq!(canceling.await.unwrap().unwrap().status.state, TaskState::Canceled);
     tokio::task::block_in_place(|| front.kill());
 }
 

@@ -12,6 +12,7 @@ use switchboard_engine::clock::{Clock, SimulatedClock, SystemClock};
 use switchboard_hub::remote_poll::{Looked, PollSettings, RemotePoll};
 
 use super::crashes::{ended, texts};
+use super::far;
 use super::owed::{One, begun, ends};
 use super::script::{Reply, Scripted, task};
 use super::world::{Running as Front, caller, hub, hub_with_grace, passing, say};
@@ -109,8 +110,7 @@ async fn a_push_that_was_not_looked_at_before_a_kill_is_no_loss() {
 
 /// Our server in front of the agent, with a question that waits.
 async fn parked(remote: &Scripted, clock: &SimulatedClock, folders: [&std::path::Path; 2]) -> (Running, String) {
-    let agents = format!("agents:\n  - name: far\n    url: {}\n", remote.url());
-    std::fs::write(folders[1].join("agents.yaml"), agents).unwrap();
+    far::write_agents(folders[1], remote);
     let running = Running::of_workspace_at(folders[0], folders[1], clock).await;
     let message = json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "go" }] });
     let (status, answer) = running.post("/a2a/far/message:send", "ann", &json!({ "message": message })).await;

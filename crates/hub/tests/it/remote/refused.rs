@@ -69,7 +69,7 @@ async fn a_remote_task_is_canceled_again_until_it_has_ended_whatever_the_agent_a
     }
     // An agent whose breaker is open is not asked.
     let asked = || remote.calls("CancelTask").len() + remote.calls("GetTask").len();
-    (0..2).for_each(|_| breaker.record(RequestSource::Probe, RequestOutcome::Failed));
+    (0..2).for_each(|_| breaker.allow().unwrap().record(RequestSource::Probe, RequestOutcome::Failed));
     let before = asked();
     assert_eq!((runner.run_due().await.unwrap(), asked()), (1, before));
     clock.advance(Duration::from_secs(70));

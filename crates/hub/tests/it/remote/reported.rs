@@ -8,6 +8,7 @@ use switchboard_a2a::extension::confidence::Confidence;
 use switchboard_a2a::extension::cost::Cost;
 use switchboard_engine::clock::SimulatedClock;
 
+use super::far;
 use super::script::{Reply, Scripted, card, task};
 use super::world::passing;
 use crate::running::{Running, START, folder};
@@ -46,8 +47,7 @@ async fn outcome(declared: Value) -> (Value, Value, Value) {
 /// The same of any agent. What it declares is known here before it is asked.
 async fn ended(remote: &Scripted, declares: bool) -> (Value, Value, Value) {
     let (data, files) = (folder(), folder());
-    let agents = format!("agents:\n  - name: far\n    url: {}\n", remote.url());
-    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    far::write_agents(files.path(), remote);
     let clock = SimulatedClock::at(START);
     let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
     // What it declares is known once its card was read.
@@ -56,20 +56,10 @@ async fn ended(remote: &Scripted, declares: bool) -> (Value, Value, Value) {
         while declares && !running.get(path, "ann").await.1.to_string().contains(Cost::URI) {}
     };
     passing(&clock, STEP, known).await;
-    let message = json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "go" }] });
-    let sent = json!({ "message": message, "configuration": { "returnImmediately": true } });
-    let (status, answer) = running.post("/a2a/far/message:send", "ann", &sent).await;
-    assert_eq!(status, 200, "{answer}");
-    let id = answer["task"]["id"].as_str().unwrap();
-    let ended = async {
-        loop {
-            let (_, task) = running.get(&format!("/a2a/far/tasks/{id}"), "ann").await;
-            if ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED"].iter().any(|end| task["status"]["state"] == *end) {
-                return task;
-            }
-        }
-    };
-    let task = passing(&clock, STEP, ended).await;
+    let id = far::begin(&running).await;
+    let has_ended =
+        |task: &Value| ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED"].iter().any(|end| task["status"]["state"] == *end);
+    let task = far::until_task(&running, STEP, &id, has_ended).await;
     let (_, page) = running.get("/api/feed?from=oldest&topic=outcome.%23", "ann").await;
     let (_, tree) = running.get(&format!("/api/tasks/{id}/tree"), "ann").await;
     running.stop().await;
@@ -103,7 +93,8 @@ async fn what_another_switchboard_says_of_an_end_counts_though_its_task_is_polle
     };
     let used = |cost: f64| json!({ "inputTokens": 7, "outputTokens": 3, "costUsd": cost });
     let first = with("TASK_STATE_WORKING", json!({ "switchboard/usage": used(0.1) }));
-    let usage = json!({ "own": used(0.2), "tree": used(0.5) });
+    let mut usage = used(0.2);
+    (usage["own"], usage["tree"]) = (used(0.2), used(0.5));
     let end = with("TASK_STATE_COMPLETED", json!({ "switchboard/usage": usage, "theirs": true }));
     let (outcome, done, tree) = ended(&polled(&json!([]), first.clone(), end).await, false).await;
     assert_eq!((&outcome["costUsd"], &outcome["outputTokens"]), (&json!(0.5), &json!(3)), "{outcome}");

@@ -4,37 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use switchboard_engine::clock::SimulatedClock;
 
+use super::far;
 use super::script::{Reply, Scripted, task};
 use super::world::passing;
 use crate::running::{Running, START, folder};
 
 const STEP: Duration = Duration::from_millis(100);
-
-/// Begins a task at `far`, and returns its id once the remote task is known.
-async fn begin(running: &Running) -> String {
-    let message = json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "go" }] });
-    let body = json!({ "message": message, "configuration": { "returnImmediately": true } });
-    let (status, answer) = running.post("/a2a/far/message:send", "ann", &body).await;
-    assert_eq!(status, 200, "{answer}");
-    let id = answer["task"]["id"].as_str().unwrap().to_owned();
-    until_task(running, &id, |task| task["metadata"]["switchboard/remote"].is_object()).await;
-    id
-}
-
-async fn until_task(running: &Running, id: &str, fits: impl Fn(&Value) -> bool) -> Value {
-    let read = async {
-        loop {
-            let (_, task) = running.get(&format!("/a2a/far/tasks/{id}"), "ann").await;
-            if fits(&task) {
-                return task;
-            }
-        }
-    };
-    passing(&running.clock, STEP, read).await
-}
 
 #[tokio::test]
 async fn a_remote_task_is_canceled_though_the_server_stopped_before_it_had_read_of_the_end() {
@@ -49,12 +27,11 @@ async fn a_remote_task_is_canceled_though_the_server_stopped_before_it_had_read_
     })
     .await;
     let (data, files) = (folder(), folder());
-    let agents = format!("agents:\n  - name: far\n    url: {}\n", remote.url());
-    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    far::write_agents(files.path(), &remote);
     let clock = SimulatedClock::at(START);
     let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
     running.unreadable.set(usize::MAX);
-    let id = begin(&running).await;
+    let id = far::begin_and_name(&running, STEP).await;
     let head = format!("POST /a2a/far/tasks/{id}:cancel");
     let (status, canceled) = passing(&clock, STEP, running.ask(&head, "ann", &[], "{}")).await;
     assert_eq!((status, &canceled["status"]["state"]), (200, &json!("TASK_STATE_CANCELED")), "{canceled}");
@@ -65,7 +42,7 @@ async fn a_remote_task_is_canceled_though_the_server_stopped_before_it_had_read_
     let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
     passing(&clock, STEP, remote.called("CancelTask", before + 1)).await;
     // Another message is followed to its end in the meantime, and the job is not done twice.
-    let other = begin(&running).await;
+    let other = far::begin_and_name(&running, STEP).await;
     let head = format!("POST /a2a/far/tasks/{other}:cancel");
     passing(&clock, STEP, running.ask(&head, "ann", &[], "{}")).await;
     let (_, page) = running.get("/api/feed?from=oldest&topic=remote.%23", "ann").await;

@@ -19,6 +19,7 @@ use switchboard_hub::registry::{BreakerSettings, CircuitBreaker, RequestOutcome,
 use switchboard_hub::remote::RemoteParts;
 use switchboard_hub::remote_poll::{Looked, PollSettings, RemotePoll};
 
+use super::far;
 use super::owed::One;
 use super::script::{Reply, Scripted, task};
 use super::world::{caller, hub_with_grace, passing, say};
@@ -116,7 +117,7 @@ async fn a_question_stays_open_until_its_agent_says_that_it_is_settled() {
     }
     // An agent whose breaker is open is not asked; what falls due meanwhile is looked at once it is back.
     error.store(0, Ordering::SeqCst);
-    (0..2).for_each(|_| breaker.record(RequestSource::Probe, RequestOutcome::Failed));
+    (0..2).for_each(|_| breaker.allow().unwrap().record(RequestSource::Probe, RequestOutcome::Failed));
     let before = looks();
     poll.look(agents(), &mut looked, after(150)).await.unwrap();
     poll.look(agents(), &mut looked, after(151)).await.unwrap();
@@ -151,15 +152,14 @@ async fn what_was_settled_while_no_server_ran_is_seen_by_the_next_one() {
     })
     .await;
     let (data, files) = (folder(), folder());
-    let agents = format!("agents:\n  - name: far\n    url: {}\n", remote.url());
-    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    far::write_agents(files.path(), &remote);
     let clock = SimulatedClock::at(START);
     let step = Duration::from_millis(500);
     let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
     let message = json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "go" }] });
     let (status, answer) = running.post("/a2a/far/message:send", "ann", &json!({ "message": message })).await;
     assert_eq!((status, &answer["task"]["status"]["state"]), (200, &json!("TASK_STATE_INPUT_REQUIRED")), "{answer}");
-    let path = format!("/a2a/far/tasks/{}", answer["task"]["id"].as_str().unwrap());
+    let id = answer["task"]["id"].as_str().unwrap();
     // The first looks, which say that it waits; its place is stored in the same round.
     let two = async {
         remote.called("GetTask", 2).await;
@@ -177,9 +177,9 @@ async fn what_was_settled_while_no_server_ran_is_seen_by_the_next_one() {
     clock.advance(Duration::from_secs(3_600));
     let begun = clock.now();
     let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
-    let ended = async { while running.get(&path, "ann").await.1["status"]["state"] != "TASK_STATE_COMPLETED" {} };
     // Slowly, so that the looks keep up with the time on any machine.
-    passing(&clock, Duration::from_millis(20), ended).await;
+    let slowly = Duration::from_millis(20);
+    far::until_task(&running, slowly, id, |task| task["status"]["state"] == "TASK_STATE_COMPLETED").await;
     let waited = clock.now().0 - begun.0;
     assert!(waited < 300_000, "it need not wait for the next look, which is up to ten minutes away: {waited}");
     running.stop().await;

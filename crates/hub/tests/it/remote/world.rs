@@ -173,6 +173,16 @@ pub(crate) async fn passing<T>(clock: &SimulatedClock, step: Duration, happens: 
     }
 }
 
+/// Waits until so many sleep by a clock.
+pub(crate) async fn all_sleep(clock: &SimulatedClock, sleepers: usize) {
+    let asleep = async {
+        while clock.sleepers() < sleepers {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(crate::HANG_GUARD, asleep).await.expect("they sleep");
+}
+
 /// Our server in front of an agent at a url.
 pub(crate) fn hub(folder: &Path, url: &str, change: impl FnOnce(&mut RemoteParts)) -> Running {
     hub_with_grace(folder, url, GRACE, change).0
@@ -200,6 +210,7 @@ pub(crate) fn hub_with_grace(
         let Ok(Entry::Remote(definition)) = read_item("test", item) else { panic!("{item} is a remote agent") };
         let mut parts = RemoteParts {
             name: "front".into(),
+            url: url.to_owned(),
             client: Client::new(egress().unwrap(), peer).unwrap(),
             breaker: Arc::new(CircuitBreaker::new(breaker, clock.clone(), |_| {})),
             callbacks: Some(Callbacks { receiver, base: format!("http://{address}") }),

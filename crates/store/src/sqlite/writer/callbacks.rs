@@ -1,4 +1,4 @@
-//! Updates of a callback receiver: deduplicated by id, in the order of arrival, until they are taken.
+//! Updates of a callback receiver: deduplicated by id, in the order of arrival, the newest with their bodies.
 
 use rusqlite::{OptionalExtension, params};
 use switchboard_a2a::Timestamp;
@@ -10,7 +10,7 @@ use super::session::Session;
 /// Ids remembered for deduplication per task.
 const KNOWN_IDS: i64 = 1_000;
 
-/// The most updates of one task that may wait.
+/// How many updates of one task keep their bodies, and how large these may be together.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) updates: usize,
@@ -18,10 +18,15 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Whether a body may wait too. The only one always may, or a large one could never be received.
-    fn admit(self, waiting: i64, waiting_bytes: i64, body: &[u8]) -> bool {
-        let bytes = waiting_bytes.unsigned_abs().saturating_add(body.len() as u64);
-        usize::try_from(waiting).is_ok_and(|waiting| waiting < self.updates) && (waiting == 0 || bytes <= self.bytes)
+    /// The newest update without a body, by the numbers and sizes of those that have one, the newest first. That one keeps
+    /// its own whatever its size, or a large one could never be received.
+    fn first_dropped(self, bodies: &[(i64, u64)]) -> Option<i64> {
+        let mut bytes = 0_u64;
+        let dropped = bodies.iter().enumerate().find(|(index, (_, size))| {
+            bytes = bytes.saturating_add(*size);
+            *index > 0 && (*index >= self.updates || bytes > self.bytes)
+        });
+        dropped.map(|(_, (number, _))| *number)
     }
 }
 
@@ -44,17 +49,21 @@ impl Session<'_> {
         if connection.prepare_cached(sql)?.exists((task.0, id))? {
             return Ok(Some(UpdateAdded::Known));
         }
-        // The length of a body is known without reading it.
-        let sql = "SELECT count(*), coalesce(sum(length(body)), 0) \
-                   FROM callback_update INDEXED BY callback_update_waiting WHERE task_key = ?1 AND body IS NOT NULL";
-        let (waiting, bytes) =
-            connection.prepare_cached(sql)?.query_row([task.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if !most.admit(waiting, bytes, body) {
-            return Ok(Some(UpdateAdded::Full));
-        }
         let sql = "INSERT INTO callback_update (task_key, number, id, at, body) VALUES (?1, ?2, ?3, ?4, ?5)";
         self.execute(sql, params![task.0, number, id, at.0, body])?;
         self.execute("UPDATE callback SET next_number = ?2 WHERE task_key = ?1", (task.0, number + 1))?;
+        // The length of a body is known without reading it.
+        let sql = "SELECT number, length(body) FROM callback_update INDEXED BY callback_update_waiting \
+                   WHERE task_key = ?1 AND body IS NOT NULL ORDER BY number DESC";
+        let bodies: Vec<(i64, u64)> = connection
+            .prepare_cached(sql)?
+            .query_map([task.0], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
+            .collect::<rusqlite::Result<_>>()?;
+        if let Some(dropped) = most.first_dropped(&bodies) {
+            let sql = "UPDATE callback_update INDEXED BY callback_update_waiting SET body = NULL \
+                       WHERE task_key = ?1 AND number <= ?2 AND body IS NOT NULL";
+            self.execute(sql, (task.0, dropped))?;
+        }
         let sql = "DELETE FROM callback_update WHERE task_key = ?1 AND number <= ?2 AND body IS NULL";
         self.execute(sql, (task.0, number - KNOWN_IDS))?;
         Ok(Some(UpdateAdded::New(number)))

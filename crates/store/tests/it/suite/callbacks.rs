@@ -1,4 +1,4 @@
-//! What a remote agent tells of a task is kept once, in order, until it is taken.
+//! What a remote agent tells of a task is kept once, and the newest of it.
 
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};
@@ -13,8 +13,8 @@ async fn add(store: &impl CallbackStore, task: TaskKey, id: &str, max: usize) ->
     store.add_update(task, id, Bytes::from(format!("body of {id}")), Timestamp(7), max, u64::MAX).await.unwrap()
 }
 
-async fn waiting(store: &impl CallbackStore, task: TaskKey, after: i64) -> Vec<i64> {
-    store.updates(task, after, 100).await.unwrap().into_iter().map(|update| update.number).collect()
+async fn kept(store: &impl CallbackStore, task: TaskKey) -> Vec<i64> {
+    store.newest_updates(task, 100).await.unwrap().into_iter().map(|update| update.number).collect()
 }
 
 pub(crate) async fn a_callback_belongs_to_its_task(fixture: impl Fixture) {
@@ -34,49 +34,47 @@ pub(crate) async fn a_callback_belongs_to_its_task(fixture: impl Fixture) {
     assert_eq!(add(&store, key, "b", 9).await, UpdateAdded::New(2));
 }
 
-pub(crate) async fn updates_wait_in_order_until_they_are_taken(fixture: impl Fixture) {
+pub(crate) async fn the_newest_updates_are_kept(fixture: impl Fixture) {
     let store = fixture.open();
     let (id, key) = make(&store, "ann", "echo", "c", working(1, 1)).await;
     let (other_id, other) = make(&store, "ann", "echo", "c", working(1, 1)).await;
     assert!(store.open_callback(&id, [1; 32]).await.unwrap() && store.open_callback(&other_id, [1; 32]).await.unwrap());
-    for name in ["a", "b", "c"] {
-        assert!(matches!(add(&store, key, name, 3).await, UpdateAdded::New(_)));
+    for (name, number) in [("a", 1), ("b", 2), ("c", 3)] {
+        assert_eq!(add(&store, key, name, 3).await, UpdateAdded::New(number));
     }
-    assert_eq!(add(&store, key, "d", 3).await, UpdateAdded::Full);
-    assert_eq!(add(&store, key, "c", 3).await, UpdateAdded::Known, "full or not");
     assert_eq!(add(&store, other, "a", 3).await, UpdateAdded::New(1));
-    let first = store.updates(key, 0, 1).await.unwrap();
-    let body = Bytes::from_static(b"body of a");
-    assert_eq!(first, [CallbackUpdate { number: 1, id: "a".to_owned(), body, at: Timestamp(7) }]);
-    assert_eq!(waiting(&store, key, 1).await, [2, 3]);
-    store.take_updates(key, 2).await.unwrap();
-    store.take_updates(key, 2).await.unwrap();
-    assert_eq!((waiting(&store, key, 0).await, waiting(&store, other, 0).await), (vec![3], vec![1]));
+    let newest = store.newest_updates(key, 1).await.unwrap();
+    let body = Bytes::from_static(b"body of c");
+    assert_eq!(newest, [CallbackUpdate { number: 3, id: "c".to_owned(), body, at: Timestamp(7) }]);
     assert_eq!(add(&store, key, "d", 3).await, UpdateAdded::New(4));
-    assert_eq!(waiting(&store, key, 0).await, [3, 4]);
-    assert_eq!(add(&store, key, "e", 0).await, UpdateAdded::Full);
-    updates_wait_up_to_a_size(&store).await;
+    assert_eq!((kept(&store, key).await, kept(&store, other).await), (vec![4, 3, 2], vec![1]));
+    assert_eq!(add(&store, key, "a", 3).await, UpdateAdded::Known, "its name is kept longer");
+    assert_eq!(add(&store, key, "e", 0).await, UpdateAdded::New(5));
+    assert_eq!(kept(&store, key).await, [5], "the newest one always");
+    updates_are_kept_up_to_a_size(&store).await;
 }
 
 /// The same by size.
-async fn updates_wait_up_to_a_size(store: &(impl Store + CallbackStore)) {
+async fn updates_are_kept_up_to_a_size(store: &(impl Store + CallbackStore)) {
     let (id, key) = make(store, "ann", "echo", "c", working(1, 1)).await;
     let (other_id, other) = make(store, "ann", "echo", "c", working(1, 1)).await;
     assert!(store.open_callback(&id, [1; 32]).await.unwrap() && store.open_callback(&other_id, [1; 32]).await.unwrap());
     let sized = async |task, name: &str, bytes: usize| {
         // Not text, so that bytes are counted and not characters.
-        store.add_update(task, name, Bytes::from(vec![0xc3; bytes]), Timestamp(7), 9, 10).await.unwrap()
+        let body = Bytes::from(vec![0xc3; bytes]);
+        store.add_update(task, name, body, Timestamp(7), 9, 10).await.unwrap();
     };
-    assert_eq!(sized(key, "a", 11).await, UpdateAdded::New(1), "nothing else waits");
-    assert_eq!(sized(key, "b", 0).await, UpdateAdded::Full);
-    assert_eq!(sized(key, "a", 11).await, UpdateAdded::Known);
-    store.take_updates(key, 1).await.unwrap();
-    assert_eq!(sized(key, "b", 4).await, UpdateAdded::New(2), "what was taken does not count");
-    assert_eq!(sized(key, "c", 7).await, UpdateAdded::Full);
-    assert_eq!(sized(key, "c", 6).await, UpdateAdded::New(3));
-    assert_eq!(sized(key, "d", 1).await, UpdateAdded::Full);
-    assert_eq!(sized(key, "d", 0).await, UpdateAdded::New(4));
-    assert_eq!(sized(other, "a", 10).await, UpdateAdded::New(1), "each task has its own room");
+    sized(key, "a", 11).await;
+    assert_eq!(kept(store, key).await, [1], "one alone may have any size");
+    sized(key, "b", 4).await;
+    assert_eq!(kept(store, key).await, [2]);
+    sized(key, "c", 6).await;
+    sized(other, "a", 10).await;
+    assert_eq!((kept(store, key).await, kept(store, other).await), (vec![3, 2], vec![1]), "each task has its own room");
+    sized(key, "d", 1).await;
+    assert_eq!(kept(store, key).await, [4, 3]);
+    sized(key, "e", 0).await;
+    assert_eq!(kept(store, key).await, [5, 4, 3]);
 }
 
 pub(crate) async fn an_update_is_known_by_its_name(fixture: impl Fixture) {
@@ -87,14 +85,12 @@ pub(crate) async fn an_update_is_known_by_its_name(fixture: impl Fixture) {
     for name in &names {
         assert!(matches!(add(&store, key, name, 9_999).await, UpdateAdded::New(_)));
     }
-    // Those that wait are known however many there are.
+    // Those that are kept are known however many there are.
     assert_eq!(add(&store, key, &names[0], 9_999).await, UpdateAdded::Known);
-    store.take_updates(key, 1_001).await.unwrap();
-    assert_eq!(add(&store, key, &names[0], 9_999).await, UpdateAdded::Known, "nothing newer has come");
-    assert_eq!(add(&store, key, "one more", 9_999).await, UpdateAdded::New(1_002));
-    assert_eq!(add(&store, key, &names[2], 9_999).await, UpdateAdded::Known, "it is among the newest thousand");
-    assert_eq!(add(&store, key, &names[1], 9_999).await, UpdateAdded::New(1_003));
-    assert_eq!(waiting(&store, key, 0).await, [1_002, 1_003]);
+    assert_eq!(add(&store, key, "one more", 2).await, UpdateAdded::New(1_002));
+    assert_eq!(add(&store, key, &names[2], 2).await, UpdateAdded::Known, "it is among the newest thousand");
+    assert_eq!(add(&store, key, &names[1], 2).await, UpdateAdded::New(1_003));
+    assert_eq!(kept(&store, key).await, [1_003, 1_002]);
 }
 
 pub(crate) async fn callbacks_go_with_their_task(fixture: impl Fixture) {
@@ -110,6 +106,6 @@ pub(crate) async fn callbacks_go_with_their_task(fixture: impl Fixture) {
     };
     assert_eq!(store.evict(all, 9).await.unwrap(), 1);
     assert_eq!(store.callback(&id).await.unwrap(), None);
-    assert!(waiting(&store, key, 0).await.is_empty());
+    assert!(kept(&store, key).await.is_empty());
     refused(store.add_update(key, "b", Bytes::new(), Timestamp(1), 9, 0).await, &StoreError::Missing);
 }

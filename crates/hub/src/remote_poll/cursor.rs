@@ -1,4 +1,4 @@
-//! The durable place of the poll, its row `remote-poll`: up to when waiting tasks were looked at, so that what fell due
+//! The durable cursor of the poll, its row `remote-poll`: up to when waiting tasks were looked at, so that what fell due
 //! while no server ran is looked at by the next one. The node that has taken the row last polls, and no other.
 
 use std::sync::Arc;
@@ -23,13 +23,13 @@ struct Kept {
     looked_until: Timestamp,
 }
 
-pub(super) struct PollPlace {
+pub(super) struct PollCursor {
     store: Arc<dyn HubStore>,
     consumers: Arc<Consumers>,
     fence: Fence,
 }
 
-impl PollPlace {
+impl PollCursor {
     /// Takes the row for this process; also up to when tasks were looked at, if ever.
     pub(super) async fn take(
         store: Arc<dyn HubStore>,
@@ -59,7 +59,7 @@ impl PollPlace {
     }
 }
 
-impl Drop for PollPlace {
+impl Drop for PollCursor {
     fn drop(&mut self) {
         self.consumers.release(CONSUMER);
     }

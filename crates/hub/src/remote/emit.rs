@@ -16,7 +16,7 @@ use super::usage;
 
 /// Whether there is more to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Emitted {
     GoOn,
     /// The task has ended, or waits for an answer.
     Over,
@@ -24,7 +24,7 @@ pub(super) enum Told {
 
 /// What was told of a remote task so far, as far as the next event depends on it.
 #[derive(Default)]
-pub(super) struct Teller {
+pub(super) struct EmitState {
     /// The status that names the remote task was told.
     pub(super) is_named: bool,
     /// Part of an artifact was missed, so the next event about it is whole.
@@ -33,7 +33,7 @@ pub(super) struct Teller {
     cost: Option<Cost>,
 }
 
-impl Teller {
+impl EmitState {
     fn take_cost(&mut self, artifact: &Artifact) {
         if let Some(cost) = Cost::in_artifact(artifact).pop() {
             self.cost = Some(cost);
@@ -43,51 +43,61 @@ impl Teller {
 
 impl RemoteTurn<'_> {
     /// Tells one update of a remote task.
-    pub(super) async fn tell(&self, teller: &mut Teller, attached: &Attached, update: Update) -> Result<Told, Stopped> {
+    pub(super) async fn emit(
+        &self,
+        emit_state: &mut EmitState,
+        attached: &Attached,
+        update: Update,
+    ) -> Result<Emitted, Stopped> {
         match update {
             Update::Lost { why, attempt } => {
                 tracing::debug!(task = %self.task.id(), attempt, why, "the connection to a remote task was lost");
-                Ok(Told::GoOn)
+                Ok(Emitted::GoOn)
             }
             Update::Gap(gap) => {
                 tracing::warn!(task = %self.task.id(), %gap, "events of a remote task are missing");
-                teller.gap = Some(match gap.missing {
+                emit_state.gap = Some(match gap.missing {
                     GapReason::Artifact(_) => "artifact".to_owned(),
                     GapReason::Forgotten(_) => "forgotten".to_owned(),
                     _ => "unknown".to_owned(),
                 });
-                Ok(Told::GoOn)
+                Ok(Emitted::GoOn)
             }
-            Update::Event(event) => self.tell_event(teller, attached, *event).await,
+            Update::Event(event) => self.emit_event(emit_state, attached, *event).await,
         }
     }
 
-    async fn tell_event(
+    async fn emit_event(
         &self,
-        teller: &mut Teller,
+        emit_state: &mut EmitState,
         attached: &Attached,
         event: StreamResponse,
-    ) -> Result<Told, Stopped> {
+    ) -> Result<Emitted, Stopped> {
         match event {
-            StreamResponse::Task(task) => self.tell_snapshot(teller, attached, task).await,
+            StreamResponse::Task(task) => self.emit_snapshot(emit_state, attached, task).await,
             StreamResponse::StatusUpdate(update) => {
-                self.tell_status(teller, attached, update.status, update.metadata).await
+                self.emit_status(emit_state, attached, update.status, update.metadata).await
             }
             StreamResponse::ArtifactUpdate(update) => {
-                self.tell_artifact(teller, attached, update).await?;
-                Ok(Told::GoOn)
+                self.emit_artifact(emit_state, attached, update).await?;
+                Ok(Emitted::GoOn)
             }
             // A message beside a task says nothing of its state.
             StreamResponse::Message(message) => {
                 let status = TaskStatus { state: TaskState::Working, message: Some(message), timestamp: None };
-                self.tell_status(teller, attached, status, None).await
+                self.emit_status(emit_state, attached, status, None).await
             }
         }
     }
 
     /// Tells what a snapshot has beyond what was told: the stream of an answer begins with all that the task has said
     /// before.
-    async fn tell_snapshot(&self, teller: &mut Teller, attached: &Attached, now: Task) -> Result<Told, Stopped> {
+    async fn emit_snapshot(
+        &self,
+        emit_state: &mut EmitState,
+        attached: &Attached,
+        now: Task,
+    ) -> Result<Emitted, Stopped> {
         let before = translate::told(self.task.snapshot(), attached);
         let was_told =
             |message: &Message| before.history.iter().chain(&before.status.message).any(|told| is_same(told, message));
@@ -96,10 +106,10 @@ impl RemoteTurn<'_> {
         let said: Vec<Message> = now.history.iter().filter(is_new).cloned().collect();
         for message in said {
             let status = TaskStatus { state: TaskState::Working, message: Some(message), timestamp: None };
-            self.tell_status(teller, attached, status, None).await?;
+            self.emit_status(emit_state, attached, status, None).await?;
         }
         for artifact in now.artifacts {
-            teller.take_cost(&artifact);
+            emit_state.take_cost(&artifact);
             let told = before.artifacts.iter().find(|told| told.artifact_id == artifact.artifact_id);
             let (artifact, append) = match told.map(|told| remaining_parts(&told.parts, &artifact.parts)) {
                 Some(Some(rest)) if rest.is_empty() => continue,
@@ -109,13 +119,13 @@ impl RemoteTurn<'_> {
             self.task.chunk(translate::artifact(artifact, attached), append, false, None).await?;
         }
         if self.is_answered(&now.status) {
-            return Ok(Told::GoOn);
+            return Ok(Emitted::GoOn);
         }
         let mut status = now.status;
         if status.state == TaskState::Working {
             status.message = status.message.filter(|message| !was_told(message));
         }
-        self.tell_status(teller, attached, status, now.metadata).await
+        self.emit_status(emit_state, attached, status, now.metadata).await
     }
 
     /// Whether a snapshot still has the question that this turn answers: some agents begin the stream of an answer with
@@ -126,16 +136,16 @@ impl RemoteTurn<'_> {
         status.state.is_interrupted() && asked.is_some_and(|asked| asked == question.joined_text())
     }
 
-    async fn tell_artifact(
+    async fn emit_artifact(
         &self,
-        teller: &mut Teller,
+        emit_state: &mut EmitState,
         attached: &Attached,
         update: TaskArtifactUpdate,
     ) -> Result<(), Stopped> {
-        teller.take_cost(&update.artifact);
+        emit_state.take_cost(&update.artifact);
         let mut metadata = translate::metadata(update.metadata);
         if !update.append
-            && let Some(gap) = teller.gap.take()
+            && let Some(gap) = emit_state.gap.take()
         {
             note_gap(metadata.get_or_insert_default(), &gap);
         }
@@ -143,20 +153,20 @@ impl RemoteTurn<'_> {
         self.task.chunk(artifact, update.append, update.last_chunk, metadata).await
     }
 
-    async fn tell_status(
+    async fn emit_status(
         &self,
-        teller: &mut Teller,
+        emit_state: &mut EmitState,
         attached: &Attached,
         status: TaskStatus,
         metadata: Option<Metadata>,
-    ) -> Result<Told, Stopped> {
+    ) -> Result<Emitted, Stopped> {
         let state = match status.state {
-            TaskState::Submitted => return Ok(Told::GoOn),
+            TaskState::Submitted => return Ok(Emitted::GoOn),
             TaskState::Unspecified => TaskState::Working,
             state => state,
         };
         if state.is_terminal() {
-            let (manifest, cost) = (&self.parts.manifest, teller.cost.take());
+            let (manifest, cost) = (&self.parts.manifest, emit_state.cost.take());
             if let Some(used) = usage::total(manifest, &self.task.snapshot(), &status, metadata.as_ref(), cost) {
                 // A task here may take several of the remote agent, one for each message that comes meanwhile.
                 self.task.usage(attached.used.unwrap_or_default().plus(used)).await?;
@@ -164,13 +174,13 @@ impl RemoteTurn<'_> {
         }
         let mut metadata = translate::metadata(metadata);
         let end = state.is_terminal().then_some(state);
-        if !teller.is_named || end.is_some() {
+        if !emit_state.is_named || end.is_some() {
             let metadata = metadata.get_or_insert_default();
             translate::remote(metadata, self.parts.name.as_str(), Some(attached), end);
-            teller.is_named = true;
+            emit_state.is_named = true;
         }
         if (state.is_terminal() || state.is_interrupted())
-            && let Some(gap) = teller.gap.take()
+            && let Some(gap) = emit_state.gap.take()
         {
             note_gap(metadata.get_or_insert_default(), &gap);
         }
@@ -181,11 +191,11 @@ impl RemoteTurn<'_> {
         }
         let message = status.message.map(|message| translate::message(message, &self.task));
         self.task.say(state, message, metadata).await?;
-        Ok(if is_stop { Told::Over } else { Told::GoOn })
+        Ok(if is_stop { Emitted::Over } else { Emitted::GoOn })
     }
 
     /// Tells a message in place of a task.
-    pub(super) async fn tell_reply(&self, message: Message) -> Result<(), Stopped> {
+    pub(super) async fn emit_reply(&self, message: Message) -> Result<(), Stopped> {
         self.task.save(&Saved::Replied).await?;
         if self.parts.settings.replies == RepliesAs::Either {
             return self.task.reply_message(translate::message(message, &self.task)).await;

@@ -10,13 +10,13 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// The waits for an agent that is away, up to a limit in all.
-pub(super) struct Away {
+pub(super) struct OutageBackoff {
     since: Option<Duration>,
     limit: Duration,
     attempt: u32,
 }
 
-impl Away {
+impl OutageBackoff {
     pub(super) fn new(limit: Duration) -> Self {
         Self { since: None, limit, attempt: 0 }
     }
@@ -50,7 +50,7 @@ impl Away {
 }
 
 /// Whether an error says that the agent is away, not what it thinks.
-pub(super) fn is_away(error: &ClientError) -> bool {
+pub(super) fn is_outage(error: &ClientError) -> bool {
     let is_silent = |attempt: &CardAttempt| attempt.status.is_none_or(|status| status >= 500 || status == 429);
     match error {
         ClientError::NoCard(tried) => tried.iter().any(is_silent),
@@ -92,19 +92,19 @@ mod tests {
 
     #[test]
     fn waits_grow_up_to_the_limit_and_begin_anew_after_an_answer() {
-        let mut away = Away::new(Duration::from_secs(10));
+        let mut backoff = OutageBackoff::new(Duration::from_secs(10));
         let second = Duration::from_secs;
-        assert_eq!(away.wait(second(100), None), Some(second(1)));
-        assert_eq!(away.wait(second(101), None), Some(second(2)));
-        assert_eq!(away.wait(second(103), Some(second(5))), Some(second(5)), "as long as the breaker says");
-        assert_eq!(away.wait(second(108), None), Some(second(2)), "no longer than the limit");
-        assert_eq!(away.wait(second(110), None), None);
-        away.held(second(59), false);
-        assert_eq!(away.wait(second(170), None), None, "it was hardly back");
-        away.held(second(60), false);
-        assert_eq!(away.wait(second(500), None), Some(second(1)), "a silent task was followed again");
-        away.held(Duration::ZERO, true);
-        assert_eq!(away.wait(second(900), None), Some(second(1)));
+        assert_eq!(backoff.wait(second(100), None), Some(second(1)));
+        assert_eq!(backoff.wait(second(101), None), Some(second(2)));
+        assert_eq!(backoff.wait(second(103), Some(second(5))), Some(second(5)), "as long as the breaker says");
+        assert_eq!(backoff.wait(second(108), None), Some(second(2)), "no longer than the limit");
+        assert_eq!(backoff.wait(second(110), None), None);
+        backoff.held(second(59), false);
+        assert_eq!(backoff.wait(second(170), None), None, "it was hardly back");
+        backoff.held(second(60), false);
+        assert_eq!(backoff.wait(second(500), None), Some(second(1)), "a silent task was followed again");
+        backoff.held(Duration::ZERO, true);
+        assert_eq!(backoff.wait(second(900), None), Some(second(1)));
     }
 
     #[test]
