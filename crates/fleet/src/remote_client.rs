@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use http::HeaderName;
 use switchboard_client::{Client, ClientCredentials, ClientError, Credentials, Peer, Secret};
 use switchboard_egress::{ClientCertificate, Egress, Options, SetupError};
+use switchboard_host::config::regular_file;
 
 use crate::config::remote_agent::RemoteAgent;
 
@@ -21,6 +22,10 @@ pub struct RemoteClients {
 /// Connections beside those of followed tasks, each of which may hold one for hours: for messages, looks, cancellations and
 /// probes, which take one for a moment.
 const OTHER_CONNECTIONS: usize = 512;
+
+/// Connections to one agent that are kept for the next request. Messages of many callers come at the same time: with fewer,
+/// most of them would open a connection of their own and close it.
+const IDLE_CONNECTIONS: usize = 64;
 
 /// Why an agent cannot be called.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +65,7 @@ impl RemoteClients {
 
 fn options(tasks: usize) -> Options {
     let connections = tasks.saturating_add(OTHER_CONNECTIONS);
-    Options { anywhere: true, connections, idle_per_host: 8, ..Options::default() }
+    Options { anywhere: true, connections, idle_per_host: IDLE_CONNECTIONS, ..Options::default() }
 }
 
 /// How an agent is called.
@@ -89,7 +94,7 @@ pub fn peer(agent: &RemoteAgent) -> Peer {
 /// The certificate that is shown to an agent that asks for one.
 pub fn client_certificate(agent: &RemoteAgent, folder: &Path) -> Result<Option<ClientCertificate>, RemoteClientError> {
     let Some((chain, key)) = agent.tls.files(folder) else { return Ok(None) };
-    let read = |path: PathBuf| std::fs::read(&path).map_err(|error| RemoteClientError::Unreadable { path, error });
+    let read = |path: PathBuf| regular_file::read(&path).map_err(|error| RemoteClientError::Unreadable { path, error });
     let failed = |problem: String| RemoteClientError::Certificate { agent: agent.name.to_string(), problem };
     ClientCertificate::from_pem(&read(chain)?, &read(key)?).map(Some).map_err(|error| failed(error.to_string()))
 }
