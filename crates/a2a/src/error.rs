@@ -25,6 +25,8 @@ pub struct Error {
     pub violations: Vec<Violation>,
     /// The number that a peer gave it, where that is another than the kind's own. Never written.
     pub received_code: Option<i64>,
+    /// The status of the HTTP response that it came in, if it came in one. Never written.
+    pub received_status: Option<u16>,
 }
 
 /// One field that was wrong.
@@ -40,7 +42,7 @@ impl Error {
     /// An error with the protocol's own wording.
     pub fn new(kind: ErrorKind) -> Self {
         let message = kind.entry().message.to_owned();
-        Self { kind, message, metadata: Vec::new(), violations: Vec::new(), received_code: None }
+        Self { kind, message, metadata: Vec::new(), violations: Vec::new(), received_code: None, received_status: None }
     }
 
     /// An error with wording of its own.

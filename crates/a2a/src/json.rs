@@ -7,10 +7,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+
+use crate::jsonrpc::hides_nesting;
 
 /// One JSON value as compact text.
 #[derive(Clone)]
@@ -32,8 +34,11 @@ impl Json {
         self.0.get()
     }
 
-    /// Reads the value into a type.
+    /// Reads the value into a type; not if the stack could be too short for it.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        if hides_nesting(self.0.get().as_bytes()) {
+            return Err(serde_json::Error::custom("a member has a name of which serde_json makes use itself"));
+        }
         serde_json::from_str(self.0.get())
     }
 

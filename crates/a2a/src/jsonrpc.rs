@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use crate::{Error, ErrorKind};
 
 pub use depth::depth_exceeds;
+pub(crate) use depth::hides_nesting;
 pub use id::RpcId;
 pub use response::{Response, ResponseError, parse_response, write_request};
 

@@ -31,6 +31,10 @@ use event::Block;
 pub use event::Event;
 pub use frame::Frame;
 
+/// What the reader of a silent stream keeps room for: most lines are shorter, and most pieces have fewer events.
+const KEPT_LINE_BYTES: usize = 4_096;
+const KEPT_EVENTS: usize = 8;
+
 /// Some servers begin with it, though UTF-8 needs none.
 const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
@@ -100,7 +104,13 @@ impl EventReader {
     /// The next complete event, none if more bytes are needed. An error comes after all events before it, and stays.
     pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
         match (self.ready.pop_front(), self.failure) {
-            (Some(event), _) => Ok(Some(event)),
+            (Some(event), _) => {
+                // Streams live for hours, so one piece with many events must not cost memory ever after.
+                if self.ready.is_empty() {
+                    self.ready.shrink_to(KEPT_EVENTS);
+                }
+                Ok(Some(event))
+            }
             (None, Some(failure)) => Err(failure),
             (None, None) => Ok(None),
         }
@@ -174,6 +184,8 @@ impl EventReader {
 
     fn end_event(&mut self) {
         self.size = 0;
+        // The first event may be a whole task, and those after it are small.
+        self.line.shrink_to(KEPT_LINE_BYTES);
         self.ready.extend(std::mem::take(&mut self.block).event());
     }
 
@@ -184,5 +196,20 @@ impl EventReader {
         }
         self.end_event();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_stream_keeps_no_room_for_what_it_has_read() {
+        let mut reader = EventReader::new(1 << 20);
+        reader.feed(format!("data: {}\n\n", "x".repeat(1 << 19)).as_bytes());
+        reader.feed("data: x\n\n".repeat(1_000).as_bytes());
+        while reader.next_event().is_ok_and(|event| event.is_some()) {}
+        assert!(reader.line.capacity() <= 2 * KEPT_LINE_BYTES, "{}", reader.line.capacity());
+        assert!(reader.ready.capacity() <= 2 * KEPT_EVENTS, "{}", reader.ready.capacity());
     }
 }

@@ -15,7 +15,7 @@ mod dialogue;
 mod event;
 mod field_error;
 mod gemini;
-mod json;
+pub(crate) mod json;
 mod json_lines;
 mod login_sign;
 mod messages;

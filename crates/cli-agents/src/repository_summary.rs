@@ -14,6 +14,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use super::git::{Git, GitTarget};
 use crate::adapters::cut;
+use crate::adapters::json::parse;
 
 /// So many files are named.
 const FILES: usize = 50;
@@ -100,7 +101,7 @@ fn read(folder: &File, name: &str) -> Option<String> {
 }
 
 fn test_script(folder: &File) -> Option<String> {
-    let package: serde_json::Value = serde_json::from_str(&read(folder, "package.json")?).ok()?;
+    let package = parse(&read(folder, "package.json")?)?;
     package.get("scripts")?.get("test")?.as_str().map(str::to_owned)
 }
 

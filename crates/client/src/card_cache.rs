@@ -1,12 +1,16 @@
 //! The cache of an agent's card and of the routes that follow from it. One caller at a time fetches (single flight),
 //! and the result counts for all that wait, also that there is no card. A stale card is served while it is revalidated.
+//!
+//! A card can be pinned: then calls follow it, while what the agent shows is still fetched, for those who look.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use parking_lot::Mutex;
+use switchboard_a2a::card::AgentCard;
 use tokio::time::{Instant, timeout};
 
 use crate::discovery::{self, FoundCard, TimeLimit};
@@ -27,9 +31,20 @@ const MAX_CALLERS: usize = 64;
 pub(crate) struct CardCaches {
     /// A given card serves all callers.
     given: Option<Arc<FoundCard>>,
+    /// What calls of all callers follow, whatever the agent shows them.
+    pin: Arc<Pin>,
     default: Arc<CardCache>,
     /// For callers with their own credentials, least recently used first.
     by_credentials: Mutex<VecDeque<(CallerKey, Arc<CardCache>)>>,
+}
+
+/// The pinned card, if there is one.
+type Pin = Mutex<Option<Arc<PinnedCard>>>;
+
+/// A card that calls follow until another one is pinned.
+pub(crate) struct PinnedCard {
+    pub(crate) card: Arc<AgentCard>,
+    pub(crate) json: Bytes,
 }
 
 /// The credentials of one call, and its secret headers.
@@ -44,8 +59,13 @@ fn key_of(context: &CallContext) -> Option<CallerKey> {
 
 impl CardCaches {
     pub(crate) fn new(given: Option<FoundCard>) -> Self {
-        let given = given.map(Arc::new);
-        Self { default: Arc::new(CardCache::new(given.clone())), given, by_credentials: Mutex::default() }
+        let (given, pin) = (given.map(Arc::new), Arc::<Pin>::default());
+        let default = Arc::new(CardCache::new(given.clone(), Arc::clone(&pin)));
+        Self { default, given, pin, by_credentials: Mutex::default() }
+    }
+
+    pub(crate) fn pin(&self, card: PinnedCard) {
+        *self.pin.lock() = Some(Arc::new(card));
     }
 
     /// The cache for a call.
@@ -55,7 +75,7 @@ impl CardCaches {
         let at = by_credentials.iter().position(|(before, _)| *before == key);
         let known = match at.and_then(|at| by_credentials.remove(at)) {
             Some((_, known)) => known,
-            None => Arc::new(CardCache::new(self.given.clone())),
+            None => Arc::new(CardCache::new(self.given.clone(), Arc::clone(&self.pin))),
         };
         if by_credentials.len() >= MAX_CALLERS {
             by_credentials.pop_front();
@@ -70,11 +90,15 @@ pub(crate) struct CardCache {
     /// Held while the card is fetched.
     fetch_lock: tokio::sync::Mutex<()>,
     state: Mutex<State>,
+    pin: Arc<Pin>,
 }
 
 #[derive(Default)]
 struct State {
+    /// The card as the agent shows it.
     card: Option<Arc<FoundCard>>,
+    /// The pinned card at the place where the shown one is, with both that it was made of.
+    pinned: Option<(Arc<PinnedCard>, Arc<FoundCard>, Arc<FoundCard>)>,
     /// Why there is no card, and until when that counts.
     failure: Option<(ClientError, Instant)>,
     /// Routes, and the card they follow from, if there was one.
@@ -96,16 +120,37 @@ enum Cached {
 }
 
 impl CardCache {
-    fn new(card: Option<Arc<FoundCard>>) -> Self {
-        Self { fetch_lock: tokio::sync::Mutex::new(()), state: Mutex::new(State { card, ..State::default() }) }
+    fn new(card: Option<Arc<FoundCard>>, pin: Arc<Pin>) -> Self {
+        Self { fetch_lock: tokio::sync::Mutex::new(()), state: Mutex::new(State { card, ..State::default() }), pin }
     }
 
-    /// The card, fetched or cached.
+    /// The card that calls follow, fetched or cached.
     pub(crate) async fn card(&self, exchange: &Exchange<'_>) -> Result<Arc<FoundCard>, ClientError> {
         self.look_up(exchange).await.card
     }
 
     pub(crate) async fn look_up(&self, exchange: &Exchange<'_>) -> CardLookup {
+        let CardLookup { card, was_asked } = self.look_up_shown(exchange).await;
+        CardLookup { card: card.map(|shown| self.followed(shown)), was_asked }
+    }
+
+    /// The card that calls follow where the agent shows this one: the pinned one, if there is one. Where a card is found is
+    /// a matter of the address, and not of what it says, so the pinned one is read as if it stood there.
+    pub(crate) fn followed(&self, shown: Arc<FoundCard>) -> Arc<FoundCard> {
+        let Some(pinned) = self.pin.lock().clone() else { return shown };
+        let mut state = self.state.lock();
+        if let Some((of, at, followed)) = &state.pinned
+            && Arc::ptr_eq(of, &pinned)
+            && Arc::ptr_eq(at, &shown)
+        {
+            return Arc::clone(followed);
+        }
+        let followed = Arc::new(shown.replaced_by(AgentCard::clone(&pinned.card), pinned.json.clone()));
+        state.pinned = Some((pinned, shown, Arc::clone(&followed)));
+        followed
+    }
+
+    async fn look_up_shown(&self, exchange: &Exchange<'_>) -> CardLookup {
         let card = match self.cached() {
             Cached::Fresh(card) => Ok(card),
             Cached::Failed(error) => Err(error),
@@ -157,8 +202,8 @@ impl CardCache {
         }))
     }
 
-    /// Asks the agent for its card, with the entity tag of the cached one. With a limit it is a probe, and also waits no
-    /// longer for another call that fetches the card: the agent has not answered that one either.
+    /// Asks the agent for the card that it shows, with the entity tag of the cached one. With a limit it is a probe, and also
+    /// waits no longer for another call that fetches the card: the agent has not answered that one either.
     pub(crate) async fn refresh(
         &self,
         exchange: &Exchange<'_>,

@@ -15,7 +15,7 @@ use switchboard_a2a::{
 use switchboard_egress::Egress;
 
 use crate::address::AgentAddress;
-use crate::card_cache::{CardCaches, CardLookup};
+use crate::card_cache::{CardCaches, CardLookup, PinnedCard};
 use crate::discovery::FoundCard;
 use crate::interface::Interface;
 use crate::redact::redact_url;
@@ -52,6 +52,12 @@ impl Client {
         Ok(Self { inner: Arc::new(Inner { egress, peer, address, card_caches: CardCaches::new(card) }) })
     }
 
+    /// Has all calls follow this card from now on, whatever the agent shows: its interfaces, and what it says the agent can
+    /// do. What [`Self::probe_card`] finds is still what the agent shows.
+    pub fn pin_card(&self, card: Arc<AgentCard>, json: Bytes) {
+        self.inner.card_caches.pin(PinnedCard { card, json });
+    }
+
     /// How the agent is called.
     pub fn peer(&self) -> &Peer {
         &self.inner.peer
@@ -62,7 +68,7 @@ impl Client {
         redact_url(&self.inner.peer.url)
     }
 
-    /// The agent's card, fetched or from the cache.
+    /// The agent's card, fetched or from the cache; the pinned one, if there is one.
     ///
     /// # Errors
     /// When there is none, with every url that was tried.
@@ -76,16 +82,19 @@ impl Client {
     }
 
     /// Fetches the card unless it is the one that is cached, which the agent is asked; a heartbeat and a refresh in one.
+    /// Where a card is pinned, that one is returned.
     ///
     /// # Errors
     /// When the agent cannot say, with every url that was tried. The cached card stays.
     pub async fn refresh_card(&self, context: &CallContext) -> Result<Arc<FoundCard>, ClientError> {
-        self.inner.card_caches.of(context).refresh(&self.exchange(context), None).await
+        let cache = self.inner.card_caches.of(context);
+        let shown = cache.refresh(&self.exchange(context), None).await?;
+        Ok(cache.followed(shown))
     }
 
-    /// The same as a probe, within a time for all of it: each place where a card may be gets half of what is left, retries
-    /// included, and no request takes longer than the peer's limit for it. Unlike in other calls, the second place is asked
-    /// also where the first is silent.
+    /// The same as a probe, which returns what the agent shows, also where a card is pinned. There is a time for all of it:
+    /// each place where a card may be gets half of what is left, retries included, and no request takes longer than the
+    /// peer's limit for it. Unlike in other calls, the second place is asked also where the first is silent.
     ///
     /// # Errors
     /// When the agent cannot say, with what each place has said; of a card that is known, what its own place has said.
@@ -115,7 +124,7 @@ impl Client {
     /// Sends a message and streams the events of its task.
     pub async fn stream(&self, context: &CallContext, mut request: SendRequest) -> Result<TaskStream, ClientError> {
         context.mark(&mut request);
-        let origin = Origin::Sent { request: Box::new(request), key: context.key() };
+        let origin = Origin::Sent { request: Some(Box::new(request)), key: context.key() };
         TaskStream::open(self.clone(), context.clone(), origin).await
     }
 

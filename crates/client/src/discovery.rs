@@ -6,11 +6,12 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, SERVER};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use switchboard_a2a::card::AgentCard;
+use switchboard_a2a::jsonrpc::depth_exceeds;
 use switchboard_egress::{BodyEnd, SendError};
 use tokio::time::{Instant, timeout_at};
 
 use crate::address::{AgentAddress, CardMatch};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, MAX_DEPTH};
 use crate::redact::redact_url;
 use crate::{CardAttempt, ClientError, Credentials, not_a2a, trace};
 
@@ -50,6 +51,11 @@ impl FoundCard {
     /// The same card, fresh for some more time.
     pub(crate) fn extended(&self) -> Self {
         Self { fresh_until: Some(Instant::now() + DEFAULT_LIFETIME), ..self.clone() }
+    }
+
+    /// Another card as if it had been found where this one was.
+    pub(crate) fn replaced_by(&self, card: AgentCard, json: Bytes) -> Self {
+        Self { card, json, ..self.clone() }
     }
 
     /// The address its urls are resolved against.
@@ -262,8 +268,9 @@ async fn fetch(
         }
         _ => {}
     }
-    let not_a2a_error = || not_a2a::error(&address, answer.status().as_u16(), answer.headers(), answer.body());
-    if !answer.status().is_success() {
+    let status = answer.status().as_u16();
+    let not_a2a_error = || not_a2a::error(&address, status, answer.headers(), answer.body(), MAX_DEPTH);
+    if !answer.status().is_success() || depth_exceeds(answer.body(), MAX_DEPTH) {
         return Err(not_a2a_error());
     }
     let card = AgentCard::decode(answer.body()).map_err(|_| not_a2a_error())?;

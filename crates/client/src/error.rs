@@ -104,6 +104,20 @@ impl ClientError {
         }
     }
 
+    /// Whether the agent has broken down over the request. That is no refusal: it may have carried the request out.
+    pub fn is_breakdown(&self) -> bool {
+        matches!(self.error_kind(), Some(ErrorKind::Internal | ErrorKind::InvalidAgentResponse))
+    }
+
+    /// The status of the HTTP response in which the agent's error came; none if it came on a stream.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Agent(error) => error.received_status,
+            Self::NotA2a { status, .. } | Self::Credentials { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
     /// Whether the request surely had no effect, so that a retry is safe.
     pub fn is_without_effect(&self) -> bool {
         match self {

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use http::header::CONTENT_TYPE;
+use switchboard_a2a::jsonrpc::depth_exceeds;
 use switchboard_a2a::sse::{EventReader, Frame, ReadError};
 use switchboard_a2a::{Error as AgentError, StreamResponse, decode};
 use switchboard_egress::{BodyError, ResponseBody};
 use tokio::time::Instant;
 
-use crate::exchange::{Answer, Exchange, Failure, PreparedRequest};
-use crate::trace;
+use crate::exchange::{Answer, Exchange, Failure, MAX_DEPTH, PreparedRequest};
 use crate::wire_format::WireFormat;
+use crate::{not_a2a, trace};
 
 /// How long the end of a response is waited for, whose last event has come: mostly it came with that. An agent that keeps its
 /// streams open must not hold many connections for it.
@@ -86,7 +87,8 @@ impl Answer for EventStream {
         let (status, headers, body) = exchange.read_body(response, prepared, timeout, began).await?;
         let result = prepared.parse_result(status, &headers, body)?;
         let frame = format.read(decode::decode_stream, &result);
-        let frame = frame.map_err(|_| crate::not_a2a::error(&prepared.origin(), status.as_u16(), &headers, &result))?;
+        let frame =
+            frame.map_err(|_| not_a2a::error(&prepared.origin(), status.as_u16(), &headers, &result, MAX_DEPTH))?;
         Ok(Self { source: Source::Single(Some(Box::new(frame))), format, idle, silent_at: None })
     }
 }
@@ -122,6 +124,12 @@ impl EventStream {
                 Err(error) => return StreamItem::Broken(error.to_string()),
                 Ok(Some(event)) => {
                     trace::event(&event.data);
+                    if depth_exceeds(event.data.as_bytes(), MAX_DEPTH) {
+                        return StreamItem::Broken(format!(
+                            "an event cannot be read: {}",
+                            not_a2a::too_deep(MAX_DEPTH)
+                        ));
+                    }
                     let decoded = event.decode(self.format.dialect);
                     // An id without data at the end may belong to a truncated event.
                     let id = event.id.filter(|_| !(*is_finished && event.data.is_empty()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request as HttpRequest, Response, StatusCode};
-use switchboard_a2a::jsonrpc::{self, Response as RpcAnswer, RpcId};
+use switchboard_a2a::jsonrpc::{self, Response as RpcAnswer, RpcId, depth_exceeds};
 use switchboard_a2a::{
     Dialect, EncodeError, Error as AgentError, ErrorKind, Operation, Request, encode_params, encode_rest,
 };
@@ -26,8 +26,12 @@ pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
 /// Each request has its own response body, so all have the same JSON-RPC id.
 const RPC_ID: u64 = 1;
-/// How deep the JSON of a response may be nested.
-pub(crate) const MAX_DEPTH: usize = 128;
+/// How deep the JSON of a response may be nested: as deep as that of a request, which servers take 64 levels of, and what
+/// stands around a message of it in a response, an envelope with a task and its history. What is nested deeper would be
+/// kept by those who read it, and refused wherever they pass it on.
+pub(crate) const MAX_DEPTH: usize = 64 + 3;
+/// The same of a page of tasks: one of them must not hide the others, and none is kept from there.
+const MAX_PAGE_DEPTH: usize = 128;
 /// Enough for the usual headers of a request.
 const HEADER_CAPACITY: usize = 12;
 
@@ -61,6 +65,8 @@ pub(crate) struct PreparedRequest {
     headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) format: WireFormat,
     binding: Binding,
+    /// How deep the JSON of its response may be nested.
+    max_depth: usize,
     /// The alternate REST form, for agents that do not take the first one.
     alternate: Option<(Method, Option<Bytes>)>,
 }
@@ -105,7 +111,8 @@ impl PreparedRequest {
             false => "application/json, application/a2a+json",
         };
         headers.push((ACCEPT, HeaderValue::from_static(accept)));
-        Ok(Self { method, target, body, headers, format, binding: interface.binding, alternate })
+        let max_depth = if operation == Operation::ListTasks { MAX_PAGE_DEPTH } else { MAX_DEPTH };
+        Ok(Self { method, target, body, headers, format, binding: interface.binding, max_depth, alternate })
     }
 
     /// Switches to the alternate form; false if there is none.
@@ -134,9 +141,10 @@ impl PreparedRequest {
     /// The result in a response, or its error.
     pub(crate) fn parse_result(&self, status: StatusCode, headers: &HeaderMap, body: Bytes) -> Result<Bytes, Failure> {
         let refusal = match self.binding {
+            _ if depth_exceeds(&body, self.max_depth) => None,
             Binding::Rest if status.is_success() => return Ok(body),
             Binding::Rest => AgentError::decode(&body).ok().map(|error| refine_by_status(error, status)),
-            Binding::JsonRpc => match jsonrpc::parse_response(&body, MAX_DEPTH) {
+            Binding::JsonRpc => match jsonrpc::parse_response(&body, self.max_depth) {
                 Ok(answer) if status.is_success() && !has_our_id(&answer) => {
                     return Err(self.answer_to_another(&answer, status).into());
                 }
@@ -154,8 +162,8 @@ impl PreparedRequest {
             refusal if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
                 credentials(self.origin(), status, headers, refusal.map(|error| error.message))
             }
-            Some(error) => ClientError::Agent(error),
-            None => not_a2a::error(&self.origin(), status.as_u16(), headers, &body),
+            Some(error) => ClientError::Agent(AgentError { received_status: Some(status.as_u16()), ..error }),
+            None => not_a2a::error(&self.origin(), status.as_u16(), headers, &body, self.max_depth),
         };
         Err(Failure { error, retry_after: retry_after(headers) })
     }

@@ -8,7 +8,6 @@ use switchboard_a2a::jsonrpc::depth_exceeds;
 use url::Url;
 
 use crate::ClientError;
-use crate::exchange::MAX_DEPTH;
 use crate::redact::redact_url;
 
 /// The length of an excerpt in bytes.
@@ -18,8 +17,8 @@ pub(crate) const JSON: &str = "JSON ";
 /// How the description of a redirect begins.
 pub(crate) const REDIRECT: &str = "a redirect to ";
 
-/// The error for such a response.
-pub(crate) fn error(origin: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> ClientError {
+/// The error for such a response, whose JSON may have so many levels.
+pub(crate) fn error(origin: &str, status: u16, headers: &HeaderMap, body: &[u8], max_depth: usize) -> ClientError {
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let text = String::from_utf8_lossy(&body[..body.len().min(16 << 10)]);
@@ -32,7 +31,7 @@ pub(crate) fn error(origin: &str, status: u16, headers: &HeaderMap, body: &[u8])
     } else if is_page {
         ("a web page (HTML)".to_owned(), title(&text))
     } else if media_type.contains("json") {
-        (format!("{JSON}{}", fault(body)), excerpt(&text))
+        (format!("{JSON}{}", fault(body, max_depth)), excerpt(&text))
     } else if media_type.is_empty() {
         ("something without a type".to_owned(), excerpt(&text))
     } else {
@@ -42,17 +41,22 @@ pub(crate) fn error(origin: &str, status: u16, headers: &HeaderMap, body: &[u8])
 }
 
 /// Why JSON is not a response.
-fn fault(body: &[u8]) -> String {
+fn fault(body: &[u8], max_depth: usize) -> String {
     if std::str::from_utf8(body).is_err() {
         return "with bytes that are no UTF-8".to_owned();
     }
-    if depth_exceeds(body, MAX_DEPTH) {
-        return format!("nested deeper than {MAX_DEPTH} levels, the most that is read");
+    if depth_exceeds(body, max_depth) {
+        return too_deep(max_depth);
     }
     match serde_json::from_slice::<IgnoredAny>(body) {
         Ok(_) => "that is no answer to this".to_owned(),
         Err(error) => format!("that cannot be read ({error})"),
     }
+}
+
+/// How JSON is described that is nested too deep.
+pub(crate) fn too_deep(max_depth: usize) -> String {
+    format!("nested deeper than {max_depth} levels, the most that is read")
 }
 
 /// The target of a redirect. It is reported and not followed: it could lead anywhere, with our credentials.

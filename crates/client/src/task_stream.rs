@@ -20,6 +20,7 @@ mod size_limit;
 mod state;
 mod update;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use switchboard_a2a::extension::RESUMPTION;
@@ -135,7 +136,13 @@ impl TaskStream {
                 State::Finished => return Ok(None),
                 _ => {}
             }
-            let advanced = within(self.deadline, self.advance()).await.unwrap_or_else(|after| {
+            let deadline = self.deadline;
+            let advanced = {
+                // A future that is passed by value takes its space twice, and that for as long as the task is followed.
+                let advancing = pin!(self.advance());
+                within(deadline, advancing).await
+            };
+            let advanced = advanced.unwrap_or_else(|after| {
                 let (origin, task) = (self.client.redacted_url(), self.task_id());
                 Err(ClientError::Timeout { origin, after, task })
             });

@@ -24,7 +24,7 @@ use crate::live_task::{Core, LiveTask};
 use crate::route::{Destination, Routed, scope_of};
 use crate::routing_decision::RoutingDecision;
 use crate::routing_hints::RoutingHints;
-use crate::store::lineage::{Ancestors, Lineage, Via};
+use crate::store::lineage::{Ancestors, Lineage};
 use crate::store::{Phase, TaskIdentity};
 use crate::submit::{IncomingMessage, Submitted};
 use crate::trace_context::TraceContext;
@@ -215,7 +215,8 @@ impl TaskHandle {
         let task = &self.live.task;
         let root = task.lineage.ancestors.map_or(parent, |ancestors| ancestors.root);
         let payer = Some(task.payer()).filter(|payer| *payer != owner).cloned();
-        Lineage { ancestors: Some(Ancestors { parent, root }), payer, via: Via::A2a }
+        // What a fan-out asks came the way of the message that is fanned out.
+        Lineage { ancestors: Some(Ancestors { parent, root }), payer, via: task.lineage.via }
     }
 
     /// Routes what a program of this run sends with its token: a new task is a child of this one. What it claims of a

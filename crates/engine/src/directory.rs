@@ -388,7 +388,8 @@ impl Directory for FixedDirectory {
         if caller.scopes.agents.allows(&hosted.name) {
             Ok(Resolved::new(hosted))
         } else {
-            Err(Error::Forbidden(hosted.name.to_string()))
+            // Empty at the root, where the caller has not named it.
+            Err(Error::Forbidden(address.as_str().to_owned()))
         }
     }
 

@@ -102,8 +102,9 @@ pub enum Error {
         /// When to try again.
         retry_after_ms: u64,
     },
-    /// The caller may not use the agent.
-    #[error("this key may not call agent {0}")]
+    /// The caller may not use the agent; nothing if that is the default agent, whose name a caller without a right to it
+    /// does not learn.
+    #[error("{}", forbidden(.0))]
     Forbidden(String),
     /// The guard of delegation has refused it.
     #[error(transparent)]
@@ -152,6 +153,9 @@ impl From<StoreError> for Error {
                 let problem = format!("the task has {max} of them, which is the most it may have: delete one first");
                 return Self::Invalid { field: "pushNotificationConfig", problem };
             }
+            // Tried again it is as large, and the version as old.
+            StoreError::TooLarge { .. } => return Self::Invalid { field: "request", problem: error.to_string() },
+            StoreError::VersionConflict { .. } => return Self::Unsupported(error.to_string()),
             StoreError::CoolingDown { key, .. } => return Self::CoolingDown { key, retry_after_ms: 1_000 },
             StoreError::TreeFull { .. } => return DelegationRefused::breadth(error.to_string()).into(),
             StoreError::Overloaded { delay_ms } => delay_ms.clamp(250, 10_000),
@@ -176,6 +180,13 @@ impl From<tokio::task::JoinError> for Error {
 
 fn decided_by(by: Option<&CallerId>) -> String {
     by.map_or_else(String::new, |by| format!(": {by} has answered it"))
+}
+
+fn forbidden(agent: &str) -> String {
+    match agent {
+        "" => "this key may not call the default agent; name one that it may call".to_owned(),
+        agent => format!("this key may not call agent {agent}"),
+    }
 }
 
 /// At most this many names are in a message.

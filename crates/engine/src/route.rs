@@ -258,7 +258,7 @@ impl EngineState {
             _ => None,
         };
         let last_decision = match (&last_agent, &message.context_id) {
-            (Some(agent), Some(context)) if agent.as_str().starts_with('~') => {
+            (Some(agent), Some(context)) if agent.is_own() => {
                 Box::pin(self.last_decision(caller, agent, context)).await?
             }
             _ => None,

@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 use crate::bus::Bus;
 use crate::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
-use feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
+use feed::{FeedPage, FeedRow, FeedStart, JournalRetention, Located, LogsQuery, Position};
 use lineage::{Lineage, TreeLimits};
 use survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use webhooks::NewWebhook;
@@ -108,6 +108,9 @@ pub trait Store: Send + Sync + 'static {
     /// The rows of all tasks and of the journal after a position, in their order: at most `max_rows`, and until `max_bytes`
     /// are passed (at least one row if there is one). A row that was read in part is among them.
     fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage>;
+
+    /// The rows of some tasks, in the order of all rows or in the opposite one. Of a long log only the rows asked for are read.
+    fn read_logs(&self, query: LogsQuery) -> StoreFuture<Vec<FeedRow>>;
 
     /// Where a reader of all rows begins, and whether rows after its cursor may be missing.
     fn locate(&self, start: FeedStart) -> StoreFuture<Located>;

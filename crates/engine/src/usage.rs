@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{Json, Metadata, TaskId};
 
-use crate::engine::EngineState;
+use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::{ChildUsage, Event, Usage};
 use crate::fold::USAGE_KEY;
@@ -63,6 +63,15 @@ impl TaskUsage {
         if let Ok(value) = Json::from_serialize(&self) {
             metadata.insert(USAGE_KEY, value);
         }
+    }
+}
+
+impl Engine {
+    /// What a task itself has used so far, if it is in memory: then its log need not be read for it.
+    pub fn usage_in_memory(&self, id: &TaskId) -> Option<Usage> {
+        let live = self.inner.live.get(id)?;
+        let core = live.core.lock();
+        Some(TaskUsage::read(core.fold.task.metadata.as_ref()).map(|used| used.own).unwrap_or_default())
     }
 }
 

@@ -115,7 +115,7 @@ fn read_text(text: &str) -> Option<serde_json::Value> {
     if !text.starts_with(['{', '[']) {
         return None;
     }
-    serde_json::from_str(text).ok()
+    Json::parse(text).ok()?.read().ok()
 }
 
 fn artifact(skill: &str, result: &serde_json::Value) -> Option<Artifact> {

@@ -18,6 +18,7 @@ use switchboard_cli_agents::{
 };
 use switchboard_engine::Engine;
 use switchboard_host::StartError;
+use switchboard_host::config::regular_file;
 use switchboard_host::serve::{Lifecycle, ServerParts};
 use switchboard_server::Front;
 use tokio_util::sync::CancellationToken;
@@ -70,7 +71,8 @@ impl Programs {
         Ok(Self { shared, worktrees, server, agents: Arc::default() })
     }
 
-    /// Adds an agent, or replaces the one of that name; also while the server runs.
+    /// Adds an agent, or replaces the one of that name; also while the server runs. Settings that cannot be are refused
+    /// before anything is replaced, and nothing that follows refuses the definition.
     pub fn add(&self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
         let problem =
             |error: AgentSettingsError| StartError::Agent { name: name.to_owned(), problem: error.to_string() };
@@ -104,15 +106,13 @@ impl Programs {
 }
 
 impl ProgramAgent {
-    /// Looks at what is installed and tidies up, until the agent is removed.
+    /// Looks at what is installed and tidies up, until the agent is removed or replaced, or the server stops.
     fn start(&self, engine: &Engine) {
-        let (looking, tidying, engine) = (self.agent.clone(), self.agent.clone(), engine.clone());
-        let removed = self.removed.clone();
-        tokio::spawn(async move { looking.check_versions().await });
+        let (agent, engine, removed) = (self.agent.clone(), engine.clone(), self.removed.clone());
         tokio::spawn(async move {
             let stop = engine.closing().clone();
-            let tidied = removed.run_until_cancelled(tidying.sweep_periodically(&engine));
-            stop.run_until_cancelled(tidied).await
+            let looking_and_tidying = async { tokio::join!(agent.check_versions(), agent.sweep_periodically(&engine)) };
+            stop.run_until_cancelled(removed.run_until_cancelled(looking_and_tidying)).await
         });
     }
 }
@@ -323,7 +323,7 @@ pub(crate) fn adapter(
 fn described(file: &Path) -> Result<Declared, AgentSettingsError> {
     let shown = file.display().to_string();
     let unreadable = |error| format!("adapter: {shown} cannot be read ({error}): name a file that the server may read");
-    let yaml = std::fs::read_to_string(file).map_err(unreadable)?;
+    let yaml = regular_file::read_to_string(file).map_err(unreadable)?;
     let declared = Declared::parse(&yaml, &shown)?;
     let name = &declared.about().name;
     if Cli::named(name).is_some() {

@@ -17,6 +17,7 @@ pub mod models;
 pub mod pricing;
 pub mod problem;
 mod push_notification;
+pub mod regular_file;
 pub mod routing;
 #[cfg(feature = "schema")]
 pub mod schema;

@@ -42,8 +42,9 @@ const SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
 const KEPT: usize = 500;
 /// Times of drops that are kept of a key; older ones count with the next one.
 const DROP_TIMES: usize = 64;
-/// A subject is no longer than that: callers choose the keys of what is dropped.
-const SUBJECT_CHARS: usize = 128;
+/// Of a name that others choose so much stands in a subject and in a detail: callers choose the keys of what is dropped, and
+/// skills may have ids of any length.
+const NAME_CHARS: usize = 128;
 /// Alerts about an agent that end with it.
 const ENDS_WITH_AGENT: [&str; 3] = ["agent_down", "breaker_open", "effect_drift"];
 
@@ -88,7 +89,7 @@ impl Drop {
         let reason = line.topic.strip_prefix("dispatch.dropped.")?;
         let payload: Value = serde_json::from_slice(&line.payload).unwrap_or_default();
         let key = ["key", "cooldownKey", "skill"].iter().find_map(|name| payload[*name].as_str());
-        let key = format!("{reason}:{}", key.unwrap_or("-")).chars().take(SUBJECT_CHARS).collect();
+        let key = shortened_name(&format!("{reason}:{}", key.unwrap_or("-")));
         Some(Self { key, at: line.at, count: payload["count"].as_u64().unwrap_or(1).max(1) })
     }
 }
@@ -226,7 +227,11 @@ impl Board<'_> {
     }
 
     fn orphaned_skills(&mut self) {
-        let mut seen = self.given.sums.window(self.given.now, Window::Day, HealthBy::Skill);
+        let mut seen: BTreeMap<(String, String), Sum> = BTreeMap::new();
+        for ((agent, skill), sum) in self.given.sums.window(self.given.now, Window::Day, HealthBy::Skill) {
+            // Skills whose ids begin alike for so long share an alert.
+            seen.entry((agent, shortened_name(&skill))).or_default().merge(&sum);
+        }
         for subject in self.subjects("skill_orphaned") {
             if let Some((agent, skill)) = subject.split_once('/') {
                 seen.entry((agent.to_owned(), skill.to_owned())).or_default();
@@ -388,6 +393,11 @@ impl Board<'_> {
             payload: Bytes::from(payload.to_string()),
         });
     }
+}
+
+/// The beginning of a name, as subjects and details have it.
+pub(crate) fn shortened_name(name: &str) -> String {
+    name.chars().take(NAME_CHARS).collect()
 }
 
 /// Forgets what has been resolved for a day, and what never fired.

@@ -42,7 +42,7 @@ use switchboard_server::{Access, Body, Exchange, Front, WrongMethod};
 use self::error::ApiError;
 pub(crate) use self::operator_message::MessageCounts;
 use self::request::ApiRequest;
-use self::route::{Route, Style, Variables};
+use self::route::{Route, Variables};
 use crate::hub::HubState;
 
 /// Every endpoint. A path with fewer variables goes before one with more.
@@ -92,8 +92,10 @@ const ROUTES: &[Route] = &[
     experiments::REMOVE,
 ];
 
+/// Below this nearly all endpoints are, and no agent.
+const API: &str = "/api/";
 /// What the paths of all endpoints begin with.
-const BEGINNINGS: [&str; 2] = ["/api/", "/publish"];
+const BEGINNINGS: [&str; 2] = [API, "/publish"];
 
 /// The hub's endpoints behind the server's guards.
 pub(crate) struct ApiFront {
@@ -121,8 +123,7 @@ impl Front for ApiFront {
         Box::pin(async move {
             let path = exchange.parts.uri.path().to_owned();
             let Some(Ok((route, variables))) = route::find(ROUTES, &path, &exchange.parts.method) else {
-                let missing = ApiError::NotFound(format!("nothing is at {path}"));
-                return missing.response(Style::Own);
+                return missing(&path);
             };
             match route.is_detached() {
                 true => detached::respond(&self.hub, route, variables, exchange).await,
@@ -135,9 +136,23 @@ impl Front for ApiFront {
         error::protocol_refusal(route::style_at(ROUTES, path), error)
     }
 
+    fn refuse_method(&self, path: &str, message: &str) -> Response<Body> {
+        error::wrong_method(route::style_at(ROUTES, path), message)
+    }
+
+    fn refuse_path(&self, path: &str) -> Option<Response<Body>> {
+        path.starts_with(API).then(|| missing(path))
+    }
+
     fn describe(&self) -> Option<serde_json::Value> {
         Some(openapi::describe(ROUTES))
     }
+}
+
+/// 404: no endpoint is there.
+fn missing(path: &str) -> Response<Body> {
+    let missing = ApiError::NotFound(format!("nothing is at {path}; /openapi.json says what there is"));
+    missing.response(route::style_at(ROUTES, path))
 }
 
 /// Has a route's handler answer a request.

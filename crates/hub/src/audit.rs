@@ -7,6 +7,8 @@ use switchboard_engine::Caller;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_host::redact;
 
+use crate::journal_text::shortened;
+
 /// Who asks for something.
 #[derive(Clone, Debug)]
 pub struct Actor {
@@ -35,7 +37,7 @@ impl Actor {
     pub(crate) fn did(&self, at: Timestamp, act: Act<'_>) -> JournalLine {
         let mut payload = json!({
             "caller": self.caller.id.as_str(),
-            "subject": act.subject,
+            "subject": shortened(act.subject),
             "before": act.before,
             "after": act.after,
             "requestId": self.request_id,

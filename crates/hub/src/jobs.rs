@@ -5,13 +5,15 @@ mod cancel;
 mod families;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::hub::{ClaimedJob, HubStore, JobEnd};
@@ -24,10 +26,14 @@ use crate::metric_definitions as metric;
 
 /// Between two looks for jobs that are due.
 const TICK: Duration = Duration::from_secs(1);
+/// How long a job waits that has panicked. It is a bug, and not over in a moment.
+const AFTER_PANIC: Duration = Duration::from_secs(600);
 /// Jobs that are run at a time.
 const AT_ONCE: usize = 32;
-/// How long a job is put off whose lane is full.
+/// How long a job is put off at least whose lane is full.
 const PUT_OFF: Duration = Duration::from_secs(10);
+/// How much longer than the one before it in its lane: all that wait for an agent are not claimed again at once.
+const PUT_OFF_STEP: Duration = Duration::from_millis(50);
 /// Of these, jobs of one lane.
 const PER_LANE: usize = 8;
 
@@ -101,8 +107,8 @@ impl JobRunner {
                     may_be_more = claimed.len() == free;
                     for claimed in claimed {
                         let lane = self.lane(&claimed);
-                        let has_room = lanes.enter(lane.as_deref());
-                        running.push(self.run_in_lane(claimed, lane, has_room));
+                        let entered = lanes.enter(lane.as_deref(), self.clock.now());
+                        running.push(self.run_in_lane(claimed, lane, entered));
                     }
                 }
             }
@@ -125,13 +131,12 @@ impl JobRunner {
         &self,
         claimed: ClaimedJob,
         lane: Option<String>,
-        has_room: bool,
+        entered: Result<(), Timestamp>,
     ) -> (Option<String>, Result<(), StoreError>) {
-        if has_room {
-            return (lane, self.run_one(&claimed).await);
+        match entered {
+            Ok(()) => (lane, self.run_one(&claimed).await),
+            Err(run_at) => (None, self.finish(&claimed, JobEnd::Again { run_at, body: None }).await),
         }
-        let put_off = JobEnd::Again { run_at: later(self.clock.now(), PUT_OFF), body: None };
-        (None, self.finish(&claimed, put_off).await)
     }
 
     /// Runs what is due now; says how many jobs that were.
@@ -157,7 +162,11 @@ impl JobRunner {
     async fn run_one(&self, claimed: &ClaimedJob) -> Result<(), StoreError> {
         let job = &claimed.job;
         let outcome = match self.kinds.get(job.kind.as_str()) {
-            Some(kind) => kind.run(claimed).await,
+            // One bad job does not end the runner of all others.
+            Some(kind) => AssertUnwindSafe(kind.run(claimed)).catch_unwind().await.unwrap_or_else(|_| {
+                tracing::error!(job = job.name, "a job has panicked, and is run again later");
+                JobOutcome::Again(AFTER_PANIC)
+            }),
             None => {
                 tracing::error!(job = job.name, kind = job.kind, "a job is of no kind that is known here");
                 JobOutcome::Again(Duration::from_secs(3_600))
@@ -185,33 +194,62 @@ impl JobRunner {
             self.clock.sleep(TICK).await;
         };
         if !held {
-            tracing::debug!(job = name, "another process has taken a job over");
+            tracing::debug!(job = name, "the job is owed anew, or another process has taken it over");
         }
         Ok(())
     }
 }
 
-/// How many jobs of each lane run.
+/// The lanes in which jobs run.
 #[derive(Default)]
-struct Lanes(HashMap<String, usize>);
+struct Lanes(HashMap<String, Lane>);
+
+#[derive(Default)]
+struct Lane {
+    running: usize,
+    /// When the last one that was put off is due again.
+    put_off_until: Timestamp,
+}
 
 impl Lanes {
-    /// Takes a place; says whether there was one.
-    fn enter(&mut self, lane: Option<&str>) -> bool {
-        let Some(lane) = lane else { return true };
-        let running = self.0.entry(lane.to_owned()).or_default();
-        let has_room = *running < PER_LANE;
-        *running += usize::from(has_room);
-        has_room
+    /// Takes a place, or says when the job is to be run if there is none.
+    fn enter(&mut self, lane: Option<&str>, now: Timestamp) -> Result<(), Timestamp> {
+        let Some(lane) = lane else { return Ok(()) };
+        let lane = self.0.entry(lane.to_owned()).or_default();
+        if lane.running < PER_LANE {
+            lane.running += 1;
+            return Ok(());
+        }
+        lane.put_off_until = later(now, PUT_OFF).max(later(lane.put_off_until, PUT_OFF_STEP));
+        Err(lane.put_off_until)
     }
 
     fn leave(&mut self, lane: Option<String>) {
-        let Some(lane) = lane else { return };
-        if let Some(running) = self.0.get_mut(&lane) {
-            *running -= 1;
-            if *running == 0 {
-                self.0.remove(&lane);
+        let Some(name) = lane else { return };
+        if let Some(lane) = self.0.get_mut(&name) {
+            lane.running -= 1;
+            if lane.running == 0 {
+                self.0.remove(&name);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_of_a_full_lane_are_put_off_the_longer_the_more_of_them_wait() {
+        let (mut lanes, now) = (Lanes::default(), Timestamp(1_000));
+        (0..PER_LANE).for_each(|_| lanes.enter(Some("far"), now).unwrap());
+        let waits: Vec<_> = (0..3).map(|_| lanes.enter(Some("far"), now).unwrap_err().0 - now.0).collect();
+        assert_eq!(waits, [10_000, 10_050, 10_100]);
+        assert_eq!((lanes.enter(Some("near"), now), lanes.enter(None, now)), (Ok(()), Ok(())));
+        // Those that are due again come after the others.
+        assert_eq!(lanes.enter(Some("far"), Timestamp(11_000)), Err(Timestamp(21_000)));
+        assert_eq!(lanes.enter(Some("far"), Timestamp(11_000)), Err(Timestamp(21_050)));
+        lanes.leave(Some("far".to_owned()));
+        assert_eq!(lanes.enter(Some("far"), now), Ok(()));
     }
 }

@@ -12,6 +12,7 @@ mod feed;
 mod health;
 mod hub;
 pub mod jobs;
+mod journal_text;
 mod metric_definitions;
 mod planner;
 mod projector;

@@ -9,6 +9,7 @@ pub(crate) const REMOTE_ATTACHED: &str = "switchboard_remote_attached";
 pub(crate) const CONSUMER_LAG: &str = "switchboard_consumer_lag_seconds";
 pub(crate) const CONSUMER_HOLDER: &str = "switchboard_consumer_holder";
 pub(crate) const JOBS_OWED: &str = "switchboard_jobs_owed";
+pub(crate) const JOURNAL_LINES_LEFT_OUT: &str = "switchboard_journal_lines_left_out_total";
 pub(crate) const ALERTS_FIRING: &str = "switchboard_alerts_firing";
 pub(crate) const FANOUT_CHILDREN: &str = "switchboard_fanout_children_total";
 pub(crate) const ROUTED: &str = "switchboard_routed_total";
@@ -24,6 +25,7 @@ pub fn describe_metrics() {
     describe_gauge!(CONSUMER_LAG, "How far a durable reader of all rows is behind the newest one");
     describe_gauge!(CONSUMER_HOLDER, "1 for a durable reader that this process runs");
     describe_gauge!(JOBS_OWED, "Jobs that are owed, due or not, by kind");
+    describe_counter!(JOURNAL_LINES_LEFT_OUT, "Lines that were too long for the journal, and are not in it");
     describe_gauge!(ALERTS_FIRING, "Alerts that fire now");
     describe_counter!(ROUTED, "Messages at the root address that got an agent, by what has decided");
     describe_counter!(DISPATCH_DROPPED, "Messages at the root address that were refused, by reason");

@@ -6,12 +6,15 @@ mod drift;
 mod families;
 mod fold;
 mod observers;
+mod panics;
 mod state;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::{earlier, later};
 use switchboard_engine::ids::Fence;
@@ -22,10 +25,13 @@ use switchboard_engine::{Error, FeedItem, FeedReader};
 
 use self::fold::Page;
 pub use self::observers::EndedTask;
+use self::panics::Panics;
+pub(crate) use self::panics::ROW_PASSED;
 pub(crate) use self::state::{Failure, ProjectorState};
 use crate::alerts;
 use crate::health::{KEPT, Sums};
 use crate::hub::HubState;
+use crate::metric_definitions as metric;
 
 /// The name of its row.
 pub(crate) const CONSUMER: &str = "projector";
@@ -63,12 +69,15 @@ pub(crate) struct Projector {
     flush: Duration,
     /// When old sums are deleted next.
     evict_at: Timestamp,
+    panics: Panics,
 }
 
 /// Why reading has stopped.
 enum Stopped {
     /// A read has failed. Nothing of its page was written, so it can be read again.
     Unreadable(Error),
+    /// What it has made of a page is a bug. The page can be read again all the same.
+    Panicked,
     /// Another process has taken over, or the store is closed.
     Unwritable(StoreError),
 }
@@ -113,36 +122,65 @@ impl Projector {
             since,
             flush,
             evict_at: now,
+            panics: Panics::default(),
         })
     }
 
     /// Reads and writes until the kernel has drained, or another process has taken over.
     pub(crate) async fn run(mut self) {
-        let mut read = self.read_pages().await;
         let drained = self.hub.engine.drained().clone();
-        while let Err(stopped) = read {
+        let mut is_first = true;
+        loop {
+            let stopped = match AssertUnwindSafe(self.attempt(is_first)).catch_unwind().await {
+                Ok(Ok(())) => return,
+                Ok(Err(stopped)) => stopped,
+                Err(_) => Stopped::Panicked,
+            };
+            if drained.is_cancelled() {
+                return;
+            }
             match stopped {
-                Stopped::Unreadable(_) if drained.is_cancelled() => return,
                 Stopped::Unreadable(error) => {
                     tracing::warn!(%error, "the projector could not read a page, and tries again");
                 }
-                Stopped::Unwritable(_) if drained.is_cancelled() => return,
-                Stopped::Unwritable(error) => {
-                    tracing::error!(%error, "the projector ends: health, alerts and jobs stand still");
-                    self.hub.consumers.release(CONSUMER);
-                    return;
+                Stopped::Panicked => {
+                    self.panics.count();
+                    tracing::error!("the projector has panicked over a page, and tries again");
                 }
+                Stopped::Unwritable(error) => return self.stand_still(&error).await,
             }
             self.is_failing = true;
+            is_first = false;
             tokio::select! {
                 () = self.hub.parts.clock.sleep(RETRY) => {}
                 () = drained.cancelled() => return,
             }
-            // Alerts go on meanwhile, and one of them says how far behind it is.
-            read = match self.write(Page::default()).await {
-                Ok(()) => self.read_again().await,
-                Err(error) => Err(Stopped::Unwritable(error)),
-            };
+        }
+    }
+
+    /// Reads and writes until something is in the way.
+    async fn attempt(&mut self, is_first: bool) -> Result<(), Stopped> {
+        if is_first {
+            return self.read_pages().await;
+        }
+        // Alerts go on meanwhile, and one of them says how far behind it is.
+        self.write(Page::default()).await.map_err(Stopped::Unwritable)?;
+        self.read_again().await
+    }
+
+    /// Reads no more. Where no other process does, the lag grows from here on, so that it shows from outside.
+    async fn stand_still(&self, error: &StoreError) {
+        tracing::error!(%error, "the projector ends: health, alerts and jobs stand still");
+        let (clock, drained) = (&self.hub.parts.clock, self.hub.engine.drained());
+        if matches!(error, StoreError::ConsumerTaken(_)) {
+            return self.hub.consumers.release(CONSUMER);
+        }
+        while !drained.is_cancelled() {
+            self.hub.consumers.report(CONSUMER, elapsed(self.read_until, clock.now()));
+            tokio::select! {
+                () = clock.sleep(IDLE) => {}
+                () = drained.cancelled() => {}
+            }
         }
     }
 
@@ -189,7 +227,7 @@ impl Projector {
                 }
                 page.rows += 1;
                 if let FeedItem::Row { row, after } = item {
-                    self.fold(&mut page, &row, after).await?;
+                    self.fold_or_pass(&mut page, &row, after).await?;
                 }
             }
             // Reading again after a failure begins behind the last page, so a page is read whole or not at all.
@@ -212,11 +250,12 @@ impl Projector {
         let changed = page.tally.onto(&sums, self.hub.parts.config.hub.health.callers.get());
         let health = changed.stored();
         sums.insert(changed);
-        let mut is_refused = false;
+        let (mut is_refused, mut longest_line) = (false, usize::MAX);
         let state = loop {
             let now = clock.now();
             let mut state = self.state.clone();
-            let journal = self.follow(&mut state, &page, &sums, now, is_refused);
+            let mut journal = self.follow(&mut state, &page, &sums, now, is_refused);
+            journal.retain(|line| fits(line, longest_line));
             let written = Bytes::from(state.fitted(CONSUMER_STATE_BYTES));
             if page.cursor.is_none() && state == self.state {
                 break state;
@@ -230,11 +269,16 @@ impl Projector {
                 jobs: page.jobs.clone(),
                 journal,
             };
-            let Err(error) = store.advance(advance).await else { break state };
-            // The same page would be refused for ever.
-            if matches!(error, StoreError::ConsumerTaken(_) | StoreError::Closed | StoreError::TooLarge { .. }) {
-                return Err(error);
-            }
+            let error = match store.advance(advance).await {
+                Ok(_) => break state,
+                Err(error @ (StoreError::ConsumerTaken(_) | StoreError::Closed)) => return Err(error),
+                // The same page would be refused for ever, and all that follows from it is worth more than a line.
+                Err(StoreError::TooLarge { max, .. }) if max < longest_line => {
+                    longest_line = max;
+                    continue;
+                }
+                Err(error) => error,
+            };
             tracing::warn!(%error, "the projector could not write a page, and tries again");
             is_refused = true;
             self.show(&state);
@@ -259,6 +303,7 @@ impl Projector {
         self.state = state;
         if let Some(cursor) = page.cursor {
             self.unwritten = FeedStart::After(cursor);
+            self.panics.forget(cursor.position.row);
             self.hub.registry.projected(cursor.position.row);
         }
         self.evict(now).await;
@@ -346,6 +391,20 @@ impl Projector {
             (false, true) => last_at.unwrap_or(now),
             (false, false) => now,
         };
-        Duration::from_millis(u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0))
+        elapsed(since, now)
     }
+}
+
+fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0))
+}
+
+/// Whether a line is one that the journal takes; tells of one that is not, which a page is written without.
+fn fits(line: &JournalLine, longest: usize) -> bool {
+    let bytes = line.payload.len();
+    if bytes > longest {
+        tracing::error!(topic = line.topic, bytes, longest, "a line is too long for the journal, and is left out");
+        metrics::counter!(metric::JOURNAL_LINES_LEFT_OUT).increment(1);
+    }
+    bytes <= longest
 }

@@ -3,7 +3,9 @@
 
 mod apply;
 mod breaker;
+mod file_definitions;
 mod first_served;
+mod journal;
 mod live_tasks;
 mod probe;
 mod reachability;
@@ -11,6 +13,7 @@ mod registrations;
 mod reload;
 mod remote_state;
 mod roster;
+mod rows;
 mod skills;
 mod tombstones;
 
@@ -44,6 +47,7 @@ pub use roster::{EntrySource, Roster, RosterEntry, RosterProblem};
 pub use skills::{SkillSource, reconcile};
 
 use self::apply::Definitions;
+use self::journal::JournalQueue;
 use crate::remote::serve;
 use crate::routing::{AgentSignals, Availability, Experiment, RoutingSignals, Track};
 
@@ -74,6 +78,7 @@ pub struct Registry {
     definitions: tokio::sync::Mutex<Definitions>,
     files: Arc<Mutex<AgentFiles>>,
     reload_now: Arc<Notify>,
+    journal: Arc<JournalQueue>,
     pub(crate) signals: RoutingSignals,
     /// The row that the projector has read and written up to: what is owed for the tasks before it is a job by now.
     projected: AtomicI64,
@@ -103,6 +108,7 @@ impl Registry {
             files: Arc::new(Mutex::new(files)),
             own,
             reload_now: sources.reload_now,
+            journal: Arc::new(JournalQueue::new(Arc::clone(&parts.store))),
             signals: RoutingSignals::default(),
             projected: AtomicI64::new(0),
             ended_by: Mutex::default(),
@@ -193,6 +199,9 @@ impl Registry {
         engine.spawn(async move {
             closing.run_until_cancelled(async { tokio::join!(following, draining) }).await;
         });
+        let (journal, clock, closing) =
+            (Arc::clone(&self.journal), Arc::clone(&self.parts.clock), engine.closing().clone());
+        engine.spawn(async move { journal.run(&*clock, &closing).await });
     }
 }
 

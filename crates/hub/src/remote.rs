@@ -7,6 +7,7 @@
 mod callbacks;
 pub(crate) mod cancel;
 mod emit;
+mod failure_text;
 mod find;
 mod follow;
 mod followed_time;
@@ -84,8 +85,9 @@ impl Agent for RemoteAgent {
         self.parts.manifest.clone()
     }
 
-    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
-        RemoteTurn::new(&self.parts, turn, task).run().await
+    fn run(&self, turn: Turn, task: TaskHandle) -> impl Future<Output = Result<(), AgentError>> + Send {
+        // Not an `async fn`, whose arguments keep their space beside what they are moved into.
+        Box::new(RemoteTurn::new(&self.parts, turn, task)).run()
     }
 
     /// What becomes of the turn depends on what was saved, so it always runs again.

@@ -105,7 +105,7 @@ impl RemotePoll {
             if let Err(error) = self.look(agents(), &mut looked, clock.now()).await {
                 tracing::warn!(%error, "waiting tasks of remote agents cannot be read");
             }
-            match cursor.advance(looked.until, clock.now()).await {
+            match cursor.advance(&looked, clock.now()).await {
                 Ok(()) => {}
                 Err(error @ (StoreError::ConsumerTaken(_) | StoreError::Closed)) => {
                     return tracing::info!(%error, "waiting tasks of remote agents are looked at by another process");

@@ -23,6 +23,7 @@ pub use drops::{DropReason, Drops};
 pub use keywords::{KeywordMatch, KeywordRule};
 pub use roster_view::{AgentView, Availability, Experiment, RosterView, Track};
 pub use signals::RoutingSignals;
+pub(crate) use targets::ALL;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -49,6 +49,7 @@ use crate::{Body, CallerIdentity, State};
 
 pub use self::error::from_engine as protocol_error;
 pub(crate) use self::rejection::{no_agent_at, reject};
+pub(crate) use self::render::off_thread;
 pub use self::send::drop_own_metadata;
 
 /// A request that has passed every guard: its caller is known and its body is read.

@@ -10,15 +10,20 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Response};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
+use serde::Serialize;
 use switchboard_a2a::Error;
 use switchboard_engine::{Caller, CallerRole};
 
+use crate::bindings::off_thread;
+use crate::body::split_into_pieces;
 use crate::edge::activity::Activity;
 use crate::edge::stream_slots::StreamSlot;
 use crate::edge::{json_response, request_body};
 use crate::event_stream::{self, FrameFormat};
+use crate::response_budget::{ReservedBytes, SMALL};
+use crate::state::stopping;
 use crate::{Body, CallerIdentity, State};
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -38,6 +43,16 @@ pub trait Front: Send + Sync + 'static {
     /// The response to a request that is refused before it gets here, such as one without a key.
     fn refuse(&self, _path: &str, error: &Error) -> Response<Body> {
         json_response::refusal(error)
+    }
+
+    /// The response to a request whose path only has other methods, as the message says. The server adds `Allow`.
+    fn refuse_method(&self, _path: &str, message: &str) -> Response<Body> {
+        json_response::error(StatusCode::METHOD_NOT_ALLOWED, message)
+    }
+
+    /// The response at a path where nothing is, if it looks like one of this front's.
+    fn refuse_path(&self, _path: &str) -> Option<Response<Body>> {
+        None
     }
 
     /// Its part of `/openapi.json`: an object that is merged into the document.
@@ -113,6 +128,8 @@ pub struct Exchange {
     /// Until it is read.
     body: Option<RequestBody>,
     slot: Option<StreamSlot>,
+    /// Bytes of the response budget for what is being read, and how many they were said to be.
+    reserved: Option<(ReservedBytes, usize)>,
 }
 
 enum RequestBody {
@@ -138,6 +155,7 @@ impl Exchange {
             rule,
             body: Some(RequestBody::Incoming(body)),
             slot: None,
+            reserved: None,
         }
     }
 
@@ -156,6 +174,7 @@ impl Exchange {
             rule: self.rule,
             body: Some(RequestBody::Complete(body)),
             slot: self.slot.take(),
+            reserved: self.reserved.take(),
         })
     }
 
@@ -201,6 +220,65 @@ impl Exchange {
             self.slot = Some(self.state.streams.take(&self.identity.caller.id)?);
         }
         Ok(())
+    }
+
+    /// Reserves about so many bytes of the response budget before they are read, as soon as the caller has them. What was
+    /// reserved before is given back first, so that a response that waits holds nothing.
+    pub async fn reserve(&mut self, bytes: u64) -> Result<(), Error> {
+        self.reserved = None;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let responses = &self.state.responses;
+        let reserved = match responses.try_reserve(&self.identity, bytes) {
+            Some(reserved) => reserved,
+            None => tokio::select! {
+                biased;
+                reserved = Box::pin(responses.reserve(&self.identity, bytes)) => reserved,
+                // A wait for slow clients must not delay graceful shutdown.
+                () = self.state.engine.drained().cancelled() => return Err(stopping()),
+            },
+        };
+        self.reserved = Some((reserved, bytes));
+        Ok(())
+    }
+
+    /// The same for the answer to what is done already: it does not wait.
+    pub fn reserve_at_once(&mut self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.reserved = Some((self.state.responses.force(&self.identity, bytes), bytes));
+    }
+
+    /// A JSON response, which holds what was reserved until the client has taken it. A large one is rendered off the async
+    /// threads, with callers in turn.
+    pub async fn json(
+        &mut self,
+        status: StatusCode,
+        value: impl Serialize + Send + 'static,
+    ) -> Result<Response<Body>, Error> {
+        let Some((mut reserved, bytes)) = self.reserved.take() else {
+            return Ok(json_response::json(status, &value));
+        };
+        let body = if bytes <= SMALL {
+            let body = serde_json::to_vec(&value).unwrap_or_default();
+            reserved.resize(body.len());
+            Body::full(body)
+        } else {
+            let slot = tokio::select! {
+                biased;
+                slot = self.state.responses.render_slot(&self.identity) => Some(slot),
+                () = self.state.engine.drained().cancelled() => None,
+            };
+            let pieces = off_thread(move || {
+                let body = serde_json::to_vec(&value).unwrap_or_default();
+                drop((value, slot));
+                Ok(split_into_pieces(body))
+            });
+            let pieces = pieces.await?;
+            reserved.resize(pieces.iter().map(Bytes::len).sum());
+            Body::pieces(pieces)
+        };
+        let mut response = json_response::body(status, "application/json", Bytes::new());
+        *response.body_mut() = body.counted(Some(reserved));
+        Ok(response)
     }
 
     /// Discards a body that was not read, so that the connection can be used again.

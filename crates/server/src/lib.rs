@@ -24,7 +24,7 @@ pub use event_stream::{FrameFormat, StreamFlow};
 pub use front::{Access, Authorization, BodyRule, Exchange, Front, WrongMethod};
 pub use metric_definitions::describe_metrics;
 pub use options::{Options, RenderMetrics};
-pub use response_budget::ResponseBudget;
+pub use response_budget::{ResponseBudget, SMALL as SMALL_RESPONSE};
 
 pub(crate) use bindings::RequestContext;
 pub(crate) use edge::request_metrics::RequestLabels;

@@ -17,7 +17,7 @@ use switchboard_engine::CallerId;
 use crate::{CallerIdentity, Options};
 
 /// A result of up to so many bytes is small: it is rendered at once, and never waits for the results of other callers.
-pub(crate) const SMALL: usize = 64 << 10;
+pub const SMALL: usize = 64 << 10;
 
 /// Bytes of large results that a caller may have in flight even while the others use up the total.
 const ALWAYS: usize = 1 << 20;

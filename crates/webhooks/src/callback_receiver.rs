@@ -14,6 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
+use switchboard_a2a::jsonrpc::depth_exceeds;
 use switchboard_a2a::sse::{Event, Frame};
 use switchboard_a2a::{Dialect, StreamResponse, TaskId, TaskStatus};
 use switchboard_engine::clock::Clock;
@@ -32,6 +33,8 @@ const MOST_KEPT: usize = 64;
 const MOST_KEPT_BYTES: u64 = 16 << 20;
 /// The longest id that is used for deduplication.
 const ID_BYTES: usize = 256;
+/// How deep an update may be nested: as deep as what a look at its task may answer.
+const MAX_DEPTH: usize = 67;
 /// What a token is derived from, before the task's id.
 const TOKEN_PURPOSE: &[u8] = b"callback:";
 
@@ -231,6 +234,9 @@ fn status_of(update: &StreamResponse) -> Option<&TaskStatus> {
 
 /// Parses a body of any version, with or without an envelope.
 fn read(body: &[u8]) -> Result<StreamResponse, String> {
+    if depth_exceeds(body, MAX_DEPTH) {
+        return Err(format!("it is nested deeper than the limit of {MAX_DEPTH} levels"));
+    }
     let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
     let event = Event { data: text.to_owned(), ..Event::default() };
     let mut problem = String::new();

@@ -155,27 +155,39 @@ mod tests {
     use switchboard_a2a::{Timestamp, Version};
     use switchboard_engine::clock::SimulatedClock;
     use switchboard_engine::store::webhooks::DeliveryKey;
+    use tokio::net::TcpSocket;
 
     use super::*;
     use crate::outbox::tests::{send, unstarted};
+
+    /// What has not happened after so long never will. It says nothing about speed.
+    const HANG_GUARD: Duration = Duration::from_secs(300);
 
     #[tokio::test]
     async fn a_body_is_made_only_when_it_is_its_turn() {
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
         let (_folder, webhooks) = unstarted(Arc::new(clock.clone())).await;
         let store = &webhooks.outbox.store;
-        send(&webhooks, (1 << 20).to_string(), Version::V03, r#"{"url":"http://127.0.0.1:9/"}"#).await;
+        // Nobody listens there, and nobody else can while the socket is bound.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let config = format!(r#"{{"url":"http://{}/"}}"#, socket.local_addr().unwrap());
+        send(&webhooks, (1 << 20).to_string(), Version::V03, &config).await;
         clock.advance(Options::default().hold_tasks * 2);
 
-        let other_rendering = webhooks.outbox.rendering.acquire().await.unwrap();
+        let rendering = &webhooks.outbox.rendering;
+        let mut other_rendering = Some(rendering.acquire().await.unwrap());
         let look = async {
-            // Far longer than it takes to give up one webhook.
-            for _ in 0..500 {
+            // A permit that is dropped goes to the one who waits for it. As long as it can be taken back, nobody does, and
+            // nothing has been made without it.
+            while let Some(permit) = other_rendering.take() {
                 assert!(store.dead_letters(DeliveryKey(0), 1).await.unwrap().is_empty());
+                drop(permit);
+                other_rendering = rendering.try_acquire().ok();
             }
-            drop(other_rendering);
         };
-        let (retained, ()) = tokio::join!(webhooks.outbox.apply_retention(), look);
+        let both = async { tokio::join!(webhooks.outbox.apply_retention(), look) };
+        let (retained, ()) = tokio::time::timeout(HANG_GUARD, both).await.expect("it waits for its permit");
         retained.unwrap();
         assert!(!store.dead_letters(DeliveryKey(0), 1).await.unwrap().is_empty());
     }

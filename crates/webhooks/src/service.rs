@@ -228,7 +228,10 @@ impl WebhookService {
             return Ok(false);
         };
         let replayed = self.store.replay(DeliveryKey(delivery), self.clock.now()).await?;
-        self.try_now(&webhook);
+        // Only a delivery that is sent once more tells whether its endpoint answers again.
+        if replayed {
+            self.try_now(&webhook);
+        }
         Ok(replayed)
     }
 
@@ -245,8 +248,10 @@ impl WebhookService {
             // Concurrently, for one group commit.
             let replays = found.iter().map(|(_, row)| self.store.replay(row.key, self.clock.now()));
             let replayed = try_join_all(replays).await?;
-            count += replayed.into_iter().map(u64::from).sum::<u64>();
-            found.iter().for_each(|(webhook, _)| self.try_now(webhook));
+            for ((webhook, _), _) in found.iter().zip(replayed).filter(|(_, replayed)| *replayed) {
+                count += 1;
+                self.try_now(webhook);
+            }
         }
         Ok(count)
     }

@@ -1,7 +1,7 @@
 //! Clients of the hub: messages to the agents behind it, whatever is killed meanwhile. What the hub acknowledges is
 //! written down; a connection that is lost is opened again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,6 +56,8 @@ pub(super) const BEHAVIOURS: Words =
 pub(super) struct Journal {
     /// The last that was told of each task, by its id.
     pub(super) tasks: BTreeMap<String, Told>,
+    /// The tasks that a client wanted to be canceled, whether it heard of that or not.
+    pub(super) canceled: BTreeSet<String>,
     /// What must not happen and did.
     pub(super) problems: Vec<String>,
 }
@@ -182,6 +184,7 @@ impl Client {
         if self.random.between(0, 10) < 3 {
             return Ok(());
         }
+        lock(&self.journal).canceled.insert(task.id.clone());
         if let Ok(facts) = calls::cancel(connection, send.path, &task.id)? {
             self.saw(send.path, facts);
         }

@@ -89,8 +89,8 @@ impl Ends {
         worked_on_twice(self.0.iter().map(|here| &here.facts), "the hub")
     }
 
-    /// Holds the tasks of one agent to what is there.
-    pub(super) fn compare(&self, remote: &Remote, there: &There) -> Problems {
+    /// Holds the tasks of one agent to what is there. Some were canceled by their clients.
+    pub(super) fn compare(&self, remote: &Remote, there: &There, canceled: &BTreeSet<String>) -> Problems {
         let mut problems = Problems::new();
         let mut named = BTreeSet::new();
         let mut unnamed_here = 0;
@@ -111,8 +111,11 @@ impl Ends {
             };
             let is_told = followed.state.as_ref() == Some(&facts.state) && end.state == facts.state;
             let is_same = is_told && (facts.state != COMPLETED || end.text == facts.text);
-            // Ended without the agent's word, which then has nothing to do with it.
-            let is_own = followed.state.is_none() && facts.state != COMPLETED;
+            // Ended without the agent's word, which then has nothing to do with it. But a result that is there was lost
+            // here, unless the task was canceled meanwhile, or says that it does not know what became of its message.
+            let may_have_missed = canceled.contains(&facts.id) || detail.as_deref() == Some("send_unknown");
+            let is_lost = end.state == COMPLETED && !may_have_missed;
+            let is_own = followed.state.is_none() && facts.state != COMPLETED && !is_lost;
             if !is_same && !is_own {
                 problems.push(format!("{facts:?} was told {:?}, and {} has {end:?}", followed.state, remote.name));
             }
@@ -183,10 +186,16 @@ mod tests {
     }
 
     fn problems(here: Vec<Ended>, there: Vec<(String, TaskFacts)>) -> usize {
+        problems_after(&[], here, there)
+    }
+
+    /// The same after clients have canceled some tasks of the hub.
+    fn problems_after(canceled: &[&str], here: Vec<Ended>, there: Vec<(String, TaskFacts)>) -> usize {
+        let canceled = canceled.iter().map(|task| (*task).to_owned()).collect();
         let address = ([127, 0, 0, 1], 1).into();
         let remote = Remote { name: "left", path: LEFT, address, is_keyed: true, lists_tasks: true };
         let there = There(there.into_iter().collect());
-        Ends(here).compare(&remote, &there).len() + there.worked_on_twice("left").len()
+        Ends(here).compare(&remote, &there, &canceled).len() + there.worked_on_twice("left").len()
     }
 
     #[test]
@@ -198,7 +207,10 @@ mod tests {
         assert_eq!(problems(vec![told(done)], found(done, "another result")), 1);
         assert_eq!(problems(vec![told(canceled)], found(done, "hello")), 1, "another end");
         assert_eq!(problems(vec![told(done)], Vec::new()), 1, "no task");
-        assert_eq!(problems(vec![here("a", canceled, Some(("x", None)))], found(done, "hello")), 0, "ended by force");
+        let by_force = || vec![here("a", canceled, Some(("x", None)))];
+        assert_eq!(problems(by_force(), found(canceled, "")), 0, "ended by force");
+        assert_eq!(problems(by_force(), found(done, "hello")), 1, "nobody has told of the result");
+        assert_eq!(problems_after(&["a"], by_force(), found(done, "hello")), 0, "its client has canceled it");
         assert_eq!(problems(vec![here("a", done, Some(("x", None)))], found(done, "hello")), 1, "completed by itself");
         assert_eq!(problems(vec![told(done), told(done)], found(done, "hello")), 1, "one task for two");
     }

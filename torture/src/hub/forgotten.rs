@@ -75,7 +75,7 @@ pub(super) fn judge(hub: SocketAddr, mut server: Server<'_>, load: Load) -> anyh
 
     // This kill takes what clients wait for, and the last one what they have left: nobody ends those but the hub.
     server.restart()?;
-    let Journal { tasks: told, problems } = load.join();
+    let Journal { tasks: told, problems, .. } = load.join();
     server.restart()?;
     until_all_have_ended(hub, &mut server)?;
     let mut connection = Connection::open(hub)?;
@@ -85,7 +85,7 @@ pub(super) fn judge(hub: SocketAddr, mut server: Server<'_>, load: Load) -> anyh
         let told = told.iter().filter(|(_, told)| told.path == agent.path);
         let told = told.map(|(id, told)| (id.clone(), told.clone())).collect();
         let mut lost = Problems::new();
-        acknowledged(&mut connection, &Journal { tasks: told, problems: Vec::new() }, &mut lost)?;
+        acknowledged(&mut connection, &Journal { tasks: told, ..Journal::default() }, &mut lost)?;
         add("no-task-lost", number, lost);
         // Those too that nobody was told of.
         let mine = || here.all().iter().filter(|here| here.agent == agent.path);

@@ -9,7 +9,7 @@ use crate::HANG_GUARD;
 use crate::calls::{self, TaskFacts};
 use crate::compare::Problems;
 use crate::http::Connection;
-use crate::hub::client::Journal;
+use crate::hub::client::{Journal, PROBE};
 use crate::hub::ends::{Ends, There};
 use crate::hub::tally::Tally;
 
@@ -39,6 +39,7 @@ pub(super) struct Remote {
 
 pub(super) fn judge(hub: SocketAddr, remotes: &[Remote], journal: &Journal) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::default();
+    verdict.problems.extend(ended_by_themselves(hub)?);
     // What runs without an end, or waits for an answer that never comes, is ended here.
     let is_settled = until(|| {
         let mut connection = Connection::open(hub)?;
@@ -60,7 +61,7 @@ pub(super) fn judge(hub: SocketAddr, remotes: &[Remote], journal: &Journal) -> a
         verdict.problems.extend(no_orphans(remote, &here)?);
         let there = There::read(&mut Connection::open(remote.address)?)?;
         verdict.problems.extend(there.worked_on_twice(remote.name));
-        verdict.problems.extend(here.compare(remote, &there));
+        verdict.problems.extend(here.compare(remote, &there, &journal.canceled));
     }
     verdict.problems.extend(here.worked_on_twice());
     verdict.tally = here.tally();
@@ -68,6 +69,23 @@ pub(super) fn judge(hub: SocketAddr, remotes: &[Remote], journal: &Journal) -> a
         verdict.problems.push("no task was completed, so nothing is shown".to_owned());
     }
     Ok(verdict)
+}
+
+/// The hub follows its tasks to their ends without being asked: a cancellation would hide one that it has forgotten.
+fn ended_by_themselves(hub: SocketAddr) -> anyhow::Result<Option<String>> {
+    let mut left = Vec::new();
+    let have_ended = until(|| {
+        left = live(&mut Connection::open(hub)?)?;
+        left.retain(|(task, text)| ends_by_itself(&task.state, text));
+        Ok(left.is_empty())
+    })?;
+    Ok((!have_ended).then(|| format!("the hub's tasks do not end by themselves: {left:?}")))
+}
+
+/// Whether a live task needs nobody for its end.
+fn ends_by_itself(state: &str, text: &str) -> bool {
+    let waits = text == PROBE.ask && state == "TASK_STATE_INPUT_REQUIRED";
+    text != PROBE.hold && !waits
 }
 
 /// Whatever the hub acknowledged is there, and an end stays as it was.
@@ -118,4 +136,24 @@ pub(super) fn until(mut is_true: impl FnMut() -> std::io::Result<bool>) -> anyho
         std::thread::sleep(PAUSE);
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_work_without_an_end_and_open_questions_wait_for_the_judge() {
+        let (works, asks) = ("TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED");
+        for (state, text, expected) in [
+            (works, PROBE.hello, true),
+            (works, PROBE.sleep, true),
+            (works, PROBE.stream, true),
+            (works, PROBE.ask, true),
+            (asks, PROBE.ask, false),
+            (works, PROBE.hold, false),
+        ] {
+            assert_eq!(ends_by_itself(state, text), expected, "{state} {text}");
+        }
+    }
 }

@@ -64,7 +64,7 @@ fn of_object(object: &Metadata) -> Option<Error> {
     let is_own = |code: &i64| kind.is_none() || *code < 0 && *code != i64::from(error.kind.entry().code);
     let received_code = received_code.filter(is_own);
     let ErrorDetails { metadata, violations, .. } = details;
-    Some(Error { kind: error.kind, message, metadata, violations, received_code })
+    Some(Error { kind: error.kind, message, metadata, violations, received_code, received_status: None })
 }
 
 /// What stands beside code and message.

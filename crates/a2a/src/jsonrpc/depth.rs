@@ -1,8 +1,41 @@
 //! A guard against bodies that are all brackets.
 
-/// Whether objects and arrays are nested deeper than `limit` anywhere in the JSON text. One pass, no allocation;
-/// text that is not JSON gives some answer and is refused later by the reader.
+use std::borrow::Cow;
+
+use memchr::{memchr_iter, memmem};
+
+/// What the names begin with under which `serde_json` passes raw values to itself. Where it reads a `Value`, it reads the
+/// string under such a name as JSON, at whatever depth: a body may bring its own, and in that string another one, until the
+/// stack is used up.
+const PRIVATE: &str = "$serde_json::private::";
+
+/// Whether objects and arrays are nested deeper than `limit` anywhere in the JSON text, or so that their depth cannot be
+/// counted, see [`hides_nesting`]. No allocation in an ordinary text; one that is not JSON gives some answer and is refused
+/// later by the reader.
 pub fn depth_exceeds(json: &[u8], limit: usize) -> bool {
+    is_deeper(json, limit) || hides_nesting(json)
+}
+
+/// Whether a member has a name that makes `serde_json` read a string as JSON.
+pub(crate) fn hides_nesting(json: &[u8]) -> bool {
+    // Its first character as itself or escaped: there is no third way to write it.
+    [&br#""$"#[..], br#""\u0024"#]
+        .into_iter()
+        .any(|start| memmem::find_iter(json, start).any(|at| is_private(&json[at..])))
+}
+
+/// Whether a text that begins with a quote begins with the name of a member, and such a one.
+fn is_private(json: &[u8]) -> bool {
+    // Longer than any of them, with every character escaped.
+    let json = &json[..json.len().min(512)];
+    let is_escaped = |at: usize| json[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
+    let Some(end) = memchr_iter(b'"', json).skip(1).find(|at| !is_escaped(*at)) else { return false };
+    let is_name = json[end + 1..].trim_ascii_start().first().is_none_or(|next| *next == b':');
+    let name = serde_json::from_slice::<Cow<'_, str>>(&json[..=end]);
+    is_name && name.is_ok_and(|name| name.starts_with(PRIVATE))
+}
+
+fn is_deeper(json: &[u8], limit: usize) -> bool {
     // Most messages open fewer brackets than may be open at once, and counting them costs next to nothing.
     if openings(json) <= limit {
         return false;
@@ -39,4 +72,49 @@ pub fn depth_exceeds(json: &[u8], limit: usize) -> bool {
 fn openings(json: &[u8]) -> usize {
     let of_piece = |piece: &[u8]| piece.iter().map(|byte| u8::from(matches!(byte, b'{' | b'['))).sum::<u8>();
     json.chunks(usize::from(u8::MAX)).map(|piece| usize::from(of_piece(piece))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body of the kind that ends a process: brackets within strings within strings.
+    fn bomb(levels: usize, name: &str) -> String {
+        (0..levels).fold("1".to_owned(), |inner, _| {
+            let mut escaped = format!("{}{inner}{}", "[".repeat(100), "]".repeat(100));
+            for (character, written) in [('\\', r"\u005c"), ('"', r"\u0022"), ('[', r"\u005b"), ('\n', r"\u000a")] {
+                escaped = escaped.replace(character, written);
+            }
+            format!("{{{name}:\"{escaped}\"}}")
+        })
+    }
+
+    #[test]
+    fn nesting_that_is_hidden_in_strings_is_found_however_its_name_is_written() {
+        let escaped = |text: &str| text.bytes().map(|byte| format!("\\u{byte:04x}")).collect::<String>();
+        let name = "$serde_json::private::RawValue";
+        for name in
+            [name.to_owned(), escaped(name), format!("${}", escaped(&name[1..])), "$serde_json::private::Number".into()]
+        {
+            for space in ["", " \n"] {
+                let json = bomb(30, &format!("\"{name}\"{space}"));
+                assert!(depth_exceeds(json.as_bytes(), 64), "{name}");
+                assert!(crate::Json::parse(&json).unwrap().read::<serde_json::Value>().is_err(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_speaks_of_such_names_is_one_like_any_other() {
+        for json in [
+            r#"{"text":"$serde_json::private::RawValue"}"#,
+            r#"["$serde_json::private::RawValue", ":"]"#,
+            r#"{"text":"{\"$serde_json::private::RawValue\": 1}"}"#,
+            r#"{"$ref":"$serde_json::private::RawValue","$schema":1}"#,
+            r#"{"price\"$":1}"#,
+        ] {
+            assert!(!depth_exceeds(json.as_bytes(), 64), "{json}");
+            crate::Json::parse(json).unwrap().read::<serde_json::Value>().unwrap();
+        }
+    }
 }

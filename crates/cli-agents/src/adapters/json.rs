@@ -1,6 +1,15 @@
 //! Reads members of JSON from a program: a missing one reads as empty, since lines are untrusted input.
 
 use serde_json::Value;
+use switchboard_a2a::jsonrpc::depth_exceeds;
+
+/// As deep as `serde_json` reads.
+const MAX_DEPTH: usize = 128;
+
+/// A value that a program has written; nothing if it is no JSON, or so deep that the stack could be too short for it.
+pub(crate) fn parse(text: &str) -> Option<Value> {
+    if depth_exceeds(text.as_bytes(), MAX_DEPTH) { None } else { serde_json::from_str(text).ok() }
+}
 
 /// A member that is a text; empty if it is missing or something else.
 pub(crate) fn text<'a>(value: &'a Value, member: &str) -> &'a str {

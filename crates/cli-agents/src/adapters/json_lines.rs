@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::adapters::dialogue::{Exit, FailureKind, Steps};
+use crate::adapters::json::parse;
 
 /// Messages for people are truncated to this many characters: some programs quote a whole server response.
 const LONGEST_MESSAGE: usize = 2000;
@@ -19,7 +20,7 @@ const SIGTERM: i32 = 15;
 
 /// One line, if it is a JSON object. Members are read by name: one that is missing reads as null.
 pub(crate) fn object(line: &str) -> Option<Value> {
-    serde_json::from_str(line).ok().filter(Value::is_object)
+    parse(line).filter(Value::is_object)
 }
 
 pub(crate) fn text(value: &Value) -> Option<String> {

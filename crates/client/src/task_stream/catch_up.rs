@@ -68,6 +68,14 @@ fn new_metadata(emitted: &Task, now: &Task) -> Option<Metadata> {
     (!metadata.is_empty()).then_some(metadata)
 }
 
+/// Keeps the message of a status where a snapshot has the same state without one: many agents say things in their events
+/// only.
+pub(super) fn keep_message(emitted: &TaskStatus, now: &mut TaskStatus) {
+    if now.state == emitted.state && now.message.is_none() {
+        now.message.clone_from(&emitted.message);
+    }
+}
+
 /// Whether two statuses differ. Some agents have other times in streams than in snapshots, so times do not count.
 pub(super) fn is_other(emitted: &TaskStatus, now: &TaskStatus) -> bool {
     let message_of = |status: &TaskStatus| {

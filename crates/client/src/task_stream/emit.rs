@@ -7,8 +7,9 @@ use super::{Update, catch_up};
 
 impl Machine {
     /// Emits the events between the emitted task and a snapshot.
-    pub(super) fn catch_up(&mut self, now: Task) {
+    pub(super) fn catch_up(&mut self, mut now: Task) {
         let Some(emitted) = &self.emitted.task else { return self.emit(StreamResponse::Task(now)) };
+        catch_up::keep_message(&emitted.status, &mut now.status);
         let (events, missing) = catch_up::difference(emitted, &self.emitted.messages, &now, self.emitted.is_snapshot);
         if let Some(missing) = missing {
             self.emit_gap(now.id.clone(), missing);
@@ -25,6 +26,7 @@ impl Machine {
         self.ready.extend(events.into_iter().map(|event| Update::Event(Box::new(event))));
         self.emitted.messages.add_all(&now);
         (self.emitted.task, self.emitted.is_snapshot) = (Some(now), true);
+        self.forget_request();
     }
 
     pub(super) fn emit(&mut self, event: StreamResponse) {
@@ -43,6 +45,8 @@ impl Machine {
             StreamResponse::StatusUpdate(_) | StreamResponse::Message(_) => {}
         }
         emitted.messages.add(&event);
+        self.forget_request();
+        let emitted = &self.emitted;
         let state = emitted.task.as_ref().map(|task| task.status.state);
         // After a sent message the snapshot may still show the question it has just answered.
         let asks = matches!((&event, &self.origin), (StreamResponse::Task(_), Origin::Subscribed { .. }))
@@ -55,9 +59,16 @@ impl Machine {
         self.failures.agent_error = None;
     }
 
-    /// Emits an event of another task.
+    /// Drops the message once its task is known: it is not sent again, and its files would be kept for as long as the task
+    /// is followed.
+    fn forget_request(&mut self) {
+        if let (Some(_), Origin::Sent { request, .. }) = (&self.emitted.task, &mut self.origin) {
+            *request = None;
+        }
+    }
+
+    /// Emits an event of another task. What it says was not told of this one.
     pub(super) fn emit_unrelated(&mut self, event: StreamResponse) {
-        self.emitted.messages.add(&event);
         self.ready.push_back(Update::Event(Box::new(event)));
     }
 
@@ -98,7 +109,10 @@ impl Machine {
             StreamResponse::Task(task) => &task.id,
             StreamResponse::StatusUpdate(update) => &update.task_id,
             StreamResponse::ArtifactUpdate(update) => &update.task_id,
-            StreamResponse::Message(_) => return false,
+            StreamResponse::Message(message) => match &message.task_id {
+                Some(task) => task,
+                None => return false,
+            },
         };
         let followed = match (&self.emitted.task, &self.origin) {
             (Some(emitted), _) => &emitted.id,

@@ -10,17 +10,21 @@ use crate::event_stream::EventMeta;
 
 impl Machine {
     pub(super) fn on_event(&mut self, frame: StreamResponse, meta: EventMeta) -> Result<(), ClientError> {
+        let EventMeta { id, after, retry, size } = meta;
+        self.failures.retry_after = retry.or(self.failures.retry_after);
+        // It says nothing of how far this connection has come.
+        if self.is_foreign(&frame) {
+            self.emit_unrelated(frame);
+            return Ok(());
+        }
         let reading = self.reading().map(std::mem::take);
         let is_first = reading.is_some_and(|reading| reading.awaits_first_event);
-        let EventMeta { id, after, retry, size } = meta;
         self.check_size(&frame, size)?;
-        self.failures.retry_after = retry.or(self.failures.retry_after);
         let position = id.as_deref().filter(|_| self.rules.is_numbered).and_then(|id| Position::parse(id, after));
         let is_reply = self.emitted.task.is_none() && matches!(self.origin, Origin::Sent { .. });
         match frame {
             // Once there is a task, a message is not the reply.
             StreamResponse::Message(_) if is_reply => self.emit_reply(frame),
-            frame if self.is_foreign(&frame) => self.emit_unrelated(frame),
             StreamResponse::Task(now) => {
                 let step = position.zip(self.cursor.position).map(|(position, last)| position.step(last));
                 if self.emitted.task.is_some() && step == Some(Step::Duplicate) {

@@ -20,12 +20,13 @@ impl Machine {
     /// A task that has stopped is caught up with. What a running one has done may be on its way on the connection; if
     /// the next look finds that nothing has come, the stream connects again.
     pub(super) fn on_looked(&mut self, now: Result<Task, ClientError>) {
-        let now = match now {
+        let mut now = match now {
             Ok(now) => now,
             Err(error) => return tracing::debug!(%error, "a look at the task has failed"),
         };
         let state = now.status.state;
         let Some(emitted) = &self.emitted.task else { return self.connect_again() };
+        catch_up::keep_message(&emitted.status, &mut now.status);
         let (events, missing) = catch_up::difference(emitted, &self.emitted.messages, &now, self.emitted.is_snapshot);
         if state.is_terminal() || state.is_interrupted() && !events.is_empty() {
             return self.catch_up(now);

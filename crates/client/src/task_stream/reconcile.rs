@@ -108,15 +108,18 @@ impl Machine {
         attempt: u32,
         now: Fetched,
     ) -> Result<(), ClientError> {
-        let (state, metadata) = match &terminal {
-            StreamResponse::StatusUpdate(update) => (update.status.state, update.metadata.as_ref()),
-            _ => (TaskState::Unspecified, None),
+        let state = match &terminal {
+            StreamResponse::StatusUpdate(update) => update.status.state,
+            _ => TaskState::Unspecified,
         };
         let (why, may_change) = match now {
             Ok(mut now) if now.status.state == state => {
-                // Not every agent keeps the metadata of its events with the task.
-                if let Some(metadata) = metadata {
-                    now.metadata.get_or_insert_default().merge(metadata);
+                // Not every agent keeps the message and the metadata of its events with the task.
+                if let StreamResponse::StatusUpdate(update) = &terminal {
+                    catch_up::keep_message(&update.status, &mut now.status);
+                    if let Some(metadata) = &update.metadata {
+                        now.metadata.get_or_insert_default().merge(metadata);
+                    }
                 }
                 self.catch_up(now);
                 if !self.is_over() {

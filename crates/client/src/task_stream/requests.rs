@@ -70,7 +70,9 @@ impl TaskStream {
     }
 
     fn send_streaming(&self, is_repeated: bool) -> RunningCall {
-        let Origin::Sent { request, key } = &self.machine.origin else { return self.nothing_to_send() };
+        let Origin::Sent { request: Some(request), key } = &self.machine.origin else {
+            return self.nothing_to_send();
+        };
         let (client, context) = (self.client.clone(), self.context.clone());
         let (request, key) = (Request::Send((**request).clone()), key.clone());
         Box::pin(async move {
@@ -86,13 +88,15 @@ impl TaskStream {
     }
 
     fn send_blocking(&self) -> RunningCall {
-        let Origin::Sent { request, key } = &self.machine.origin else { return self.nothing_to_send() };
+        let Origin::Sent { request: Some(request), key } = &self.machine.origin else {
+            return self.nothing_to_send();
+        };
         let context = CallContext { idempotency_key: Some(key.clone()), ..self.context.clone() };
         let (client, request) = (self.client.clone(), (**request).clone());
         Box::pin(async move { (Answer::Responded(client.send(&context, request).await), None) })
     }
 
-    /// A stream that began with a task has no message.
+    /// A stream that began with a task has no message, and one whose task is known needs none.
     fn nothing_to_send(&self) -> RunningCall {
         let error = self.machine.broken();
         Box::pin(async move { (Answer::NotRepeated(error), None) })

@@ -21,8 +21,8 @@ use crate::{ClientError, RetryPolicy};
 
 /// What a stream began with.
 pub(crate) enum Origin {
-    /// A message and its idempotency key.
-    Sent { request: Box<SendRequest>, key: String },
+    /// A message, until its task is known, and its idempotency key.
+    Sent { request: Option<Box<SendRequest>>, key: String },
     /// An existing task, and what the reader was told of it before.
     Subscribed { task: TaskId, told: Option<Box<Task>> },
 }

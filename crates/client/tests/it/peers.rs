@@ -12,6 +12,7 @@ mod dialects;
 mod discovery;
 mod files;
 mod losses;
+mod nesting;
 mod numbers;
 mod outcomes;
 mod pages;

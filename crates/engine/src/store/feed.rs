@@ -196,6 +196,20 @@ pub struct FeedPage {
     pub evicted_to: Position,
 }
 
+/// Which rows of the logs of some tasks to read.
+#[derive(Clone, Debug)]
+pub struct LogsQuery {
+    pub tasks: Vec<TaskKey>,
+    /// Those that hold events after this place, …
+    pub after: Position,
+    /// … up to this row.
+    pub upto: i64,
+    pub newest_first: bool,
+    pub max_rows: usize,
+    /// No more are read once these are passed, but at least one row if there is one.
+    pub max_bytes: usize,
+}
+
 /// How long journal lines are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalRetention {

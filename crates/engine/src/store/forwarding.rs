@@ -8,7 +8,7 @@ use std::sync::Arc;
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use tokio::sync::watch;
 
-use super::feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
+use super::feed::{FeedPage, FeedRow, FeedStart, JournalRetention, Located, LogsQuery, Position};
 use super::survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use super::{
     Append, Appended, Conversation, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask,
@@ -54,6 +54,9 @@ pub trait StoreHooks: Send + Sync + 'static {
         max_bytes: usize,
     ) -> StoreFuture<FeedPage> {
         self.around(store.read_all(after, max_rows, max_bytes))
+    }
+    fn read_logs(&self, store: &Arc<dyn Store>, query: LogsQuery) -> StoreFuture<Vec<FeedRow>> {
+        self.around(store.read_logs(query))
     }
 }
 
@@ -122,6 +125,9 @@ impl<H: StoreHooks> Store for ForwardingStore<H> {
     }
     fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
         self.hooks.read_all(&self.store, after, max_rows, max_bytes)
+    }
+    fn read_logs(&self, query: LogsQuery) -> StoreFuture<Vec<FeedRow>> {
+        self.hooks.read_logs(&self.store, query)
     }
     fn locate(&self, start: FeedStart) -> StoreFuture<Located> {
         self.hooks.around(self.store.locate(start))

@@ -33,7 +33,8 @@ pub struct Advance {
     /// Replaces what is kept beside the cursor; at most [`CONSUMER_STATE_BYTES`].
     pub state: Bytes,
     pub health: Vec<HealthSum>,
-    /// Those whose name is taken are left out.
+    /// Those whose name is taken are left out. If the one of that name is claimed, its claim holds no longer: it is due again,
+    /// since the run may have begun before what the new one is about.
     pub jobs: Vec<NewJob>,
     pub journal: Vec<JournalLine>,
 }

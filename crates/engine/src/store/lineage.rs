@@ -9,7 +9,7 @@ pub struct Lineage {
     pub ancestors: Option<Ancestors>,
     /// The caller whose limits it counts against, where that is not its owner.
     pub payer: Option<CallerId>,
-    /// Which way its first message came.
+    /// Which way its first message came; that of the task that has called it for a child task.
     pub via: Via,
 }
 
@@ -35,7 +35,7 @@ pub struct TreeLimits {
 /// Which way a task's first message came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Via {
-    /// An A2A binding, or the call of another task.
+    /// An A2A binding.
     #[default]
     A2a,
     /// An endpoint of the server's own API.

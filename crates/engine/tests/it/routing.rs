@@ -84,7 +84,9 @@ fn only_agents_that_the_caller_may_use_are_picked() {
     let unknown = served_by(&directory, &root, &only(&["zoe"]), r#"{"targets":"zed"}"#).unwrap_err();
     assert!(!unknown.contains("ann"), "{unknown}");
     let refused = served_by(&directory, &root, &only(&["zoe"]), "{}").unwrap_err();
-    assert_eq!(refused, Error::Forbidden("bob".to_owned()).to_string());
+    assert_eq!(refused, "this key may not call the default agent; name one that it may call", "without its name");
+    let refused = served_by(&directory, &Address::Agent("bob".into()), &only(&["zoe"]), "{}").unwrap_err();
+    assert_eq!(refused, "this key may not call agent bob");
 }
 
 #[test]

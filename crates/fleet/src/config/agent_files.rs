@@ -1,5 +1,6 @@
 //! The agents of `agents.yaml` and `agents.d/` while a server runs: read again and again, by content, because an edit may
-//! leave size and time of a file as they were. A file with a problem leaves its agents as they are.
+//! leave size and time of a file as they were. The files that agents name are read with them. A file with a problem leaves
+//! its agents as they are.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -10,28 +11,38 @@ use serde_json::{Value, json};
 use switchboard_host::config::document::{Content, Node};
 use switchboard_host::config::problem::{Mismatch, Origin};
 use switchboard_host::config::section::Reader;
-use switchboard_host::config::{Problem, document, substitution};
+use switchboard_host::config::{Problem, document, regular_file, substitution};
 
 use crate::config::agents::{self, Agent, Entry, Kind};
+use crate::config::drop_ins::{self, DropIns};
+use crate::config::named_files::NamedFiles;
 
 /// Lists all agents, in place of the files.
 pub const AGENTS_VARIABLE: &str = "PROTOLABS_AGENTS_JSON";
-
-/// The folder of further files.
-const DROP_INS: &str = "agents.d";
 
 /// Reads the files of a workspace folder.
 pub struct AgentFiles {
     folder: PathBuf,
     environment: BTreeMap<String, String>,
-    /// What was read the last time.
-    contents: Option<Vec<FileContent>>,
-    /// What was read since, with a file that may be half written.
-    unsettled: Option<Vec<FileContent>>,
+    /// What counts: the last reading that was settled.
+    known: Option<Reading>,
+    /// What was read since, while something in it may be in the middle of being written.
+    unsettled: Option<Reading>,
+    /// An operator has asked for the next reading.
+    is_asked_for: bool,
     /// The agents of each file when it was last good.
     good: BTreeMap<PathBuf, Vec<Entry>>,
     /// Their items as they were written then, by name.
     items: BTreeMap<String, Value>,
+}
+
+/// What was read at one time.
+#[derive(PartialEq)]
+struct Reading {
+    /// The files that list agents, in their order.
+    files: Vec<FileContent>,
+    /// The files that these agents name.
+    named: NamedFiles,
 }
 
 /// A file and what is in it; an error as its text, which can be compared.
@@ -51,21 +62,25 @@ pub struct AgentListing {
 impl AgentFiles {
     /// For a workspace folder, with the values of `${VAR}`.
     pub fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
-        Self { folder, environment, contents: None, unsettled: None, good: BTreeMap::new(), items: BTreeMap::new() }
+        let (good, items) = (BTreeMap::new(), BTreeMap::new());
+        Self { folder, environment, known: None, unsettled: None, is_asked_for: false, good, items }
     }
 
-    /// Reads the files; nothing if they are what they were the last time. Where no file lists an agent, the demo fleet is
-    /// listed. An editor may empty a file before it writes it: one that is empty or cannot be parsed counts once it has
-    /// been read twice, see [`Self::is_unsettled`].
+    /// Reads the files; nothing if they are what they were the last time, or if that is not certain yet, see
+    /// [`Self::is_unsettled`]. Where no file lists an agent, the demo fleet is listed.
     pub fn read(&mut self) -> Option<AgentListing> {
-        let contents = self.contents();
-        let before = self.unsettled.take();
-        if self.contents.as_ref() == Some(&contents) {
-            return None;
-        }
-        if before.as_ref() != Some(&contents) && self.may_be_half_written(&contents) {
-            self.unsettled = Some(contents);
-            return None;
+        let named = self.known.as_ref().map(|known| known.named.read_again());
+        let mut now = Reading { files: self.contents(), named: named.unwrap_or_default() };
+        let (before, is_asked_for) = (self.unsettled.take(), std::mem::take(&mut self.is_asked_for));
+        // At the start nothing is known that could be lost.
+        if let Some(known) = &self.known {
+            if *known == now {
+                return None;
+            }
+            if !now.is_settled(known, before.as_ref(), is_asked_for) {
+                self.unsettled = Some(now);
+                return None;
+            }
         }
         let mut listing = AgentListing::default();
         match environment_entries(&self.environment) {
@@ -75,11 +90,14 @@ impl AgentFiles {
                 listing.entries = entries;
             }
             // It was logged when the server started.
-            None | Some(Err(_)) => self.list(&contents, &mut listing),
+            None | Some(Err(_)) => self.list(&now.files, &mut listing),
         }
+        let mut named = NamedFiles::default();
         for entry in &mut listing.entries {
             self.place(entry);
+            named.note(entry, &self.folder, &now.named);
         }
+        now.named = named;
         if listing.entries.is_empty() {
             listing.entries = Agent::demo_fleet().into_iter().map(|agent| Entry::Hosted(Box::new(agent))).collect();
             let names = listing.entries.iter().map(|entry| entry.name().to_string());
@@ -87,8 +105,14 @@ impl AgentFiles {
         }
         self.items.retain(|name, _| listing.entries.iter().any(|entry| entry.name().as_str() == name));
         listing.items.clone_from(&self.items);
-        self.contents = Some(contents);
+        self.known = Some(now);
         Some(listing)
+    }
+
+    /// Has the next reading count as an operator wants it who asks for one, and so has written everything: a file that is
+    /// missing then is gone.
+    pub fn ask_for_next(&mut self) {
+        self.is_asked_for = true;
     }
 
     /// Reads an item of [`AgentListing::items`] again, as one of a file.
@@ -128,17 +152,6 @@ impl AgentFiles {
         self.unsettled.is_some()
     }
 
-    /// Whether a file that has changed is empty or cannot be parsed. At the start nothing is known that could be lost.
-    fn may_be_half_written(&self, contents: &[FileContent]) -> bool {
-        let Some(known) = &self.contents else { return false };
-        let is_half = |content: &Result<Vec<u8>, String>| {
-            let Ok(bytes) = content else { return false };
-            let Ok(source) = std::str::from_utf8(bytes) else { return true };
-            source.trim().is_empty() || document::parse(&Arc::from(""), source).is_err()
-        };
-        contents.iter().any(|file| !known.contains(file) && is_half(&file.1))
-    }
-
     fn list(&mut self, contents: &[FileContent], listing: &mut AgentListing) {
         let mut good = BTreeMap::new();
         for (path, content) in contents {
@@ -154,7 +167,7 @@ impl AgentFiles {
             listing.problems.extend(problems);
             listing.entries.truncate(known);
             // Which files are in a folder that cannot be listed is not known: none of them is gone.
-            let is_unlisted = |file: &PathBuf| file == path || (is_drop_ins(path) && file.starts_with(path));
+            let is_unlisted = |file: &PathBuf| file == path || (drop_ins::is_folder(path) && file.starts_with(path));
             let is_read = |file: &PathBuf| contents.iter().any(|(other, _)| other == file && other != path);
             let kept: Vec<PathBuf> =
                 self.good.keys().filter(|file| is_unlisted(file) && !is_read(file)).cloned().collect();
@@ -179,7 +192,7 @@ impl AgentFiles {
         };
         let bytes = match content {
             Ok(bytes) => bytes,
-            Err(error) => return unreadable(error, "check who may read it"),
+            Err(error) => return unreadable(error, "check that it is a file, and who may read it"),
         };
         let source = match std::str::from_utf8(bytes) {
             Ok(source) => source,
@@ -190,27 +203,13 @@ impl AgentFiles {
 
     /// The files, in their order. A folder that cannot be listed is one that cannot be read.
     fn contents(&self) -> Vec<FileContent> {
+        let found = DropIns::list(&self.folder);
+        let unlisted = |error: &std::io::Error| (PathBuf::from(drop_ins::FOLDER), Err(error.to_string()));
+        let mut contents: Vec<FileContent> = found.errors.iter().map(unlisted).collect();
         let mut paths = vec![PathBuf::from("agents.yaml")];
-        let drop_ins = Path::new(DROP_INS);
-        let mut contents = Vec::new();
-        match std::fs::read_dir(self.folder.join(drop_ins)) {
-            Ok(entries) => {
-                let mut names = Vec::new();
-                for entry in entries {
-                    match entry {
-                        Ok(entry) => names.push(drop_ins.join(entry.file_name())),
-                        Err(error) => contents.push((drop_ins.to_owned(), Err(error.to_string()))),
-                    }
-                }
-                names.retain(|path| is_agent_file(path));
-                names.sort();
-                paths.extend(names);
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => contents.push((drop_ins.to_owned(), Err(error.to_string()))),
-        }
+        paths.extend(found.files);
         for path in paths {
-            match std::fs::read(self.folder.join(&path)) {
+            match regular_file::read(&self.folder.join(&path)) {
                 Ok(bytes) => contents.push((path, Ok(bytes))),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => contents.push((path, Err(error.to_string()))),
@@ -220,8 +219,37 @@ impl AgentFiles {
     }
 }
 
-fn is_drop_ins(path: &Path) -> bool {
-    path == Path::new(DROP_INS)
+impl Reading {
+    /// Whether all that differs from what is known may count. An editor empties, moves or removes a file before it writes it
+    /// anew, and a certificate is renewed before its key. So a file that is empty or cannot be parsed counts once it has
+    /// been read so twice in a row, and so does one that is missing, and any change of a file that an agent names, whose
+    /// form is not known here. For the last two it is enough that an operator has asked for this reading.
+    fn is_settled(&self, known: &Self, before: Option<&Self>, is_asked_for: bool) -> bool {
+        let was_read =
+            |file: &FileContent| known.files.contains(file) || before.is_some_and(|before| before.files.contains(file));
+        if self.files.iter().any(|file| may_be_half_written(&file.1) && !was_read(file)) {
+            return false;
+        }
+        if is_asked_for {
+            return true;
+        }
+        let was_missing = |path: &Path| before.is_some_and(|before| !before.has(path));
+        if known.files.iter().any(|(path, _)| !self.has(path) && !was_missing(path)) {
+            return false;
+        }
+        self.named.is_settled(&known.named, before.map(|before| &before.named))
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        self.files.iter().any(|(file, _)| file == path)
+    }
+}
+
+/// Whether a file is empty or cannot be parsed.
+fn may_be_half_written(content: &Result<Vec<u8>, String>) -> bool {
+    let Ok(bytes) = content else { return false };
+    let Ok(source) = std::str::from_utf8(bytes) else { return true };
+    source.trim().is_empty() || document::parse(&Arc::from(""), source).is_err()
 }
 
 /// The items under `agents`, in their order.
@@ -242,12 +270,6 @@ fn as_written(content: &Content) -> Value {
             Value::Object(entries.iter().map(member).collect())
         }
     }
-}
-
-/// Whether a file of `agents.d/` is read.
-pub(crate) fn is_agent_file(path: &Path) -> bool {
-    let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    !hidden && path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 /// The agents of [`AGENTS_VARIABLE`], which count in place of those of the files; what is wrong if it is malformed.

@@ -14,6 +14,7 @@ use switchboard_host::{section_keys, word_setting};
 
 use crate::config::cli_agent::CliAgent;
 use crate::config::delegation::{AgentLimits, DelegateEntry};
+use crate::config::named_files::NamedContent;
 use crate::config::remote_agent::RemoteAgent;
 use crate::config::rest_files::RestFiles;
 use crate::config::skill::Skill;
@@ -81,6 +82,9 @@ pub struct Agent {
     /// Replace what the agent says of itself; an empty list leaves that as it is.
     #[schemars(default)]
     pub skills: Vec<Skill>,
+    /// What was in the file that describes its program. It counts when definitions are compared.
+    #[serde(skip)]
+    pub named_content: NamedContent,
     /// Where it was configured.
     #[schemars(skip)]
     pub origin: Origin,
@@ -214,6 +218,7 @@ impl Agent {
             delegates: Vec::new(),
             delegation: AgentLimits::default(),
             skills: Vec::new(),
+            named_content: NamedContent::default(),
             origin,
         }
     }
@@ -258,6 +263,7 @@ impl Agent {
             delegates,
             delegation,
             skills,
+            named_content: NamedContent::default(),
             origin,
         })
     }
@@ -276,6 +282,9 @@ impl Kind {
         }
         let builtin = section.require::<Builtin>("builtin");
         if !section.is_set("builtin") {
+            // A key that is not known may be meant as one of these.
+            section.mark_known("cli");
+            section.mark_known("url");
             section.refuse_all(
                 "does not say which agent it is",
                 "add cli: for a program, builtin: echo, guide or probe, or url: for one elsewhere",
@@ -315,7 +324,7 @@ impl Entry {
         }
     }
 
-    /// Whether it says the same as another one, wherever that stands.
+    /// Whether it says the same as another one, wherever that stands, and names files with the same content.
     pub fn is_same(&self, other: &Self) -> bool {
         let without_origin = |entry: &Self| {
             let mut entry = entry.clone();

@@ -1,14 +1,10 @@
 //! A workspace folder with its agents: `agents.yaml` and the files of `agents.d/` beside the settings of the server.
 //! All of it is optional; where no file lists an agent, the demo fleet is served.
 
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use switchboard_host::config::agent_name::AgentName;
-use switchboard_host::config::problem::Mismatch;
 use switchboard_host::config::section::Reader;
 use switchboard_host::config::workspace::{Loader, origin_of};
 use switchboard_host::config::{Overrides, Problem, Problems, Workspace, suggestion};
@@ -16,6 +12,7 @@ use switchboard_host::flags::ConfigFlags;
 
 use crate::config::agent_files;
 use crate::config::agents::{self, Agent, Entry, Kind};
+use crate::config::drop_ins::{self, DropIns};
 use crate::config::remote_agent::RemoteAgent;
 
 /// What was found in a workspace folder.
@@ -89,34 +86,17 @@ fn entries(loader: &mut Loader<'_>, overrides: &Overrides) -> Vec<Entry> {
     entries
 }
 
-/// The files of `agents.d/`, by name, so that the order is the same everywhere.
-fn agent_folder(loader: &mut Loader<'_>) -> BTreeSet<PathBuf> {
-    let folder = Path::new("agents.d");
-    let entries = match std::fs::read_dir(loader.workspace.folder.join(folder)) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return BTreeSet::new(),
-        Err(error) => {
-            loader.cannot_read(folder, &error);
-            return BTreeSet::new();
-        }
-    };
-    let mut files = BTreeSet::new();
-    for entry in entries {
-        match entry {
-            Ok(entry) => {
-                let path = folder.join(entry.file_name());
-                let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-                if agent_files::is_agent_file(&path) {
-                    files.insert(path);
-                } else if path.extension().is_some_and(is_nearly_yaml) && !hidden {
-                    let unread = format!("{} is not read: end its name in .yaml", loader.shown(&path));
-                    loader.workspace.unread.push(unread);
-                }
-            }
-            Err(error) => loader.cannot_read(folder, &error),
-        }
+/// The files of `agents.d/` that are read. Others that look as if they were meant to be are warned of.
+fn agent_folder(loader: &mut Loader<'_>) -> Vec<PathBuf> {
+    let found = DropIns::list(&loader.workspace.folder);
+    for error in &found.errors {
+        loader.cannot_read(Path::new(drop_ins::FOLDER), error);
     }
-    files
+    for path in &found.unread {
+        let unread = format!("{} is not read: end its name in .yaml", loader.shown(path));
+        loader.workspace.unread.push(unread);
+    }
+    found.files
 }
 
 /// The agent with its paths in full. What they name and is not there yet is warned of.
@@ -130,6 +110,8 @@ fn placed(loader: &mut Loader<'_>, mut agent: Agent) -> Agent {
     agent
 }
 
+/// Warns of a default agent that no file has. It is no problem: it may be one that is registered, which the files do not
+/// know, however much its name is like one of theirs.
 fn check_default_agent(loader: &mut Loader<'_>, agents: &[Agent], remotes: &[RemoteAgent]) {
     let Some(name) = &loader.workspace.config.server.default_agent else {
         return;
@@ -141,18 +123,12 @@ fn check_default_agent(loader: &mut Loader<'_>, agents: &[Agent], remotes: &[Rem
     if !loader.problems.is_empty() || served.contains(&name) {
         return;
     }
-    let key = "server.defaultAgent";
-    let origin = origin_of(&loader.workspace.settings, key);
     let names: Vec<&str> = served.iter().map(|name| name.as_str()).collect();
     let right = suggestion::did_you_mean(name.as_str(), &names, "the agents are");
-    // It may be one that is registered, which the files do not know.
-    if !right.starts_with("did you mean") {
-        let warning = format!("{key}: no file has an agent \"{name}\", it has to be registered: {right}");
-        loader.workspace.warnings.push(warning);
-        return;
-    }
-    let mismatch = Mismatch::new(format!("there is no agent \"{name}\""), right);
-    loader.problems.push(Problem::new(origin, key, mismatch));
+    let key = "server.defaultAgent";
+    let origin = origin_of(&loader.workspace.settings, key);
+    let warning = format!("{origin}: {key}: no file has an agent \"{name}\", it has to be registered: {right}");
+    loader.workspace.warnings.push(warning);
 }
 
 /// Agents without the places they stand at.
@@ -165,9 +141,4 @@ fn comparable(agents: &[Agent]) -> Vec<Value> {
         agent
     };
     agents.iter().map(without_origin).collect()
-}
-
-/// Extensions of files that hold agents as a rule, and that are none of ours.
-fn is_nearly_yaml(extension: &OsStr) -> bool {
-    ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 use switchboard_a2a::Json;
 use switchboard_host::config::problem::Origin;
+use switchboard_host::config::regular_file;
 use switchboard_host::config::section::Section;
 use switchboard_host::json_schema_of;
 
@@ -28,7 +29,7 @@ impl OutputSchema {
             return None;
         };
         let shown = path.display();
-        let text = match std::fs::read_to_string(&path) {
+        let text = match regular_file::read_to_string(&path) {
             Ok(text) => text,
             Err(error) => {
                 let wrong = format!("{shown} cannot be read ({error})");

@@ -14,6 +14,7 @@ use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::config::value::{Scalar, Value};
 use switchboard_host::json_schema_of;
 
+use crate::config::named_files::NamedContent;
 use crate::config::remote_access::{Auth, AuthScheme, ClientTls, OAuth};
 use crate::config::remote_serving::RemoteServing;
 use crate::config::rest_files::RemoteVersion03;
@@ -77,10 +78,28 @@ pub struct RemoteAgent {
     /// How it is served here.
     #[serde(flatten)]
     pub serving: RemoteServing,
+    /// What was in the files of its client certificate. It counts when definitions are compared.
+    #[serde(skip)]
+    pub named_content: NamedContent,
     /// Where it was configured.
     #[schemars(skip)]
     pub origin: Origin,
 }
+
+/// Headers of one connection or one message, which the client sets for each request by itself: another value would break
+/// the request, or end where it does not.
+const SET_BY_CLIENT: [&str; 10] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 /// The header of a signature unless the file names another.
 fn usual_signature_header() -> Option<String> {
@@ -133,6 +152,10 @@ impl RemoteAgent {
             let wrong = format!("\"{header}\" cannot be the name of a header");
             section.refuse("hmacHeader", wrong, "write letters, digits and -, such as X-Signature");
         }
+        let named = hmac_header.as_deref().and_then(|header| HeaderName::try_from(header).ok());
+        if let Some(Mismatch { wrong, .. }) = named.as_ref().and_then(set_by_client) {
+            section.refuse("hmacHeader", wrong, "choose another name, such as X-Signature");
+        }
         if timeout.is_some() && timeout_ms.is_some() {
             section.refuse("timeoutMs", "timeout says the same", "remove one of the two");
         }
@@ -166,6 +189,7 @@ impl RemoteAgent {
             discord_bot_token_env_key,
             v03,
             serving,
+            named_content: NamedContent::default(),
             origin,
         })
     }
@@ -234,6 +258,9 @@ impl Value for Headers {
                 let right = "write letters, digits and -, such as X-Team";
                 Mismatch::new(format!("\"{}\" cannot be the name of a header", entry.key), right)
             };
+            if let Some(mismatch) = name.as_ref().ok().and_then(set_by_client) {
+                return Err(mismatch);
+            }
             let value = match &entry.value.content {
                 Content::Text(text) => HeaderValue::from_str(text).ok(),
                 _ => None,
@@ -246,6 +273,17 @@ impl Value for Headers {
         }
         Ok(Self(headers))
     }
+}
+
+/// Why a header cannot be one of a configuration, if the client sets it.
+fn set_by_client(name: &HeaderName) -> Option<Mismatch> {
+    if name == "idempotency-key" {
+        let wrong = "idempotency-key is another one for each message, which the client sets itself: with the same one for \
+                     all messages they would count as one and the same";
+        return Some(Mismatch::new(wrong, "remove this header"));
+    }
+    let is_set = SET_BY_CLIENT.contains(&name.as_str());
+    is_set.then(|| Mismatch::new(format!("{name} is set by the client itself, for each request"), "remove this header"))
 }
 
 impl Serialize for Headers {

@@ -1,4 +1,4 @@
-//! Names of agents. They are path segments (`/a2a/{agent}/…`), so they are plain and may not be a reserved segment.
+//! Names of agents. They are path segments (`/a2a/{agent}/…`) and targets, so they are plain and may not be a reserved word.
 
 use std::fmt;
 
@@ -8,9 +8,20 @@ use crate::config::problem::Mismatch;
 use crate::config::value::Scalar;
 use crate::json_schema_of;
 
-/// Path segments with another meaning where an agent's name is expected.
-const RESERVED: [&str; 8] =
-    ["v1", "tasks", "jsonrpc", "message:send", "message:stream", "extendedAgentCard", ".well-known", "agents"];
+/// Words with another meaning where an agent's name is expected: segments of paths below `/a2a` and `/api/agents`, and the
+/// target that stands for every agent.
+const RESERVED: [&str; 10] = [
+    "v1",
+    "tasks",
+    "jsonrpc",
+    "message:send",
+    "message:stream",
+    "extendedAgentCard",
+    ".well-known",
+    "agents",
+    "runtime",
+    "all",
+];
 
 /// The longest name: a label of a host name, so that an agent can get a host of its own.
 const LONGEST: usize = 63;
@@ -39,7 +50,7 @@ impl Scalar for AgentName {
     fn from_text(text: &str) -> Result<Self, Mismatch> {
         if RESERVED.contains(&text) {
             return Err(Mismatch::new(
-                format!("\"{text}\" is reserved, because it is part of an address"),
+                format!("\"{text}\" is reserved, because it means something else where agents are named"),
                 format!("choose another name; reserved are {}", RESERVED.join(", ")),
             ));
         }

@@ -8,9 +8,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Location, Spanned, UserMessageFormatter};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{Error, Location, Spanned, UserMessageFormatter};
 
 use crate::config::problem::{Mismatch, Origin, Problem};
+
+/// How deep lists and mappings may be nested: deeper than any key goes, and no deeper than fits the stack. The parser and all
+/// that walk the tree call themselves for each level, and a build without optimisation takes some 30 KiB of the stack for it.
+const DEEPEST: usize = 24;
 
 /// A value of the file and its location.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,12 +59,17 @@ impl Content {
 
 /// Reads the text of one file. `file` is the name that errors show.
 pub fn parse(file: &Arc<str>, source: &str) -> Result<Node, Problem> {
-    let options = serde_saphyr::options! { with_snippet: false };
+    // Counted while it is read, with what aliases repeat.
+    let budget = serde_saphyr::budget! { max_depth: DEEPEST };
+    let options = serde_saphyr::options! { with_snippet: false, budget: budget };
     let read: Result<Spanned<Raw>, _> = serde_saphyr::from_str_with_options(source, options);
     match read {
         Ok(raw) => Ok(NodeBuilder { file, source }.node(raw)),
         Err(error) => {
             let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+            if let Some(location) = depth_breach(&error) {
+                return Err(too_deep(file, location));
+            }
             let reason = error.render_with_formatter(&UserMessageFormatter);
             let reason = reason.lines().next().unwrap_or_default();
             // The line is already in front of the sentence; the parser's own mention of it would only repeat it.
@@ -72,6 +82,23 @@ pub fn parse(file: &Arc<str>, source: &str) -> Result<Node, Problem> {
             Err(Problem::new(origin, "", mismatch))
         }
     }
+}
+
+/// Where a document is nested too deep, if that is what is wrong with it; of what an alias repeats, where it is repeated.
+fn depth_breach(error: &Error) -> Option<Location> {
+    match error {
+        Error::Budget { breach: BudgetBreach::Depth { .. }, location, .. } => Some(*location),
+        Error::AliasError { error: inner, .. } => depth_breach(inner).map(|at| error.location().unwrap_or(at)),
+        _ => None,
+    }
+}
+
+/// The problem of a document that is nested too deep. Its column is named as well: the body of a request is one line.
+fn too_deep(file: &Arc<str>, location: Location) -> Problem {
+    let line = Some(location.line()).filter(|line| *line > 0);
+    let wrong = format!("column {} is nested deeper than {DEEPEST} levels", location.column());
+    let mismatch = Mismatch::new(wrong, "remove the brackets or the indentation that are too many");
+    Problem::new(Origin::File { file: file.clone(), line }, "", mismatch)
 }
 
 /// Turns the parser's tree into nodes with locations.

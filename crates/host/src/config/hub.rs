@@ -65,7 +65,7 @@ pub struct RemotePoll {
 pub struct Probe {
     /// Time between two looks at an agent's card, a fifth more or less.
     pub every: TimeSpan,
-    /// The same while the agent cannot be reached.
+    /// The same while the agent cannot be reached, and before it has shown its first card.
     pub while_down: TimeSpan,
     /// Failures in a row that make an agent count as down.
     pub down_after: Count,

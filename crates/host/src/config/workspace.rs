@@ -13,7 +13,8 @@ use crate::config::document::{self, Node};
 use crate::config::problem::Mismatch;
 use crate::config::section::Reader;
 use crate::config::{
-    Config, Origin, Overrides, Problem, Problems, Setting, earlier_names, environment, push_notification, substitution,
+    Config, Origin, Overrides, Problem, Problems, Setting, earlier_names, environment, push_notification, regular_file,
+    substitution,
 };
 
 /// What was found in a workspace folder.
@@ -143,7 +144,7 @@ impl<'a> Loader<'a> {
 
     /// One file with its variables filled in; nothing if it is not there or cannot be read, which is then reported.
     pub fn file(&mut self, path: &Path) -> Option<Node> {
-        let source = match std::fs::read_to_string(self.workspace.folder.join(path)) {
+        let source = match regular_file::read_to_string(&self.workspace.folder.join(path)) {
             Ok(source) => source,
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             Err(error) => {
@@ -172,6 +173,7 @@ impl<'a> Loader<'a> {
         let right = match error.kind() {
             ErrorKind::InvalidData => "save it as UTF-8 text",
             ErrorKind::IsADirectory => "put a file there, or remove the folder",
+            ErrorKind::InvalidInput => "put a regular file there",
             _ => "check who may read it",
         };
         self.problems.push(Problem::new(origin, "", Mismatch::new(format!("cannot be read ({error})"), right)));

@@ -125,7 +125,9 @@ fn names_of_agents_are_plain_path_segments() {
     }
     let paths =
         ["v1", "tasks", "jsonrpc", "message:send", "message:stream", "extendedAgentCard", ".well-known", "agents"];
-    refuses::<AgentName>(&paths, "is reserved, because it is part of an address");
+    refuses::<AgentName>(&paths, "is reserved, because it means something else where agents are named");
+    // `/api/agents/runtime`, and the target that stands for every agent.
+    refuses::<AgentName>(&["runtime", "all"], "is reserved, because it means something else where agents are named");
 }
 
 #[test]

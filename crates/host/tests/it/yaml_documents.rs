@@ -44,3 +44,20 @@ fn an_empty_file_is_an_empty_configuration_and_broken_yaml_names_the_line() {
     assert!(problem.starts_with("file.yaml:2: ") && problem.contains("server"), "{problem}");
     assert!(parsed(&"[".repeat(10_000)).is_err());
 }
+
+#[test]
+fn a_document_that_is_nested_deeper_than_its_limit_is_refused_where_it_is() {
+    let lists = |depth: usize| format!("a:\n  {}{}\n", "[".repeat(depth), "]".repeat(depth));
+    let mappings = |depth: usize| (0..depth).map(|level| format!("{}a:\n", " ".repeat(level))).collect::<String>();
+    assert!(parsed(&lists(23)).is_ok() && parsed(&mappings(24)).is_ok());
+    let places = [(lists(24), "file.yaml:2: "), (lists(60), "file.yaml:2: "), (mappings(25), "file.yaml:25: ")];
+    for (source, place) in places {
+        let problem = parsed(&source).unwrap_err().to_string();
+        assert!(problem.starts_with(place) && problem.contains("is nested deeper than 24 levels"), "{problem}");
+    }
+    // An alias repeats what is nested already.
+    let inner = format!("a: &inner {}{}\n", "[".repeat(15), "]".repeat(15));
+    let repeated = format!("{inner}b: {}*inner{}\n", "[".repeat(15), "]".repeat(15));
+    let problem = parsed(&repeated).unwrap_err().to_string();
+    assert!(problem.contains("is nested deeper than 24 levels"), "{problem}");
+}

@@ -1,4 +1,4 @@
-//! Cards of agents elsewhere: looks at one now, accepts one that is held, and tries an address before it is registered.
+//! Cards of remote agents: looks at one now, accepts one that is held, and tries an address before it is registered.
 
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
@@ -43,7 +43,7 @@ async fn refresh(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError
     request.hub.registry.refresh(&name).await;
     let after = card(&request, &name);
     let act = Act { name: "agents.refresh", subject: &name, agent: Some(&name), task: None, before, after };
-    request.audit(act).await?;
+    request.audit(act).await;
     let answer = shown(&request, &name)?;
     Ok(request.answer(StatusCode::OK, &answer))
 }
@@ -65,10 +65,19 @@ async fn accept(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     if !request.hub.registry.accept(&request.actor(), &name, &etag).await {
         let message = format!("no card of agent {name} with that etag is held: read the agent again");
         let (code, status) = ("VERSION", StatusCode::PRECONDITION_FAILED);
-        return Err(ApiError::Conflict { status, code, message, more: json!({}) });
+        let more = json!({ "version": held(&request, &name) });
+        return Err(ApiError::Conflict { status, code, message, more });
     }
     let answer = shown(&request, &name)?;
     Ok(request.answer(StatusCode::OK, &answer))
+}
+
+/// The etag of the card of an agent that is held now; nothing if none is.
+fn held(request: &ApiRequest<'_>, name: &str) -> Option<String> {
+    let roster = request.hub.registry.roster();
+    let remote = roster.entry(name)?.remote.as_ref()?;
+    let observed = remote.observed.lock();
+    observed.held.as_ref().map(|held| held.etag.clone())
 }
 
 async fn probe(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
@@ -95,6 +104,6 @@ async fn probe(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> 
     };
     let (url, after) = (agent.url.as_str(), json!({ "reachable": answer["reachable"] }));
     let act = Act { name: "agents.probe", subject: url, agent: None, task: None, before: Value::Null, after };
-    request.audit(act).await?;
+    request.audit(act).await;
     Ok(request.answer(StatusCode::OK, &answer))
 }

@@ -1,4 +1,4 @@
-//! Registers, changes and removes agents elsewhere: `/api/agents`, and `/api/a2a-endpoints` in the form of earlier hubs.
+//! Registers, changes and removes remote agents: `/api/agents`, and `/api/a2a-endpoints` in the form of earlier hubs.
 
 use http::header::IF_MATCH;
 use http::{Method, Response, StatusCode};
@@ -71,7 +71,12 @@ async fn replace(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError
     let name = request.variable("name").to_owned();
     let updated = request.hub.registry.update(&request.actor(), &name, &Value::Object(item), expected).await;
     let version = updated.map_err(refused)?;
-    Ok(request.answer(StatusCode::OK, &json!({ "name": name, "version": version })))
+    let mut answer = json!({ "name": name, "version": version });
+    // It is stored, and counts from when no file has an agent of this name.
+    if request.hub.registry.roster().entry(&name).is_some_and(|entry| entry.shadows_registration) {
+        answer["shadowed"] = true.into();
+    }
+    Ok(request.answer(StatusCode::OK, &answer))
 }
 
 async fn delete(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {

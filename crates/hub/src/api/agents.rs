@@ -1,4 +1,4 @@
-//! `GET /api/agents`: the roster, as far as the caller may call its agents. Addresses and errors of agents elsewhere are for
+//! `GET /api/agents`: the roster, as far as the caller may call its agents. Addresses and errors of remote agents are for
 //! administrators.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use switchboard_engine::store::hub::HealthBy;
-use switchboard_engine::{Caller, CallerRole};
+use switchboard_engine::{AgentName, Caller, CallerRole};
 use switchboard_fleet::config::agents::Entry;
 use switchboard_server::Body;
 
@@ -51,9 +51,11 @@ async fn list(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
         false => Vec::new(),
     };
     let roles = &request.hub.parts.config.hub.roles;
+    // An agent that the caller may not call is not named to it here either.
+    let is_callable = |name: &&str| request.caller().scopes.agents.allows(&AgentName::from(*name));
     let roles = json!({
-        "helm": roles.helm.as_ref().map(|name| name.as_str()),
-        "reviewer": roles.reviewer.as_ref().map(|name| name.as_str()),
+        "helm": roles.helm.as_ref().map(|name| name.as_str()).filter(is_callable),
+        "reviewer": roles.reviewer.as_ref().map(|name| name.as_str()).filter(is_callable),
     });
     let mut answer = json!({ "items": items, "problems": problems, "roles": roles });
     if let Some(next) = next {
@@ -95,7 +97,7 @@ fn with_health(
         "costUsd24h": sum.cost_usd(),
     });
     if shown["problems"].is_array() {
-        shown["problems"] = entry.problems(roster).collect();
+        shown["problems"] = entry.problems(roster).into();
     }
     shown
 }

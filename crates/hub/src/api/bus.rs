@@ -2,18 +2,21 @@
 //! hubs have it.
 
 use http::{Response, StatusCode};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_a2a::TaskId;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{IdempotencyScope, TaskRow};
-use switchboard_engine::{Address, CallerRole, Seq};
+use switchboard_engine::{Address, CallerRole};
 use switchboard_server::Body;
 
 use super::chat::correlation_key;
 use super::error::ApiError;
+use super::feed::{PAGE_BYTES, read_back};
 use super::request::ApiRequest;
 use super::route::{Parameter, Route};
-use crate::feed::{BackwardPage, BackwardQuery, FeedFilter, Item, View, items, log_rows, read_backward};
+use crate::feed::{BackwardPage, BackwardQuery, FeedFilter, Item, Logs, View};
+use crate::projector::ROW_PASSED;
 
 pub(super) const HISTORY: Route =
     Route::get("/api/bus/history", "The newest items of the feed, oldest first", |request| Box::pin(history(request)))
@@ -29,30 +32,37 @@ pub(super) const TOPOLOGY: Route =
     .role(CallerRole::Viewer)
     .enveloped();
 
-/// Tasks of a tree that are read at a time, and what is read of their logs in all.
+/// Tasks of a tree that are read at a time.
 const TREE_TASKS: usize = 1_000;
-const TREE_BYTES: usize = 16 << 20;
 
-async fn history(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+/// What has happened.
+#[derive(Serialize)]
+struct History {
+    items: Vec<Item>,
+    complete: bool,
+}
+
+async fn history(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let limit = request.number("limit", 200, 1..=1_000)?;
     let view = View::of(request.caller());
-    let correlation = request.value("correlationId");
-    let tree = match correlation {
+    let correlation = request.value("correlationId").map(str::to_owned);
+    let tree = match &correlation {
         Some(correlation) => root(&request, &view, correlation).await?,
         None => None,
     };
-    let (found, is_complete) = match tree {
-        Some(root) => of_tree(&request, &view, root, limit).await?,
+    let history = match tree {
+        Some(root) => of_tree(&mut request, &view, &root, limit).await?,
         None => {
-            let filter = FeedFilter { correlation: correlation.map(str::to_owned), ..FeedFilter::default() };
+            let filter = FeedFilter { correlation, ..FeedFilter::default() };
             let floor = if view.has_role() { 0 } else { request.hub.engine.feed_floor() };
-            let query = BackwardQuery { view: &view, filter: &filter, before: None, floor, size: limit };
-            let BackwardPage { mut items, next, is_whole } = read_backward(request.hub, &query).await?;
+            let (view, filter, max_bytes) = (&view, &filter, PAGE_BYTES);
+            let query = BackwardQuery { view, filter, logs: None, before: None, floor, size: limit, max_bytes };
+            let BackwardPage { mut items, next, is_whole, .. } = read_back(&mut request, query).await?;
             items.reverse();
-            (items, next.is_none() && is_whole)
+            History { items, complete: next.is_none() && is_whole }
         }
     };
-    Ok(request.answer(StatusCode::OK, &json!({ "items": found, "complete": is_complete })))
+    request.answer_reserved(StatusCode::OK, history).await
 }
 
 /// The task that a correlation id names: by its own id, or because it was sent with it.
@@ -72,41 +82,28 @@ async fn root(request: &ApiRequest<'_>, view: &View, correlation: &str) -> Resul
     Ok(row.filter(|row| !row.state.hidden && view.sees_task(&row.task)))
 }
 
-/// The items of a tree, oldest first, and whether they are all.
-async fn of_tree(
-    request: &ApiRequest<'_>,
-    view: &View,
-    root: TaskRow,
-    limit: usize,
-) -> Result<(Vec<Item>, bool), ApiError> {
-    let (hub, filter) = (request.hub, FeedFilter::default());
-    let (mut found, mut is_complete, mut bytes) = (Vec::new(), true, 0);
-    let mut tasks = vec![root.clone()];
-    let mut after = TaskKey(0);
+/// The newest items of a tree, oldest first.
+async fn of_tree(request: &mut ApiRequest<'_>, view: &View, root: &TaskRow, limit: usize) -> Result<History, ApiError> {
+    let (mut tasks, mut after) = (vec![root.key], TaskKey(0));
     loop {
-        for task in &tasks {
-            let (rows, is_whole) = log_rows(hub, task, TREE_BYTES - bytes).await?;
-            is_complete &= is_whole;
-            for row in &rows {
-                bytes = (bytes + row.size()).min(TREE_BYTES);
-                found.extend(items(hub, view, &filter, row, Seq(0)).await?);
-            }
-        }
-        tasks = hub.parts.store.tree(root.key, after, TREE_TASKS).await?;
-        let Some(last) = tasks.last() else { break };
+        let some = request.hub.parts.store.tree(root.key, after, TREE_TASKS).await?;
+        let Some(last) = some.last() else { break };
         after = last.key;
+        tasks.extend(some.iter().map(|task| task.key));
     }
-    // Stable: what an event means stays behind it.
-    found.sort_by_key(|item: &Item| item.id.position);
-    if found.len() > limit {
-        found.drain(..found.len() - limit);
-        is_complete = false;
-    }
-    Ok((found, is_complete))
+    let (logs, filter) = (Logs::of(tasks), FeedFilter::default());
+    // One item more tells whether these are all.
+    let (logs, filter, size, floor) = (Some(&logs), &filter, limit + 1, i64::MAX);
+    let query = BackwardQuery { view, filter, logs, before: None, floor, size, max_bytes: PAGE_BYTES };
+    let BackwardPage { mut items, next, .. } = read_back(request, query).await?;
+    let complete = items.len() <= limit && next.is_none();
+    items.truncate(limit);
+    items.reverse();
+    Ok(History { items, complete })
 }
 
 /// Topics by their patterns, who writes them, and who reads them within the server.
-const TOPICS: [(&str, &str, &[&str]); 18] = [
+const TOPICS: [(&str, &str, &[&str]); 19] = [
     ("task.*.*", "kernel", &["projector"]),
     ("outcome.*.*", "kernel", &["projector"]),
     ("inbox.opened.*", "kernel", &["projector"]),
@@ -119,6 +116,7 @@ const TOPICS: [(&str, &str, &[&str]); 18] = [
     ("hub.breaker.*.*", "registry", &[]),
     ("hub.config.refused", "registry", &[]),
     ("hub.experiment.resolved.*", "projector", &[]),
+    (ROW_PASSED, "projector", &[]),
     ("remote.orphaned.*", "jobs", &[]),
     ("webhook.*.*", "webhooks", &[]),
     ("alert.*.fired", "projector", &[]),

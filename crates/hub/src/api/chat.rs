@@ -16,6 +16,7 @@ use super::request::ApiRequest;
 use super::route::{Header, Parameter, Route};
 use crate::dispatch::{Dispatch, DispatchHints, DispatchResult, Dispatched, dispatch};
 use crate::reply::{failure, has_failed, state_text, text};
+use crate::routing::ALL;
 
 pub(super) const CHAT: Route =
     Route::new(Method::POST, "/api/a2a/chat", "Ask an agent and wait for its answer", |request| {
@@ -77,6 +78,10 @@ pub(super) fn correlation_key(correlation: &str) -> String {
 
 /// Sends a text to an agent; with it comes the correlation id.
 pub(super) async fn ask(request: &ApiRequest<'_>, question: Question) -> Result<(Dispatched, String), ApiError> {
+    if question.agent == ALL {
+        let wrong = format!("is {ALL:?}, which is no agent");
+        return Err(ApiError::invalid("agent", wrong, "the name of one; POST /api/dispatch asks several"));
+    }
     let trace = trace_headers::read(&request.exchange.parts.headers).map_err(ApiError::Protocol)?;
     let correlation = trace.as_ref().and_then(|trace| trace.correlation_id.clone());
     let hints = DispatchHints {

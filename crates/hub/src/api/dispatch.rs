@@ -1,8 +1,10 @@
 //! `POST /api/dispatch`: a message to the agent that routing picks, or to several.
 
 use http::{Method, Response, StatusCode};
-use serde_json::{Value, json};
-use switchboard_a2a::{Json, Metadata, Part};
+use serde::Serialize;
+use serde_json::json;
+use switchboard_a2a::{Json, Message, Metadata, Part};
+use switchboard_engine::AgentName;
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_server::{Body, idempotency_key, trace_headers};
 
@@ -35,6 +37,13 @@ pub(super) const ROUTE: Route =
 /// Connections are not held for longer; a caller with more time polls.
 const LONGEST_WAIT: TimeSpan = TimeSpan::from_minutes(10);
 
+/// The answer of an agent that replies with a message in place of a task. It is no `serde_json::Value`, which cannot hold all
+/// that a message may have, such as `1e400`.
+#[derive(Serialize)]
+struct Reply<'a> {
+    message: &'a Message,
+}
+
 async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let headers = &request.exchange.parts.headers;
     let key = idempotency_key::read(headers).map_err(ApiError::Protocol)?;
@@ -50,12 +59,14 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
         ..DispatchHints::default()
     };
     let metadata = metadata(&mut fields, &hints);
+    let task = fields.optional_text("taskId", "the id of a task");
+    let agent = task.as_ref().and_then(|_| agent_of_task(&mut fields, &hints));
     let ordered = Dispatch {
         parts,
         hints,
         context: fields.optional_text("contextId", "the id of a conversation").map(Into::into),
-        task: fields.optional_text("taskId", "the id of a task").map(Into::into),
-        agent: None,
+        task: task.map(Into::into),
+        agent,
         metadata,
         key,
         request: None,
@@ -66,7 +77,7 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     let done = dispatch(request.hub, request.caller(), ordered).await?;
     Ok(match done.result {
         DispatchResult::Stopped(task) => request.answer(StatusCode::OK, &task),
-        DispatchResult::Replied(message) => request.answer(StatusCode::OK, &json!({ "message": message })),
+        DispatchResult::Replied(message) => request.answer(StatusCode::OK, &Reply { message: &message }),
         DispatchResult::Pending(_) => {
             let poll_url = format!("/api/tasks/{}", done.task);
             let answer = json!({ "taskId": done.task, "contextId": done.context, "pollUrl": poll_url });
@@ -90,19 +101,19 @@ fn parts(fields: &mut Fields, max: usize) -> Vec<Part> {
             }
             return Vec::new();
         }
-        (None, Some(Value::Array(parts))) if !parts.is_empty() => parts,
-        (None, Some(_)) => {
-            fields.problem("parts", "are no list of parts", "a list with at least one part");
-            return Vec::new();
-        }
+        (None, Some(given)) => given.read::<Vec<Json>>().unwrap_or_default(),
     };
+    if parts.is_empty() {
+        fields.problem("parts", "are no list of parts", "a list with at least one part");
+        return Vec::new();
+    }
     if parts.len() > max {
         fields.problem("parts", format!("are {}", parts.len()), &format!("at most {max} (limits.parts)"));
         return Vec::new();
     }
     let mut read = Vec::with_capacity(parts.len());
-    for (index, part) in parts.into_iter().enumerate() {
-        match serde_json::from_value(part) {
+    for (index, part) in parts.iter().enumerate() {
+        match part.read() {
             Ok(part) => read.push(part),
             Err(error) => {
                 let right = "a part of A2A 1.0: text, raw, url or data";
@@ -111,6 +122,22 @@ fn parts(fields: &mut Fields, max: usize) -> Vec<Part> {
         }
     }
     read
+}
+
+/// The agent that the task has to be of, if a target is named beside it. The task has its agent and its policy already.
+fn agent_of_task(fields: &mut Fields, hints: &DispatchHints) -> Option<AgentName> {
+    if hints.fanout.is_some() {
+        fields.problem("fanout", "is there beside taskId", "one of the two: a task goes on as it has begun");
+    }
+    match hints.targets.as_slice() {
+        [] => None,
+        [one] => Some(AgentName::from(one.as_str())),
+        many => {
+            let wrong = format!("are {} beside taskId", many.len());
+            fields.problem("targets", wrong, "none: a task goes on with its agent");
+            None
+        }
+    }
 }
 
 fn fanout(fields: &mut Fields) -> Option<String> {
@@ -127,22 +154,21 @@ fn fanout(fields: &mut Fields) -> Option<String> {
 /// says the same: the message's own would win.
 fn metadata(fields: &mut Fields, hints: &DispatchHints) -> Option<Metadata> {
     let given = fields.value("metadata")?;
-    let read = Json::from_serialize(&given).ok().and_then(|json| json.read::<Metadata>().ok());
-    if !given.is_object() || read.is_none() {
+    let Ok(read) = given.read::<Metadata>() else {
         fields.problem("metadata", "is no object", "an object");
         return None;
-    }
+    };
     let members = [
         ("skill", hints.skill.is_some()),
         ("targets", !hints.targets.is_empty()),
         ("fanout", hints.fanout.is_some()),
         ("force", hints.force),
     ];
-    for (member, _) in members.into_iter().filter(|(member, is_given)| *is_given && given.get(member).is_some()) {
+    for (member, _) in members.into_iter().filter(|(member, is_given)| *is_given && read.get(member).is_some()) {
         fields.problem(&format!("metadata.{member}"), format!("is there beside {member}"), "one of the two");
     }
-    if hints.skill.is_some() && given.get("skillHint").is_some() {
+    if hints.skill.is_some() && read.get("skillHint").is_some() {
         fields.problem("metadata.skillHint", "is there beside skill", "one of the two");
     }
-    read
+    Some(read)
 }

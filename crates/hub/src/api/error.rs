@@ -68,6 +68,14 @@ impl ApiError {
         Self::Invalid(vec![Problem::new(key, wrong, right)])
     }
 
+    /// A failure of the store, where what it may refuse for its size is made of a member.
+    pub(crate) fn of_store(member: &str, error: StoreError) -> Self {
+        Self::Store(match error {
+            StoreError::TooLarge { bytes, max, .. } => StoreError::TooLarge { what: member.to_owned(), bytes, max },
+            other => other,
+        })
+    }
+
     pub(crate) fn response(self, style: Style) -> Response<Body> {
         let message = self.to_string();
         let (status, code, more) = match self {
@@ -79,7 +87,7 @@ impl ApiError {
                 let refusal = refused(style, StatusCode::TOO_MANY_REQUESTS, "TOO_MANY", &message, json!({}));
                 return retry_after(refusal, seconds);
             }
-            Self::Store(error) => return unavailable(style, &error),
+            Self::Store(error) => return store_refusal(style, &error),
             Self::Engine(error) => return protocol_refusal(style, &protocol_error(error)),
             Self::Protocol(error) => return protocol_refusal(style, &error),
             Self::Refused(RefusedBody(response)) => return *response,
@@ -105,6 +113,40 @@ fn refused(style: Style, status: StatusCode, code: &str, message: &str, more: Va
         body.extend(more);
     }
     json_response::json(status, &body)
+}
+
+/// 405: the path has other methods.
+pub(crate) fn wrong_method(style: Style, message: &str) -> Response<Body> {
+    refused(style, StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message, json!({}))
+}
+
+/// What the store refuses or fails. Only what may work soon is told to be tried again: who is told so of what never works
+/// tries for ever.
+fn store_refusal(style: Style, error: &StoreError) -> Response<Body> {
+    let (status, code, more) = match error {
+        StoreError::TooLarge { what, bytes, max } => {
+            let problem = Problem::new(what.as_str(), format!("has {bytes} bytes"), format!("at most {max}"));
+            (StatusCode::PAYLOAD_TOO_LARGE, "REQUEST_TOO_LARGE", json!({ "problems": [problem] }))
+        }
+        StoreError::VersionConflict { current } => {
+            (StatusCode::PRECONDITION_FAILED, "VERSION", json!({ "version": current }))
+        }
+        StoreError::Missing => (StatusCode::NOT_FOUND, "NOT_FOUND", json!({})),
+        StoreError::Ended => (StatusCode::CONFLICT, "NOT_RUNNING", json!({})),
+        StoreError::KeyTaken => (StatusCode::CONFLICT, "EXISTS", json!({})),
+        StoreError::TooManyWebhooks { .. } | StoreError::TreeFull { .. } => {
+            (StatusCode::CONFLICT, "LIMIT_REACHED", json!({}))
+        }
+        StoreError::Fenced
+        | StoreError::Held
+        | StoreError::Stale
+        | StoreError::CoolingDown { .. }
+        | StoreError::ConsumerTaken(_)
+        | StoreError::Overloaded { .. }
+        | StoreError::Failed(_)
+        | StoreError::Closed => return unavailable(style, error),
+    };
+    refused(style, status, code, &error.to_string(), more)
 }
 
 /// 503: the store does not work now, and may soon.

@@ -102,7 +102,7 @@ fn check_arm(request: &ApiRequest<'_>, fields: &mut Fields, member: &str, name: 
     let agent = AgentName::from(name);
     let shown: String = name.chars().take(80).collect();
     let agents = request.hub.engine.directory().agents();
-    let hosted = agents.into_iter().find(|hosted| hosted.name == agent && !name.starts_with('~'));
+    let hosted = agents.into_iter().find(|hosted| hosted.name == agent && !agent.is_own());
     match hosted {
         None => fields.problem(member, format!("{shown:?} is no agent"), "one of GET /api/agents"),
         Some(hosted) if !skill.is_empty() && !hosted.served().has_skill(skill) => {

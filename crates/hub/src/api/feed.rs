@@ -2,16 +2,16 @@
 
 use http::header::{ACCEPT, HeaderName};
 use http::{Response, StatusCode};
-use serde_json::json;
+use serde::Serialize;
 use switchboard_engine::store::feed::FeedCursor;
-use switchboard_server::Body;
+use switchboard_server::{Body, SMALL_RESPONSE};
 
 use super::error::ApiError;
 use super::request::{ApiRequest, wrong};
 use super::route::{Header, Parameter, Route};
 use crate::feed::{
-    BackwardQuery, FeedFilter, FeedPageQuery, FeedStream, Item, Pattern, StreamStart, View, gather, read_backward,
-    read_page,
+    BackwardPage, BackwardQuery, FeedFilter, FeedItems, FeedPageQuery, FeedStream, Item, NewestOfTasks, Pattern,
+    StreamStart, View, read_backward, read_page,
 };
 
 pub(super) const ROUTE: Route =
@@ -42,7 +42,19 @@ pub(super) const ROUTE: Route =
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+/// Bytes of a page's items, but for what the last one means: what does not fit begins the next page. First a page of a small
+/// response is read, which nearly all are, and one of this size once the caller's response budget has it.
+pub(super) const PAGE_BYTES: usize = 4 << 20;
+
+/// A page.
+#[derive(Serialize)]
+struct FeedPage {
+    items: Vec<Item>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let filter = filter(&request)?;
     let brief = request.word("view", &[("full", false), ("brief", true)])?.unwrap_or(false);
     let start = start(&request)?;
@@ -62,29 +74,58 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let floor = if view.has_role() { 0 } else { request.hub.engine.feed_floor() };
     if let Some(before) = request.value("before") {
         let before = bound(&request, before)?;
-        let query = BackwardQuery { view: &view, filter: &filter, before, floor, size };
-        let mut page = read_backward(request.hub, &query).await?;
+        let (view, filter, max_bytes) = (&view, &filter, PAGE_BYTES);
+        let query = BackwardQuery { view, filter, logs: None, before, floor, size, max_bytes };
+        let BackwardPage { mut items, next, .. } = read_back(&mut request, query).await?;
         if brief {
-            page.items = newest(page.items.into_iter().rev());
-            page.items.reverse();
+            items = newest(items.into_iter().rev());
+            items.reverse();
         }
-        let mut answer = json!({ "items": page.items });
-        if let Some(next) = page.next {
-            answer["next"] = next.to_string().into();
-        }
-        return Ok(request.answer(StatusCode::OK, &answer));
+        let next = next.map(|next| next.to_string());
+        return request.answer_reserved(StatusCode::OK, FeedPage { items, next }).await;
     }
-    let query = FeedPageQuery { view: &view, filter: &filter, start: start.into(), floor, size };
-    let (items, next) = read_page(request.hub, &query).await?;
-    let items = if brief { newest(items.into_iter()) } else { items };
-    Ok(request.answer(StatusCode::OK, &json!({ "items": items, "next": next.to_string() })))
+    let start = start.into();
+    let query = FeedPageQuery { view: &view, filter: &filter, start, floor, size, max_bytes: PAGE_BYTES };
+    let FeedItems { mut items, next, .. } = read_forward(&mut request, query).await?;
+    if brief {
+        items = newest(items.into_iter());
+    }
+    request.answer_reserved(StatusCode::OK, FeedPage { items, next: Some(next.to_string()) }).await
+}
+
+/// A page within the caller's response budget.
+async fn read_forward(request: &mut ApiRequest<'_>, query: FeedPageQuery<'_>) -> Result<FeedItems, ApiError> {
+    request.reserve(SMALL_RESPONSE as u64).await?;
+    let page = read_page(request.hub, &FeedPageQuery { max_bytes: SMALL_RESPONSE, ..query }).await?;
+    if !page.is_cut {
+        return Ok(page);
+    }
+    // A response that waits holds nothing, so it is read again.
+    drop(page);
+    request.reserve(query.max_bytes as u64).await?;
+    Ok(read_page(request.hub, &query).await?)
+}
+
+/// The same of a page that goes back.
+pub(super) async fn read_back(
+    request: &mut ApiRequest<'_>,
+    query: BackwardQuery<'_>,
+) -> Result<BackwardPage, ApiError> {
+    request.reserve(SMALL_RESPONSE as u64).await?;
+    let page = read_backward(request.hub, &BackwardQuery { max_bytes: SMALL_RESPONSE, ..query }).await?;
+    if !page.is_cut {
+        return Ok(page);
+    }
+    drop(page);
+    request.reserve(query.max_bytes as u64).await?;
+    Ok(read_backward(request.hub, &query).await?)
 }
 
 /// Of each task its newest item, without its payload.
 fn newest(items: impl Iterator<Item = Item>) -> Vec<Item> {
-    let mut kept = Vec::new();
-    items.for_each(|item| gather(&mut kept, item));
-    kept
+    let mut kept = NewestOfTasks::default();
+    items.for_each(|item| kept.add(item));
+    kept.into_items()
 }
 
 /// The place to go back from; nothing is the newest item.

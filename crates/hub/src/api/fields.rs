@@ -1,9 +1,12 @@
 //! The members of a JSON body. Every problem is found before any is told: an unknown member, a missing one, a wrong type.
+//!
+//! Values are kept as they came: what goes on to an agent, such as the parts of a message, may be JSON that no
+//! `serde_json::Value` can hold, like `1e400`.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use switchboard_a2a::{Json, Metadata};
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::config::value::Scalar as _;
 
@@ -12,19 +15,19 @@ use super::request::offered;
 
 /// The members of a body, taken one by one.
 pub(crate) struct Fields {
-    members: Map<String, Value>,
+    members: Metadata,
     problems: Vec<Problem>,
 }
 
 impl Fields {
     /// Reads an object with no members but these.
     pub(crate) fn read(body: &[u8], known: &[&'static str]) -> Result<Self, ApiError> {
-        let members = match serde_json::from_slice(body) {
-            Ok(Value::Object(members)) => members,
-            Ok(_) => return Err(ApiError::invalid("body", "is no object", "a JSON object")),
+        let members: Metadata = match serde_json::from_slice(body) {
+            Ok(members) => members,
+            Err(error) if error.is_data() => return Err(ApiError::invalid("body", "is no object", "a JSON object")),
             Err(error) => return Err(ApiError::invalid("body", error.to_string(), "a JSON object")),
         };
-        let unknown = members.keys().filter(|name| !known.contains(&name.as_str()));
+        let unknown = members.iter().map(|(name, _)| name).filter(|name| !known.contains(name));
         let problems = unknown
             .map(|name| {
                 let shown: String = name.chars().take(80).collect();
@@ -35,8 +38,8 @@ impl Fields {
     }
 
     /// A value of any type.
-    pub(crate) fn value(&mut self, name: &str) -> Option<Value> {
-        self.members.remove(name).filter(|value| !value.is_null())
+    pub(crate) fn value(&mut self, name: &str) -> Option<Json> {
+        self.members.remove(name).filter(|value| value.as_str() != "null")
     }
 
     /// A text that has to be there.
@@ -50,13 +53,12 @@ impl Fields {
 
     /// A text that may be absent; an empty one counts as absent.
     pub(crate) fn optional_text(&mut self, name: &str, right: &str) -> Option<String> {
-        match self.value(name)? {
-            Value::String(text) => Some(text).filter(|text| !text.is_empty()),
-            other => {
-                self.problem(name, format!("is {}", kind(&other)), right);
-                None
-            }
+        let given = self.value(name)?;
+        let text = given.as_text();
+        if text.is_none() {
+            self.problem(name, format!("is {}", kind(&given)), right);
         }
+        text.filter(|text| !text.is_empty())
     }
 
     /// One of some words.
@@ -74,7 +76,7 @@ impl Fields {
     /// A whole number within a range.
     pub(crate) fn number(&mut self, name: &str, default: usize, range: RangeInclusive<usize>) -> usize {
         let Some(given) = self.value(name) else { return default };
-        let number = given.as_u64().and_then(|number| usize::try_from(number).ok());
+        let number = given.read::<usize>().ok();
         match number.filter(|number| range.contains(number)) {
             Some(number) => number,
             None => {
@@ -87,34 +89,32 @@ impl Fields {
 
     /// True or false; false if it is absent.
     pub(crate) fn flag(&mut self, name: &str) -> bool {
-        match self.value(name) {
-            None => false,
-            Some(Value::Bool(flag)) => flag,
-            Some(other) => {
-                self.problem(name, format!("is {}", kind(&other)), "true or false");
-                false
-            }
+        let Some(given) = self.value(name) else { return false };
+        let flag = given.read::<bool>().ok();
+        if flag.is_none() {
+            self.problem(name, format!("is {}", kind(&given)), "true or false");
         }
+        flag.unwrap_or(false)
     }
 
     /// A name or a list of names; empty ones count as absent.
     pub(crate) fn names(&mut self, name: &str) -> Vec<String> {
         let right = "a name or a list of names";
-        let names = match self.value(name) {
-            None => Vec::new(),
-            Some(Value::String(one)) => vec![Value::String(one)],
-            Some(Value::Array(names)) => names,
-            Some(other) => {
-                self.problem(name, format!("is {}", kind(&other)), right);
+        let Some(given) = self.value(name) else { return Vec::new() };
+        let names = match (given.as_text(), given.read::<Vec<Json>>()) {
+            (Some(_), _) => vec![given],
+            (None, Ok(names)) => names,
+            (None, Err(_)) => {
+                self.problem(name, format!("is {}", kind(&given)), right);
                 Vec::new()
             }
         };
         let mut read = Vec::new();
         for given in names {
-            match given {
-                Value::String(given) if given.is_empty() => {}
-                Value::String(given) => read.push(given),
-                other => self.problem(name, format!("has {} in it", kind(&other)), right),
+            match given.as_text() {
+                Some(text) if text.is_empty() => {}
+                Some(text) => read.push(text),
+                None => self.problem(name, format!("has {} in it", kind(&given)), right),
             }
         }
         read
@@ -148,13 +148,15 @@ impl Fields {
     }
 }
 
-pub(super) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+/// What a value is, by how it begins.
+pub(super) fn kind(value: &Json) -> &'static str {
+    match value.as_str().as_bytes().first() {
+        Some(b'n') => "null",
+        Some(b't' | b'f') => "true or false",
+        Some(b'"') if value.as_text().is_none() => "a text with a lone surrogate",
+        Some(b'"') => "a text",
+        Some(b'[') => "a list",
+        Some(b'{') => "an object",
+        _ => "a number",
     }
 }

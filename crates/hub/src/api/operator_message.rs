@@ -91,7 +91,8 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
         topic: "operator.message".to_owned(),
         payload: Bytes::from(payload),
     };
-    let written = request.hub.parts.store.journal(vec![line]).await?;
+    let written = request.hub.parts.store.journal(vec![line]).await;
+    let written = written.map_err(|error| ApiError::of_store("message", error))?;
     let id = written.first().map(ToString::to_string);
     Ok(request.answer(StatusCode::ACCEPTED, &json!({ "id": id })))
 }

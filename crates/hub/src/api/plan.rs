@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use http::{Method, Response, StatusCode};
-use serde_json::{Value, json};
-use switchboard_a2a::{Part, TaskId};
+use serde_json::json;
+use switchboard_a2a::{Metadata, Part, TaskId};
 use switchboard_engine::TraceContext;
 use switchboard_server::{Body, idempotency_key, trace_headers};
 
@@ -66,21 +66,23 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
 /// The text of `{"message": TEXT}` under `dispatch`.
 fn message(fields: &mut Fields) -> Option<String> {
     const RIGHT: &str = "{\"message\": TEXT}";
-    let members = match fields.value("dispatch")? {
-        Value::Object(members) => members,
-        other => {
-            fields.problem("dispatch", format!("is {}", kind(&other)), RIGHT);
-            return None;
-        }
+    let given = fields.value("dispatch")?;
+    let Ok(members) = given.read::<Metadata>() else {
+        fields.problem("dispatch", format!("is {}", kind(&given)), RIGHT);
+        return None;
     };
-    for name in members.keys().filter(|name| *name != "message") {
+    for (name, _) in members.iter().filter(|(name, _)| *name != "message") {
         let shown: String = name.chars().take(80).collect();
         fields.problem(&format!("dispatch.{shown}"), "is no member here", &offered(name, &["message"]));
     }
-    match members.get("message") {
-        Some(Value::String(text)) if !text.is_empty() => return Some(text.clone()),
-        None | Some(Value::String(_)) => fields.problem("dispatch.message", "is missing", "a text"),
-        Some(other) => fields.problem("dispatch.message", format!("is {}", kind(other)), "a text"),
+    let Some(message) = members.get("message") else {
+        fields.problem("dispatch.message", "is missing", "a text");
+        return None;
+    };
+    match message.as_text() {
+        Some(text) if !text.is_empty() => return Some(text),
+        Some(_) => fields.problem("dispatch.message", "is missing", "a text"),
+        None => fields.problem("dispatch.message", format!("is {}", kind(message)), "a text"),
     }
     None
 }

@@ -2,8 +2,8 @@
 
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
-use switchboard_a2a::{Task, TaskId};
-use switchboard_engine::store::IdempotencyScope;
+use switchboard_a2a::TaskId;
+use switchboard_engine::store::{IdempotencyScope, TaskRow};
 use switchboard_engine::{Address, Error};
 use switchboard_server::Body;
 
@@ -11,27 +11,36 @@ use super::chat::correlation_key;
 use super::error::ApiError;
 use super::request::ApiRequest;
 use super::route::Route;
+use super::tasks::read_reserved;
 use crate::reply::{failure, has_failed, state_text, text};
 use crate::task_rows::outcome;
 
 pub(super) const ROUTE: Route =
     Route::get("/api/a2a/task/{id}", "Ask what has become of a task", |request| Box::pin(answer(request))).enveloped();
 
-async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
-    let task = find(&request).await?;
-    let state = task.status.state;
-    let mut answer = json!({ "taskState": state_text(state), "taskId": task.id, "contextId": task.context_id });
+async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let row = find(&request).await?;
+    let state = row.state.state;
+    let known = |state| json!({ "taskState": state_text(state), "taskId": row.task.id, "contextId": row.task.context });
+    // Of a task that goes on its row says all.
     if !state.is_terminal() && !state.is_interrupted() {
+        let mut answer = known(state);
         answer["pending"] = true.into();
         return Ok(request.answer(StatusCode::OK, &answer));
     }
+    let caller = request.caller().clone();
+    let task = read_reserved(&mut request, &caller, &row.task.id).await?;
+    // It may have gone on meanwhile.
+    let state = task.status.state;
+    let mut answer = known(state);
     answer["done"] = state.is_terminal().into();
     answer["response"] = text(&task).into();
     if has_failed(state) {
         answer["error"] = failure(&task).into();
         answer["response"] = Value::Null;
     }
-    let row = request.hub.parts.store.row(&task.id).await?;
+    drop(task);
+    let row = request.hub.parts.store.row(&row.task.id).await?;
     let ended = match &row {
         Some(row) => outcome(request.hub, row).await?,
         None => None,
@@ -47,23 +56,30 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
             }
         }
     }
-    Ok(request.answer(StatusCode::OK, &answer))
+    request.answer_reserved(StatusCode::OK, answer).await
 }
 
-async fn find(request: &ApiRequest<'_>) -> Result<Task, ApiError> {
+/// The row of the task, if the caller may see it.
+async fn find(request: &ApiRequest<'_>) -> Result<TaskRow, ApiError> {
     let given = request.variable("id");
-    let (engine, caller) = (&request.hub.engine, request.caller());
-    match engine.get(&Address::Root, caller, &TaskId::from(given)).await {
-        Ok(reading) => return Ok(reading.into_task()?),
-        Err(Error::TaskNotFound(_)) => {}
-        Err(error) => return Err(error.into()),
+    if let Some(row) = visible(request, &TaskId::from(given)).await? {
+        return Ok(row);
     }
     let scope = IdempotencyScope {
-        owner: caller.id.clone(),
+        owner: request.caller().id.clone(),
         address: Address::Root.as_str().to_owned(),
         key: correlation_key(given),
     };
+    let missing = || ApiError::Engine(Error::TaskNotFound(TaskId::from(given)));
     let sent = request.hub.parts.store.find_send(scope).await?;
-    let id = sent.and_then(|sent| sent.task).ok_or_else(|| Error::TaskNotFound(TaskId::from(given)))?;
-    Ok(engine.get(&Address::Root, caller, &id).await?.into_task()?)
+    let id = sent.and_then(|sent| sent.task).ok_or_else(missing)?;
+    visible(request, &id).await?.ok_or_else(missing)
+}
+
+async fn visible(request: &ApiRequest<'_>, id: &TaskId) -> Result<Option<TaskRow>, ApiError> {
+    match request.hub.engine.size(&Address::Root, request.caller(), id).await {
+        Ok(_) => Ok(request.hub.parts.store.row(id).await?),
+        Err(Error::TaskNotFound(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use switchboard_engine::CallerRole;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_host::redact;
 use switchboard_server::Body;
 
 use super::error::ApiError;
+use super::fields::Fields;
 use super::request::ApiRequest;
 use super::route::{Parameter, Route};
 use crate::audit::Act;
@@ -50,14 +51,12 @@ const TOPIC_BYTES: usize = 256;
 async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let mut fields = request.fields().await?;
     let topic = fields.text("topic", "words of letters, digits, - and _ with dots between");
-    let payload = fields.value("payload").unwrap_or_else(|| json!({}));
     let correlation = fields.optional_text("correlationId", "a text");
     if !topic.is_empty() && !is_topic(&topic) {
         let wrong = format!("is {:?}", topic.chars().take(80).collect::<String>());
         fields.problem("topic", wrong, "words of letters, digits, - and _ with dots between, up to 256 characters");
     }
-    let Value::Object(mut payload) = payload else {
-        fields.problem("payload", "is no object", "an object");
+    let Some(mut payload) = payload(&mut fields) else {
         return Err(fields.finish().err().unwrap_or_else(|| ApiError::invalid("payload", "is no object", "an object")));
     };
     if let Some(correlation) = correlation {
@@ -87,9 +86,21 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     // What was published is the line before it.
     let (before, after) = (Value::Null, Value::Null);
     let act = Act { name: "publish", subject: &topic, agent: None, task: None, before, after };
-    let written = request.hub.parts.store.journal(vec![line, request.did(act)]).await?;
+    let written = request.hub.parts.store.journal(vec![line, request.did(act)]).await;
+    let written = written.map_err(|error| ApiError::of_store("payload", error))?;
     let id = written.first().map(ToString::to_string);
     Ok(request.answer(StatusCode::ACCEPTED, &json!({ "id": id })))
+}
+
+/// The payload. It is read to the end, since what looks like a credential is redacted.
+fn payload(fields: &mut Fields) -> Option<Map<String, Value>> {
+    let Some(given) = fields.value("payload") else { return Some(Map::new()) };
+    if !given.is_object() {
+        fields.problem("payload", "is no object", "an object");
+        return None;
+    }
+    let read = given.read();
+    read.map_err(|error| fields.problem("payload", format!("cannot be read: {error}"), "an object")).ok()
 }
 
 fn is_topic(topic: &str) -> bool {

@@ -7,13 +7,14 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
+use switchboard_a2a::jsonrpc::depth_exceeds;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::{AgentName, Caller};
 use switchboard_host::config::suggestion::did_you_mean;
 use switchboard_server::{Body, Exchange, json_response, percent};
 
 use super::error::{ApiError, Problem, RefusedBody, protocol_refusal};
-use super::fields::{Fields, kind};
+use super::fields::Fields;
 use super::route::{Parameter, Route, Style, Takes, Variables};
 use crate::audit::{Act, Actor};
 use crate::hub::HubState;
@@ -119,17 +120,33 @@ impl<'a> ApiRequest<'a> {
         self.actor().did(self.hub.parts.clock.now(), act)
     }
 
-    /// Writes that line.
-    pub(crate) async fn audit(&self, act: Act<'_>) -> Result<(), ApiError> {
+    /// Writes that line of an act that is no write of the store's; of one that is, the line is in the same transaction. Such
+    /// an act is done by now, and its caller is told so: a line that cannot be written is missing in the audit and named in
+    /// the log.
+    pub(crate) async fn audit(&self, act: Act<'_>) {
         let line = self.did(act);
-        self.hub.parts.store.journal(vec![line]).await?;
-        Ok(())
+        let (topic, caller) = (line.topic.clone(), self.caller().id.clone());
+        if let Err(error) = self.hub.parts.store.journal(vec![line]).await {
+            tracing::warn!(%topic, %caller, %error, "what was done is not in the audit");
+        }
+    }
+
+    /// Waits until the caller's response budget has about so many bytes for what is to be read. What was reserved before is
+    /// given back.
+    pub(crate) async fn reserve(&mut self, bytes: u64) -> Result<(), ApiError> {
+        self.exchange.reserve(bytes).await.map_err(ApiError::Protocol)
     }
 
     async fn body(&mut self) -> Result<Bytes, ApiError> {
         let style = self.route.style;
         let read = self.exchange.read_body_or(|error| protocol_refusal(style, error)).await;
-        read.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))
+        let body = read.map_err(|refused| ApiError::Refused(RefusedBody(Box::new(refused))))?;
+        let most = self.hub.parts.config.limits.nesting.get();
+        if depth_exceeds(&body, most) {
+            let wrong = format!("is nested deeper than the limit of {most} levels");
+            return Err(ApiError::invalid("body", wrong, "fewer objects and lists within each other"));
+        }
+        Ok(body)
     }
 
     /// The body's members, of which none is unknown.
@@ -172,9 +189,29 @@ impl<'a> ApiRequest<'a> {
     pub(crate) fn answer(&self, status: StatusCode, value: &impl Serialize) -> Response<Body> {
         match self.route.style {
             Style::Own | Style::Tool => json_response::json(status, value),
-            Style::Envelope => json_response::json(status, &json!({ "success": true, "data": value })),
+            Style::Envelope => json_response::json(status, &Envelope { success: true, data: value }),
         }
     }
+
+    /// The same within what was reserved, which is given back as the client takes the answer.
+    pub(crate) async fn answer_reserved(
+        &mut self,
+        status: StatusCode,
+        value: impl Serialize + Send + 'static,
+    ) -> Result<Response<Body>, ApiError> {
+        let answered = match self.route.style {
+            Style::Own | Style::Tool => self.exchange.json(status, value).await,
+            Style::Envelope => self.exchange.json(status, Envelope { success: true, data: value }).await,
+        };
+        answered.map_err(ApiError::Protocol)
+    }
+}
+
+/// An answer as earlier hubs have it.
+#[derive(Serialize)]
+struct Envelope<T> {
+    success: bool,
+    data: T,
 }
 
 /// The error of a parameter whose value cannot be right.
@@ -194,6 +231,17 @@ fn wrong_type(member: &Parameter, value: &serde_json::Value) -> Option<Problem> 
         Takes::Names => (value.is_string() || value.is_array(), "a name or a list of names"),
     };
     (!fits && !value.is_null()).then(|| Problem::new(member.name, format!("is {}", kind(value)), right))
+}
+
+fn kind(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Null => "null",
+        serde_json::Value::Bool(_) => "true or false",
+        serde_json::Value::Number(_) => "a number",
+        serde_json::Value::String(_) => "a text",
+        serde_json::Value::Array(_) => "a list",
+        serde_json::Value::Object(_) => "an object",
+    }
 }
 
 fn quoted(text: &str) -> String {

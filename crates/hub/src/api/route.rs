@@ -224,6 +224,11 @@ impl Route {
     fn variables(&self) -> usize {
         self.path.matches('{').count()
     }
+
+    /// Whether it has a `:verb` behind its last variable.
+    fn has_verb(&self) -> bool {
+        self.path.contains("}:")
+    }
 }
 
 /// The values of a path's variables by their names.
@@ -235,25 +240,41 @@ pub(crate) fn find<'a>(
     path: &str,
     method: &Method,
 ) -> Option<Result<(&'a Route, Variables), &'static str>> {
-    let matching: Vec<_> = routes.iter().filter_map(|route| Some((route, matched(route.path, path)?))).collect();
-    let best = matching.iter().map(|(route, _)| route.variables()).min()?;
-    let mut methods = 0;
-    for (route, variables) in matching {
-        if route.variables() > best {
-            continue;
-        }
-        if route.method == *method {
-            return Some(Ok((route, variables)));
-        }
-        methods |= bit(&route.method);
+    let mut matching = matching(routes, path);
+    if matching.is_empty() {
+        return None;
     }
-    Some(Err(ALLOWED[methods]))
+    let methods = matching.iter().fold(0, |methods, (route, _)| methods | bit(&route.method));
+    // What has the method goes by the name of the path, else by a variable in its place.
+    matching.sort_by_key(|(route, _)| route.variables());
+    let found = matching.into_iter().find(|(route, _)| route.method == *method);
+    Some(found.ok_or(ALLOWED[methods]))
 }
 
-/// What errors look like at a path.
+/// What errors look like at a path. Where nothing is, they look like all that is in the same place, if that is alike.
 pub(crate) fn style_at(routes: &[Route], path: &str) -> Style {
-    let found = routes.iter().find(|route| matched(route.path, path).is_some());
-    found.map_or(Style::Own, |route| route.style)
+    if let Some((route, _)) = matching(routes, path).first() {
+        return route.style;
+    }
+    let mut place = path;
+    while let Some((above, _)) = place.rsplit_once('/') {
+        let is_below = |route: &&Route| route.path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'));
+        let mut below = routes.iter().filter(is_below).map(|route| route.style);
+        if let Some(first) = below.next() {
+            return if below.all(|style| style == first) { first } else { Style::Own };
+        }
+        place = above;
+    }
+    Style::Own
+}
+
+/// The routes that a path fits. Where one has a verb, the path is not an id that ends like it.
+fn matching<'a>(routes: &'a [Route], path: &str) -> Vec<(&'a Route, Variables)> {
+    let mut matching: Vec<_> = routes.iter().filter_map(|route| Some((route, matched(route.path, path)?))).collect();
+    if matching.iter().any(|(route, _)| route.has_verb()) {
+        matching.retain(|(route, _)| route.has_verb());
+    }
+    matching
 }
 
 /// The variables of a path that fits a pattern.
@@ -275,10 +296,6 @@ fn matched(pattern: &'static str, path: &str) -> Option<Variables> {
         };
         let (name, verb) = variable.split_once('}')?;
         let value = given.strip_suffix(verb).filter(|value| !value.is_empty())?;
-        // A verb that this pattern does not have is another endpoint's.
-        if verb.is_empty() && value.contains(':') {
-            return None;
-        }
         variables.push((name, percent::decode(value)?.into_owned()));
     }
 }

@@ -21,9 +21,11 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new("minSamples", "Only those with at least so many.").integer(),
 ];
 
-pub(super) const COST: Route = Route::get("/api/cost-summaries", "What work has cost, by agent and skill", |request| {
-    Box::pin(async move { cost(&request) })
-})
+pub(super) const COST: Route = Route::get(
+    "/api/cost-summaries",
+    "Cost of work by agent and skill: in all, and on average (avgTokensIn, avgTokensOut, avgWallMs, avgCostUsd)",
+    |request| Box::pin(async move { cost(&request) }),
+)
 .enveloped()
 .parameters(PARAMETERS)
 .refusals(&[(403, "FORBIDDEN")]);
@@ -38,7 +40,14 @@ pub(super) const CONFIDENCE: Route =
 
 fn cost(request: &ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let figures = |sum: &Sum| {
+        let of_sample = |total: f64| (sum.costed > 0).then(|| total / sum.costed as f64);
         json!({
+            // What earlier hubs call it, and their averages.
+            "sampleCount": sum.costed,
+            "avgTokensIn": of_sample(sum.input_tokens as f64),
+            "avgTokensOut": of_sample(sum.output_tokens as f64),
+            "avgWallMs": (sum.outcomes > 0).then(|| sum.average_ms()),
+            "avgCostUsd": of_sample(sum.cost_usd()),
             "samples": sum.costed,
             "totalCostUsd": sum.cost_usd(),
             "costPerSuccess": sum.cost_per_success(),

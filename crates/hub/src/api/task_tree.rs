@@ -10,13 +10,14 @@ use switchboard_engine::fold::USAGE_KEY;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::reason::REASON_KEY;
 use switchboard_engine::store::TaskRow;
-use switchboard_engine::{Address, Seq, state_label};
+use switchboard_engine::{Error, Seq, state_label};
 use switchboard_server::Body;
 
 use super::error::ApiError;
 use super::request::{ApiRequest, wrong};
 use super::route::{Parameter, Route};
-use crate::feed::View;
+use super::tasks::read_reserved;
+use crate::feed::{TaskCost, View};
 use crate::hub::HubState;
 use crate::task_rows::{CallerNames, outcome, owner_of};
 
@@ -31,41 +32,29 @@ pub(super) const ROUTE: Route =
 const PAGE: usize = 1_000;
 /// Tasks between a task and its root: more than any limit of depth allows.
 const DEEPEST: usize = 1_000;
-
-/// What a task has cost.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spent {
-    usage: Usage,
-    /// Whether any of it is tokens times their price.
-    is_estimated: bool,
-}
+/// About what a task of the tree has as JSON.
+const NODE_BYTES: usize = 512;
 
 /// A task of the tree.
 struct Node {
     row: TaskRow,
+    own: TaskCost,
+    total: TaskCost,
+}
+
+/// What is shown of a task of the page besides its row and its cost.
+struct Details {
     /// When its first message came.
     began_at: Option<Timestamp>,
     /// Why it ended as it did.
     reason: Option<String>,
-    own: Spent,
-    total: Spent,
 }
 
-async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+/// The tasks of a page are read. Of the others, which count in the sums, only the rows are, and what they have cost unless
+/// that is known: what has ended costs the same on every page.
+async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let size = request.number("pageSize", PAGE, 1..=PAGE)?;
-    let root = root(&request).await?;
-    let mut nodes = Vec::new();
-    let mut after = TaskKey(0);
-    nodes.push(node(request.hub, root.clone()).await?);
-    loop {
-        let rows = request.hub.parts.store.tree(root.key, after, PAGE).await?;
-        let Some(last) = rows.last().map(|row| row.key) else { break };
-        after = last;
-        for row in rows {
-            nodes.push(node(request.hub, row).await?);
-        }
-    }
-    sum(&mut nodes);
+    let mut nodes = nodes(&request).await?;
     let begin = match request.value("after") {
         None => 0,
         Some(id) => {
@@ -74,18 +63,47 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
         }
     };
     let end = nodes.len().min(begin.max(1) + size - usize::from(begin == 0));
+    let page = begin.max(1)..end;
+    let mut details = HashMap::new();
+    for (index, node) in nodes.iter_mut().enumerate() {
+        let is_shown = index == 0 || page.contains(&index);
+        node.own = match request.hub.traces.cost(node.row.key) {
+            Some(known) => known,
+            None => cost(&mut request, &node.row).await?,
+        };
+        node.total = node.own;
+        if is_shown && View::of(request.caller()).sees_task(&node.row.task) {
+            details.insert(index, read_details(request.hub, &node.row).await?);
+        }
+    }
+    sum(&mut nodes);
     let names = CallerNames::read(request.hub).await?;
-    let mut tree = nest(&request, &names, &nodes, begin.max(1)..end);
+    request.reserve((NODE_BYTES * (page.len() + 1)) as u64).await?;
+    let mut tree = nest(&request, &names, &nodes, &details, page);
     if end < nodes.len() {
         tree["next"] = json!(nodes.get(end - 1).map(|last| &last.row.task.id));
     }
-    Ok(request.answer(StatusCode::OK, &tree))
+    request.answer_reserved(StatusCode::OK, tree).await
+}
+
+/// The tasks of the tree by their rows: the root, then the others as they were begun.
+async fn nodes(request: &ApiRequest<'_>) -> Result<Vec<Node>, ApiError> {
+    let node = |row| Node { row, own: TaskCost::default(), total: TaskCost::default() };
+    let root = root(request).await?;
+    let (key, mut after) = (root.key, TaskKey(0));
+    let mut nodes = vec![node(root)];
+    loop {
+        let rows = request.hub.parts.store.tree(key, after, PAGE).await?;
+        let Some(last) = rows.last() else { return Ok(nodes) };
+        after = last.key;
+        nodes.extend(rows.into_iter().map(node));
+    }
 }
 
 /// The root of the tree that the task is in. It is for the root's owner, and for those who see the root's agent.
 async fn root(request: &ApiRequest<'_>) -> Result<TaskRow, ApiError> {
     let id = TaskId::from(request.variable("id"));
-    let missing = || ApiError::Engine(switchboard_engine::Error::TaskNotFound(id.clone()));
+    let missing = || ApiError::Engine(Error::TaskNotFound(id.clone()));
     let row = request.hub.parts.store.row(&id).await?.ok_or_else(missing)?;
     let root = match row.task.is_child() {
         true => request.hub.parts.store.ancestors(row.key, DEEPEST).await?.pop().unwrap_or(row),
@@ -95,30 +113,44 @@ async fn root(request: &ApiRequest<'_>) -> Result<TaskRow, ApiError> {
     if is_seen { Ok(root) } else { Err(missing()) }
 }
 
-async fn node(hub: &HubState, row: TaskRow) -> Result<Node, ApiError> {
-    let mut own = Spent::default();
-    let mut reason = None;
-    if let Some((outcome, end)) = outcome(hub, &row).await? {
+/// What a task itself has cost. The log of one that goes on is read within the caller's response budget, and only where the
+/// task is not in memory.
+async fn cost(request: &mut ApiRequest<'_>, row: &TaskRow) -> Result<TaskCost, ApiError> {
+    let hub = request.hub;
+    if let Some((outcome, _)) = outcome(hub, row).await? {
         let usage = Usage {
             input_tokens: outcome.input_tokens.unwrap_or(0),
             output_tokens: outcome.output_tokens.unwrap_or(0),
             cost_usd: outcome.cost_usd.unwrap_or(0.0),
         };
-        own = Spent { usage: usage.clamped(), is_estimated: outcome.estimated };
-        reason = end.metadata.as_ref().and_then(|all| all.get(REASON_KEY)?.read().ok());
-    } else if let Ok(reading) = hub.engine.get(&Address::Root, &owner_of(&row), &row.task.id).await {
-        let metadata = reading.into_task()?.metadata;
-        if let Some(usage) = metadata.and_then(|all| all.get(USAGE_KEY)?.read::<Usage>().ok()) {
-            own = Spent { usage: usage.clamped(), is_estimated: false };
-        }
+        let cost = TaskCost { usage: usage.clamped(), is_estimated: outcome.estimated };
+        hub.traces.keep_cost(row.key, cost);
+        return Ok(cost);
     }
+    let so_far = |usage: Usage| TaskCost { usage: usage.clamped(), is_estimated: false };
+    if let Some(usage) = hub.engine.usage_in_memory(&row.task.id) {
+        return Ok(so_far(usage));
+    }
+    let task = match read_reserved(request, &owner_of(row), &row.task.id).await {
+        Ok(task) => task,
+        // It is hidden, was deleted, or cannot be read; the others count all the same.
+        Err(ApiError::Engine(_)) => return Ok(TaskCost::default()),
+        Err(error) => return Err(error),
+    };
+    let usage = task.metadata.and_then(|all| all.get(USAGE_KEY)?.read::<Usage>().ok());
+    Ok(usage.map(so_far).unwrap_or_default())
+}
+
+async fn read_details(hub: &HubState, row: &TaskRow) -> Result<Details, ApiError> {
     let first = hub.parts.store.read(row.key, Seq(0), 1).await?;
     let origin = match first.first() {
         Some(first) => hub.traces.origin(row.key, &row.task, first).await?,
         None => None,
     };
-    let began_at = origin.map(|origin| origin.received_at);
-    Ok(Node { row, began_at, reason, own, total: own })
+    let end = if row.state.state.is_terminal() { outcome(hub, row).await? } else { None };
+    let metadata = end.and_then(|(_, end)| end.metadata);
+    let reason = metadata.and_then(|all| all.get(REASON_KEY)?.read().ok());
+    Ok(Details { began_at: origin.map(|origin| origin.received_at), reason })
 }
 
 /// Adds each task's total to that of the task that has started it. A child comes after its parent, so the sums are whole
@@ -146,12 +178,18 @@ fn parent_of(places: &HashMap<TaskKey, usize>, node: &Node) -> usize {
 }
 
 /// The root with the tasks of a page below it. A task whose parent is on another page stands below the root, and names it.
-fn nest(request: &ApiRequest<'_>, names: &CallerNames, nodes: &[Node], page: std::ops::Range<usize>) -> Value {
+fn nest(
+    request: &ApiRequest<'_>,
+    names: &CallerNames,
+    nodes: &[Node],
+    details: &HashMap<usize, Details>,
+    page: std::ops::Range<usize>,
+) -> Value {
     let places = places(nodes);
     let mut children: HashMap<usize, Vec<Value>> = HashMap::new();
     for index in page.clone().rev() {
         let Some(node) = nodes.get(index) else { continue };
-        let mut value = shown(request, names, node);
+        let mut value = shown(request, names, node, details.get(&index));
         value["children"] = below(children.remove(&index));
         let parent = parent_of(&places, node);
         if parent != 0 && !page.contains(&parent) {
@@ -159,7 +197,7 @@ fn nest(request: &ApiRequest<'_>, names: &CallerNames, nodes: &[Node], page: std
         }
         children.entry(if page.contains(&parent) { parent } else { 0 }).or_default().push(value);
     }
-    let mut tree = nodes.first().map_or(Value::Null, |root| shown(request, names, root));
+    let mut tree = nodes.first().map_or(Value::Null, |root| shown(request, names, root, details.get(&0)));
     tree["children"] = below(children.remove(&0));
     tree
 }
@@ -172,7 +210,7 @@ fn below(children: Option<Vec<Value>>) -> Value {
 }
 
 /// A task of the tree. Of one that the caller may not see: its agent, its state and its cost.
-fn shown(request: &ApiRequest<'_>, names: &CallerNames, node: &Node) -> Value {
+fn shown(request: &ApiRequest<'_>, names: &CallerNames, node: &Node, details: Option<&Details>) -> Value {
     let row = &node.row;
     let mut value = json!({
         "agent": row.task.agent.as_str(),
@@ -180,19 +218,17 @@ fn shown(request: &ApiRequest<'_>, names: &CallerNames, node: &Node) -> Value {
         "own": spent(&node.own),
         "total": spent(&node.total),
     });
-    if !View::of(request.caller()).sees_task(&row.task) {
-        return value;
-    }
+    let Some(details) = details else { return value };
     value["task"] = json!(row.task.id);
     value["node"] = request.hub.engine.node_id().into();
-    value["reason"] = node.reason.clone().into();
-    value["at"] = node.began_at.map(|at| at.to_string()).into();
+    value["reason"] = details.reason.clone().into();
+    value["at"] = details.began_at.map(|at| at.to_string()).into();
     value["ended"] = row.state.state.is_terminal().then(|| row.state.status_at.to_string()).into();
     names.put(&mut value, "owner", &row.task.owner);
     value
 }
 
-fn spent(spent: &Spent) -> Value {
+fn spent(spent: &TaskCost) -> Value {
     json!({
         "inputTokens": spent.usage.input_tokens,
         "outputTokens": spent.usage.output_tokens,

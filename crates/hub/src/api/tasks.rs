@@ -1,14 +1,15 @@
 //! `GET /api/tasks`: tasks of the caller, with a role those of all callers; one of them; and stopping one.
 
 use http::{Method, Response, StatusCode};
+use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_a2a::{TaskId, TaskState, Timestamp};
+use switchboard_a2a::{Task, TaskId, TaskState, Timestamp};
 use switchboard_engine::store::TaskRow;
 use switchboard_engine::store::lineage::Via;
 use switchboard_engine::store::survey::SurveyQuery;
-use switchboard_engine::{Address, CallerId, CallerRole, state_label};
-use switchboard_server::Body;
+use switchboard_engine::{Address, Caller, CallerId, CallerRole, Error, ReadWithin, state_label};
 use switchboard_server::page_token::PageTokens;
+use switchboard_server::{Body, SMALL_RESPONSE};
 
 use super::error::ApiError;
 use super::request::{ApiRequest, wrong};
@@ -110,14 +111,40 @@ pub(super) fn time(request: &ApiRequest<'_>, name: &str) -> Result<Option<Timest
     Timestamp::parse(given).map(Some).ok_or_else(|| wrong(name, given, "a time such as 2026-01-31T12:00:00Z"))
 }
 
-async fn show(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
+/// A task with what a list shows of it.
+#[derive(Serialize)]
+struct ShownTask {
+    #[serde(flatten)]
+    shown: Value,
+    task: Task,
+}
+
+async fn show(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let row = seen(&request).await?;
     let names = CallerNames::read(request.hub).await?;
-    let mut answer = shown(request.hub, &names, &row).await?;
-    let task = request.hub.engine.get(&Address::Root, &owner_of(&row), &row.task.id).await?.into_task()?;
-    answer["state"] = state_label(task.status.state).into();
-    answer["task"] = json!(task);
-    Ok(request.answer(StatusCode::OK, &answer))
+    let mut shown = shown(request.hub, &names, &row).await?;
+    let task = read_reserved(&mut request, &owner_of(&row), &row.task.id).await?;
+    shown["state"] = state_label(task.status.state).into();
+    request.answer_reserved(StatusCode::OK, ShownTask { shown, task }).await
+}
+
+/// A task. A large one is read once the response budget of the key that asks has room for it, as `GetTask` does.
+pub(super) async fn read_reserved(
+    request: &mut ApiRequest<'_>,
+    caller: &Caller,
+    id: &TaskId,
+) -> Result<Task, ApiError> {
+    let small = SMALL_RESPONSE as u64;
+    request.reserve(small).await?;
+    let bytes = match request.hub.engine.get_within(&Address::Root, caller, id, small).await? {
+        ReadWithin::Task(reading) => return Ok(reading.into_task()?),
+        ReadWithin::Larger(bytes) => bytes,
+    };
+    request.reserve(bytes).await?;
+    let reading = request.hub.engine.get(&Address::Root, caller, id).await?;
+    // Decoding it would delay the other requests of its thread.
+    let decoded = tokio::task::spawn_blocking(move || reading.into_task()).await;
+    Ok(decoded.map_err(Error::from)??)
 }
 
 /// The row of the task in the path; one that the caller may not see looks like none.
@@ -126,18 +153,20 @@ pub(super) async fn seen(request: &ApiRequest<'_>) -> Result<TaskRow, ApiError> 
     let view = View::of(request.caller());
     let row = request.hub.parts.store.row(&id).await?;
     let row = row.filter(|row| !row.state.hidden && view.sees_task(&row.task));
-    row.ok_or(ApiError::Engine(switchboard_engine::Error::TaskNotFound(id)))
+    row.ok_or(ApiError::Engine(Error::TaskNotFound(id)))
 }
 
 async fn cancel(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     request.no_members().await?;
     let row = seen(&request).await?;
-    let task = request.hub.engine.stop(request.caller(), &row.task.id).await?.into_task()?;
+    let reading = request.hub.engine.stop(request.caller(), &row.task.id).await?;
+    request.exchange.reserve_at_once(reading.bytes());
+    let task = reading.into_task()?;
     let state = |state: TaskState| -> Value { json!({ "state": state_label(state) }) };
     let (agent, before, after) = (row.task.agent.as_str(), state(row.state.state), state(task.status.state));
     let subject = row.task.id.as_str();
     let id = Some(row.task.id.clone());
     let act = Act { name: "tasks.cancel", subject, agent: Some(agent), task: id, before, after };
-    request.audit(act).await?;
-    Ok(request.answer(StatusCode::OK, &task))
+    request.audit(act).await;
+    request.answer_reserved(StatusCode::OK, task).await
 }

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-use switchboard_a2a::{ContextId, TaskId, TaskState, TaskStatusUpdate, Timestamp};
+use switchboard_a2a::{ContextId, Message, TaskId, TaskState, TaskStatusUpdate, Timestamp};
 use switchboard_engine::event::{Event, Received};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::reason::{REASON_KEY, Reason};
 use switchboard_engine::store::feed::{FeedContent, FeedCursor, FeedRow, JournalLine, Position};
 use switchboard_engine::store::{EventRow, StoreError, TaskIdentity};
-use switchboard_engine::{CallerId, Seq, state_label};
+use switchboard_engine::{Seq, Verdict, state_label};
 
 use super::alias::NamedItem;
 use super::filter::FeedFilter;
@@ -58,6 +57,36 @@ pub(crate) struct Source {
     pub(crate) context_id: Option<ContextId>,
 }
 
+/// The payload of `task.received`. Payloads are written from types and not from a `serde_json::Value`: parts and metadata of
+/// a message are JSON as it came, and a number may be too large for a `Value`, or a text have a lone surrogate.
+#[derive(Serialize)]
+struct MessagePayload<'a> {
+    message: &'a Message,
+}
+
+/// The payload of `inbox.decided`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DecidedPayload<'a> {
+    message: &'a Message,
+    by: &'a str,
+    decision: Option<Verdict>,
+    /// The name of its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_name: Option<String>,
+}
+
+/// The payload of `outcome`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OutcomePayload<'a> {
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+    /// The name of its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor_name: Option<String>,
+}
+
 impl Item {
     /// Says that items before the next one may be missing.
     pub(crate) fn gap(at: FeedCursor) -> Self {
@@ -71,7 +100,15 @@ impl Item {
             payload: None,
         }
     }
+
+    /// About how many bytes it has as JSON.
+    pub(crate) fn bytes(&self) -> usize {
+        self.payload.as_ref().map_or(0, |payload| payload.get().len()) + ITEM_BYTES
+    }
 }
+
+/// About what an item has besides its payload.
+const ITEM_BYTES: usize = 512;
 
 /// The items of a row that a caller may see and wants, of events after a number.
 pub(crate) async fn items(
@@ -166,8 +203,8 @@ impl RowItems<'_> {
         // It may take a whole log to know it.
         if self.wants(seq, "outcome", Some(skill)) {
             let outcome = Outcome::read(self.hub, self.key, self.task, self.origin, self.events, update).await?;
-            let mut payload = serde_json::to_value(&outcome).unwrap_or_default();
-            self.name_caller(&mut payload, "actor", &outcome.actor);
+            let actor_name = self.hub.parts.callers.name(&outcome.actor);
+            let payload = OutcomePayload { outcome: &outcome, actor_name };
             self.push(seq, "outcome", Some(skill), || to_raw_value(&payload).ok());
         }
         Ok(())
@@ -175,12 +212,13 @@ impl RowItems<'_> {
 
     fn add_message(&mut self, seq: Seq, received: &Received) {
         self.at = Some(received.at);
-        self.push(seq, "task.received", None, || to_raw_value(&json!({ "message": received.message })).ok());
+        let message = &received.message;
+        self.push(seq, "task.received", None, || to_raw_value(&MessagePayload { message }).ok());
         if received.decision.is_some() || self.is_answer(seq) {
             let by = received.by.as_ref().unwrap_or(&self.task.owner);
             let verdict = received.decision.as_ref().map(|decision| decision.verdict);
-            let mut payload = json!({ "message": received.message, "by": by.as_str(), "decision": verdict });
-            self.name_caller(&mut payload, "by", by);
+            let by_name = self.hub.parts.callers.name(by);
+            let payload = DecidedPayload { message, by: by.as_str(), decision: verdict, by_name };
             self.push(seq, "inbox.decided", None, || to_raw_value(&payload).ok());
         }
     }
@@ -209,13 +247,6 @@ impl RowItems<'_> {
         let (correlation, actor) = (self.origin.correlation.as_str(), self.task.owner.as_str());
         let named = NamedItem { topic, is_first: seq == Seq(1), correlation, actor, skill: word };
         self.filter.wants_topic(&self.topic(topic, word)) || self.filter.wants_alias(&named)
-    }
-
-    /// Puts the name of a caller's key beside the member that names the caller.
-    fn name_caller(&self, payload: &mut serde_json::Value, member: &str, caller: &CallerId) {
-        if let Some(name) = self.hub.parts.callers.name(caller) {
-            payload[format!("{member}Name")] = name.into();
-        }
     }
 
     /// Adds an item if it is wanted.

@@ -1,11 +1,9 @@
-//! The logs of tasks as rows of the feed: of one, or of those that a filter names. A key without a role reads back by task or
-//! conversation only, from those logs: reading all of the store is not for every caller.
+//! The logs of tasks as rows of the feed, read piece by piece: of the tasks that a filter names, or of a tree. A key without a
+//! role reads back by task or conversation only, from those logs: reading all of the store is not for every caller.
 
-use std::sync::Arc;
-
-use switchboard_engine::Seq;
-use switchboard_engine::store::feed::{FeedContent, FeedRow, WrittenOnce};
-use switchboard_engine::store::{ListFilter, ListQuery, StoreError, TaskRow};
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::feed::{FeedRow, LogsQuery, Position};
+use switchboard_engine::store::{ListFilter, ListQuery, StoreError};
 
 use super::filter::FeedFilter;
 use super::view::View;
@@ -14,52 +12,56 @@ use crate::hub::HubState;
 /// Tasks of a conversation whose logs are read back.
 const CONTEXT_TASKS: usize = 1_000;
 
-/// What is read of a log at a time.
-const LOG_BYTES: usize = 1 << 20;
+/// A piece: it is in memory beside what is made of it, so a task of any size costs as much as a small one.
+pub(crate) const PIECE_BYTES: usize = 256 << 10;
+const PIECE_ROWS: usize = 256;
 
-/// The rows of a task, oldest first, and whether they are all: no more are read once they have so many bytes.
-pub(crate) async fn log_rows(
-    hub: &HubState,
-    task: &TaskRow,
-    max_bytes: usize,
-) -> Result<(Vec<FeedRow>, bool), StoreError> {
-    let (mut rows, mut bytes) = (Vec::new(), 0);
-    let identity = Arc::new(task.task.clone());
-    let mut after = Seq(0);
-    while bytes < max_bytes {
-        let read = hub.parts.store.read(task.key, after, LOG_BYTES).await?;
-        let Some(last) = read.last() else { return Ok((rows, true)) };
-        after = last.first_seq.plus(u64::from(last.count).saturating_sub(1));
-        for events in read {
-            bytes += events.events.len();
-            let (row, epoch) = (events.row, events.epoch);
-            let (key, task, hidden) = (task.key, Arc::clone(&identity), task.state.hidden);
-            let content = FeedContent::Events { key, task, hidden, events, written: WrittenOnce::default() };
-            rows.push(FeedRow { major: 0, row, epoch, content });
-        }
-    }
-    Ok((rows, false))
+/// How many pieces are read for one page. A page whose filter leaves out nearly everything ends early, with the cursor to go
+/// on from.
+pub(crate) const PIECES: usize = 64;
+
+/// The logs of some tasks, in one order.
+#[derive(Clone, Debug)]
+pub(crate) struct Logs {
+    tasks: Vec<TaskKey>,
 }
 
-/// The rows of the caller's tasks that a filter names, oldest first.
-pub(crate) async fn named_rows(hub: &HubState, view: &View, filter: &FeedFilter) -> Result<Vec<FeedRow>, StoreError> {
-    let store = &hub.parts.store;
-    let tasks = match &filter.task {
-        Some(id) => store.row(id).await?.into_iter().collect(),
-        None => {
-            let scope = &view.caller().scopes.agents;
-            let agents = scope.names().map(<[_]>::to_vec);
-            let filter = ListFilter { context: filter.context.clone(), page_size: CONTEXT_TASKS, ..Default::default() };
-            let places =
-                store.list(ListQuery { owner: view.caller().id.clone(), agents, parent: None, filter }).await?.places;
-            let keys = places.into_iter().map(|(_, key)| key).collect();
-            store.load_some(keys, usize::MAX).await?.into_iter().map(|loaded| loaded.row).collect::<Vec<_>>()
-        }
-    };
-    let mut rows = Vec::new();
-    for task in tasks.into_iter().filter(|task| view.sees_task(&task.task)) {
-        rows.extend(log_rows(hub, &task, usize::MAX).await?.0);
+impl Logs {
+    pub(crate) fn of(tasks: Vec<TaskKey>) -> Self {
+        Self { tasks }
     }
-    rows.sort_by_key(|row| row.row);
-    Ok(rows)
+
+    /// Those of the caller's tasks that a filter names. Of the tasks only their keys are read.
+    pub(crate) async fn named(hub: &HubState, view: &View, filter: &FeedFilter) -> Result<Self, StoreError> {
+        let store = &hub.parts.store;
+        if let Some(id) = &filter.task {
+            let row = store.row(id).await?.filter(|row| view.sees_task(&row.task));
+            return Ok(Self::of(row.into_iter().map(|row| row.key).collect()));
+        }
+        let agents = view.caller().scopes.agents.names().map(<[_]>::to_vec);
+        let filter = ListFilter { context: filter.context.clone(), page_size: CONTEXT_TASKS, ..Default::default() };
+        let page = store.list(ListQuery { owner: view.caller().id.clone(), agents, parent: None, filter }).await?;
+        Ok(Self::of(page.places.into_iter().map(|(_, key)| key).collect()))
+    }
+
+    /// The next rows after a place, oldest first; none if there are none up to a row.
+    pub(crate) async fn after(&self, hub: &HubState, after: Position, upto: i64) -> Result<Vec<FeedRow>, StoreError> {
+        self.read(hub, after, upto, false).await
+    }
+
+    /// The rows before and with one, newest first; none if there are none.
+    pub(crate) async fn back_from(&self, hub: &HubState, upto: i64) -> Result<Vec<FeedRow>, StoreError> {
+        self.read(hub, Position::default(), upto, true).await
+    }
+
+    async fn read(
+        &self,
+        hub: &HubState,
+        after: Position,
+        upto: i64,
+        newest_first: bool,
+    ) -> Result<Vec<FeedRow>, StoreError> {
+        let (tasks, max_rows, max_bytes) = (self.tasks.clone(), PIECE_ROWS, PIECE_BYTES);
+        hub.parts.store.read_logs(LogsQuery { tasks, after, upto, newest_first, max_rows, max_bytes }).await
+    }
 }

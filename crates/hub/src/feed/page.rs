@@ -6,7 +6,7 @@ use switchboard_engine::store::{ServerStore, StoreError};
 
 use super::filter::FeedFilter;
 use super::item::{Item, items};
-use super::log_rows::named_rows;
+use super::log_rows::{Logs, PIECES};
 use super::view::View;
 use crate::hub::HubState;
 
@@ -23,7 +23,18 @@ pub(crate) struct FeedPageQuery<'a> {
     pub(crate) start: FeedStart,
     /// Rows up to this one this reader gets from the logs of tasks that the filter names, and not at all if it names none.
     pub(crate) floor: i64,
+    /// How many items it has …
     pub(crate) size: usize,
+    /// … until they have so many bytes.
+    pub(crate) max_bytes: usize,
+}
+
+/// A page, and the cursor of the next one.
+pub(crate) struct FeedItems {
+    pub(crate) items: Vec<Item>,
+    pub(crate) next: FeedCursor,
+    /// Whether more items were left out for their bytes alone.
+    pub(crate) is_cut: bool,
 }
 
 /// A page as it is filled.
@@ -32,6 +43,7 @@ struct Page<'a> {
     query: &'a FeedPageQuery<'a>,
     cursor: FeedCursor,
     found: Vec<Item>,
+    bytes: usize,
 }
 
 impl Page<'_> {
@@ -41,38 +53,54 @@ impl Page<'_> {
         let after = if row.row == read.row { read.seq } else { Seq(0) };
         for item in items(self.hub, self.query.view, self.query.filter, row, after).await? {
             // What an event means stays with it.
-            if self.found.len() >= self.query.size && self.found.last().is_some_and(|last| last.id != item.id) {
+            let is_full = self.found.len() >= self.query.size || self.bytes >= self.query.max_bytes;
+            if is_full && self.found.last().is_some_and(|last| last.id != item.id) {
                 return Ok(false);
             }
             self.cursor = item.id;
+            self.bytes += item.bytes();
             self.found.push(item);
         }
         self.cursor = row.cursor();
         Ok(true)
     }
+
+    /// Adds what the logs have up to the floor; false if the page is full before their end.
+    async fn add_logs(&mut self, logs: &Logs) -> Result<bool, StoreError> {
+        for _ in 0..PIECES {
+            let rows = logs.after(self.hub, self.cursor.position, self.query.floor).await?;
+            if rows.is_empty() {
+                return Ok(true);
+            }
+            for row in &rows {
+                if !self.add(row).await? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn end(self) -> FeedItems {
+        let is_cut = self.bytes >= self.query.max_bytes && self.found.len() < self.query.size;
+        FeedItems { items: self.found, next: self.cursor, is_cut }
+    }
 }
 
-/// Items after a place, and the cursor of the next page.
-pub(crate) async fn read_page(
-    hub: &HubState,
-    query: &FeedPageQuery<'_>,
-) -> Result<(Vec<Item>, FeedCursor), StoreError> {
+/// Items after a place.
+pub(crate) async fn read_page(hub: &HubState, query: &FeedPageQuery<'_>) -> Result<FeedItems, StoreError> {
     let store = &*hub.parts.store;
     let located = store.locate(query.start).await?;
-    let mut page = Page { hub, query, cursor: located.cursor, found: Vec::new() };
+    let mut page = Page { hub, query, cursor: located.cursor, found: Vec::new(), bytes: 0 };
     let is_below = located.cursor.position.row < query.floor;
     if located.is_gap {
         page.found.push(Item::gap(located.cursor));
     }
     if is_below {
         if query.filter.names_logs() {
-            let after = located.cursor.position;
-            let mut rows = named_rows(hub, query.view, query.filter).await?;
-            rows.retain(|row| row.row <= query.floor && row.cursor().position > after);
-            for row in &rows {
-                if !page.add(row).await? {
-                    return Ok((page.found, page.cursor));
-                }
+            let logs = Logs::named(hub, query.view, query.filter).await?;
+            if !page.add_logs(&logs).await? {
+                return Ok(page.end());
             }
         }
         page.cursor = end_of(store, query.floor).await?;
@@ -87,11 +115,11 @@ pub(crate) async fn read_page(
         }
         for row in read.rows {
             if !page.add(&row).await? {
-                return Ok((page.found, page.cursor));
+                return Ok(page.end());
             }
         }
     }
-    Ok((page.found, page.cursor))
+    Ok(page.end())
 }
 
 /// The place after a row.

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::later;
-use switchboard_engine::store::feed::{FeedCursor, FeedRow, FeedStart};
+use switchboard_engine::store::feed::{FeedCursor, FeedStart, Position};
 use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
 use switchboard_server::{FrameFormat, StreamFlow};
 use tokio_util::sync::CancellationToken;
 
 use super::filter::FeedFilter;
 use super::item::{Item, items};
-use super::log_rows::named_rows;
+use super::log_rows::{Logs, PIECE_BYTES};
+use super::newest::NewestOfTasks;
 use super::view::View;
 use crate::hub::HubState;
 
@@ -47,10 +48,14 @@ pub(crate) struct FeedStream {
     view: View,
     filter: FeedFilter,
     reader: FeedReader,
-    /// Read before anything of the reader: what is left of a backlog, and a row that is being made into items.
+    /// Read before anything of the reader, a piece at a time.
+    backlog: Option<Backlog>,
+    /// What was read: a piece of the backlog, or a row that is being made into items.
     waiting: VecDeque<FeedItem>,
     /// Items that are not written yet.
     ready: Vec<Item>,
+    /// The same of a brief stream.
+    newest: NewestOfTasks,
     /// Of a brief stream, when the next items may be written.
     brief: Option<Timestamp>,
 }
@@ -63,14 +68,24 @@ impl FeedStream {
         start: StreamStart,
         brief: bool,
     ) -> Result<Self, Error> {
-        let (reader, waiting) = open_reader(hub, &view, &filter, start).await?;
+        let (reader, waiting, backlog) = open_reader(hub, &view, &filter, start).await?;
         let reader = reader.for_stream();
         let brief = brief.then(|| hub.parts.clock.now());
-        Ok(Self { hub: Arc::clone(hub), view, filter, reader, waiting, ready: Vec::new(), brief })
+        let (hub, ready, newest) = (Arc::clone(hub), Vec::new(), NewestOfTasks::default());
+        Ok(Self { hub, view, filter, reader, backlog, waiting, ready, newest, brief })
     }
 
     /// Makes items of the next row. Nothing is lost if it is dropped on the way. False at the end of the feed.
     async fn read_row(&mut self) -> Result<bool, Error> {
+        if self.waiting.is_empty()
+            && let Some(backlog) = &mut self.backlog
+        {
+            match backlog.read(&self.hub).await? {
+                rows if rows.is_empty() => self.backlog = None,
+                rows => self.waiting.extend(rows),
+            }
+            return Ok(true);
+        }
         if self.waiting.is_empty() {
             let Some(item) = self.reader.next().await? else { return Ok(false) };
             self.waiting.push_back(item);
@@ -82,7 +97,7 @@ impl FeedStream {
         };
         self.waiting.pop_front();
         if self.brief.is_some() {
-            made.into_iter().for_each(|item| gather(&mut self.ready, item));
+            made.into_iter().for_each(|item| self.newest.add(item));
         } else {
             self.ready.extend(made);
         }
@@ -91,7 +106,7 @@ impl FeedStream {
 
     /// The next items; waits for some.
     async fn read(&mut self) -> Result<Option<Vec<Item>>, Error> {
-        while self.ready.is_empty() {
+        while self.ready.is_empty() && self.newest.is_empty() {
             if !self.read_row().await? {
                 return Ok(None);
             }
@@ -106,22 +121,41 @@ impl FeedStream {
                 }
             }
             self.brief = Some(later(clock.now(), BRIEF_WAIT));
+            return Ok(Some(std::mem::take(&mut self.newest).into_items()));
         }
         Ok(Some(std::mem::take(&mut self.ready)))
     }
 }
 
-/// Adds an item without its payload, in place of older ones of its task.
-pub(crate) fn gather(items: &mut Vec<Item>, mut item: Item) {
-    item.payload = None;
-    if item.source.task_id.is_some() {
-        items.retain(|other| other.source.task_id != item.source.task_id);
+/// Rows of logs that come before those of the reader.
+struct Backlog {
+    logs: Logs,
+    /// What was read of them.
+    after: Position,
+    /// Where the reader begins.
+    upto: i64,
+}
+
+impl Backlog {
+    /// The next piece; nothing at the end.
+    async fn read(&mut self, hub: &HubState) -> Result<Vec<FeedItem>, Error> {
+        let rows = self.logs.after(hub, self.after, self.upto).await?;
+        let begun = self.after;
+        if let Some(last) = rows.last() {
+            self.after = last.cursor().position;
+        }
+        let after = |row: i64| if row == begun.row { begun.seq } else { Seq(0) };
+        Ok(rows.into_iter().map(|row| FeedItem::Row { after: after(row.row), row: Arc::new(row) }).collect())
     }
-    items.push(item);
 }
 
 impl FrameFormat for FeedStream {
     type Events = Vec<Item>;
+
+    fn unread_bytes(&self) -> usize {
+        // A piece of the backlog is read for this stream alone.
+        if self.backlog.is_some() && self.waiting.is_empty() { PIECE_BYTES } else { 0 }
+    }
 
     async fn next(&mut self, _: &CancellationToken) -> Option<Vec<Item>> {
         match self.read().await {
@@ -134,7 +168,7 @@ impl FrameFormat for FeedStream {
     }
 
     fn frame_bytes(&self, items: &Vec<Item>) -> usize {
-        items.iter().map(|item| item.payload.as_ref().map_or(0, |payload| payload.get().len()) + 512).sum()
+        items.iter().map(Item::bytes).sum()
     }
 
     fn write(&mut self, items: Vec<Item>, out: &mut Vec<u8>) -> StreamFlow {
@@ -150,14 +184,14 @@ impl FrameFormat for FeedStream {
     }
 }
 
-/// The reader of a stream, and what it is to be given before. A key without a role reads what is older than the ring by
+/// The reader of a stream, what was read before it, and what is to be read before it. A key without a role reads what is older than the ring by
 /// task or conversation only, from those logs: reading all of the store is not for every caller.
 async fn open_reader(
     hub: &Arc<HubState>,
     view: &View,
     filter: &FeedFilter,
     start: StreamStart,
-) -> Result<(FeedReader, VecDeque<FeedItem>), Error> {
+) -> Result<(FeedReader, VecDeque<FeedItem>, Option<Backlog>), Error> {
     let engine = &hub.engine;
     let from = match start {
         StreamStart::After(cursor) => cursor.position.row,
@@ -166,20 +200,15 @@ async fn open_reader(
     };
     let floor = engine.feed_floor();
     if view.has_role() || from >= floor {
-        return Ok((engine.feed(start.into()).await?, VecDeque::new()));
+        return Ok((engine.feed(start.into()).await?, VecDeque::new(), None));
     }
     if !filter.names_logs() {
-        return Ok((engine.feed_recent().await?, VecDeque::from([FeedItem::Gap])));
+        return Ok((engine.feed_recent().await?, VecDeque::from([FeedItem::Gap]), None));
     }
     let reader = engine.feed(FeedStart::Now).await?;
     let located = hub.parts.store.locate(start.into()).await?;
-    let (after, upto) = (located.cursor, reader.cursor().position.row);
-    let mut rows = named_rows(hub, view, filter).await?;
-    rows.retain(|row| row.row <= upto && row.cursor().position > after.position);
-    let row = |row: FeedRow| {
-        let seq = if row.row == after.position.row { after.position.seq } else { Seq(0) };
-        FeedItem::Row { row: Arc::new(row), after: seq }
-    };
+    let (after, upto) = (located.cursor.position, reader.cursor().position.row);
+    let logs = Logs::named(hub, view, filter).await?;
     let gap = located.is_gap.then_some(FeedItem::Gap);
-    Ok((reader, gap.into_iter().chain(rows.into_iter().map(row)).collect()))
+    Ok((reader, gap.into_iter().collect(), Some(Backlog { logs, after, upto })))
 }

@@ -9,7 +9,7 @@ use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::event::{Event, Received};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{EventRow, ServerStore, StoreError, TaskIdentity};
-use switchboard_engine::{RoutingHints, Seq};
+use switchboard_engine::{RoutingHints, Seq, Usage};
 
 use crate::health::Reported;
 
@@ -34,20 +34,62 @@ pub(crate) struct TaskOrigin {
 /// Where the newest tasks come from.
 pub(crate) struct TraceCache {
     store: Arc<dyn ServerStore>,
-    state: Mutex<Remembered>,
+    origins: Mutex<Remembered<Arc<TaskOrigin>>>,
+    /// What tasks that have ended have cost: every page of a tree adds up all of it.
+    costs: Mutex<Remembered<TaskCost>>,
     /// What tasks that have ended report of their work, newest last.
     reports: Mutex<VecDeque<(TaskKey, Reported)>>,
 }
 
-#[derive(Default)]
-struct Remembered {
-    origins: HashMap<TaskKey, Arc<TaskOrigin>>,
+/// What the work of a task itself has cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TaskCost {
+    pub(crate) usage: Usage,
+    /// Whether it is tokens times their price.
+    pub(crate) is_estimated: bool,
+}
+
+/// What is known of the newest tasks that were asked for.
+struct Remembered<T> {
+    known: HashMap<TaskKey, T>,
     order: VecDeque<TaskKey>,
+}
+
+impl<T> Default for Remembered<T> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<T: Clone> Remembered<T> {
+    fn get(&self, key: TaskKey) -> Option<T> {
+        self.known.get(&key).cloned()
+    }
+
+    fn keep(&mut self, key: TaskKey, value: T) {
+        if self.known.insert(key, value).is_none() {
+            self.order.push_back(key);
+        }
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
 }
 
 impl TraceCache {
     pub(crate) fn new(store: Arc<dyn ServerStore>) -> Self {
-        Self { store, state: Mutex::default(), reports: Mutex::default() }
+        Self { store, origins: Mutex::default(), costs: Mutex::default(), reports: Mutex::default() }
+    }
+
+    /// What a task that has ended has cost, if that was read a short while ago.
+    pub(crate) fn cost(&self, key: TaskKey) -> Option<TaskCost> {
+        self.costs.lock().get(key)
+    }
+
+    pub(crate) fn keep_cost(&self, key: TaskKey, cost: TaskCost) {
+        self.costs.lock().keep(key, cost);
     }
 
     /// What a task that has ended reports of its work, if it was read a short while ago.
@@ -70,8 +112,9 @@ impl TraceCache {
         task: &TaskIdentity,
         row: &EventRow,
     ) -> Result<Option<Arc<TaskOrigin>>, StoreError> {
-        if let Some(known) = self.state.lock().origins.get(&key) {
-            return Ok(Some(Arc::clone(known)));
+        let known = self.origins.lock().get(key);
+        if known.is_some() {
+            return Ok(known);
         }
         let first = match row.line(Seq(1)).and_then(received) {
             Some(first) => Some(first),
@@ -89,15 +132,7 @@ impl TraceCache {
         first: &Received,
     ) -> Result<Arc<TaskOrigin>, StoreError> {
         let origin = Arc::new(self.origin_of(task, first).await?);
-        let mut state = self.state.lock();
-        if state.origins.insert(key, Arc::clone(&origin)).is_none() {
-            state.order.push_back(key);
-        }
-        if state.order.len() > REMEMBERED
-            && let Some(oldest) = state.order.pop_front()
-        {
-            state.origins.remove(&oldest);
-        }
+        self.origins.lock().keep(key, Arc::clone(&origin));
         Ok(origin)
     }
 

@@ -4,6 +4,8 @@ use switchboard_engine::store::TaskIdentity;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::{AgentName, AgentScope, Caller, CallerRole};
 
+use crate::projector::ROW_PASSED;
+
 /// What a caller may see.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
@@ -42,6 +44,9 @@ impl View {
 
     /// A journal line that names no agent is about the server, so a key for some agents does not see it.
     pub(crate) fn sees_line(&self, line: &JournalLine, agent: Option<&str>) -> bool {
+        if is_for_administrators(&line.topic) {
+            return self.caller.scopes.role >= CallerRole::Admin && self.caller.scopes.agents == AgentScope::All;
+        }
         if line.owner.as_ref() == Some(&self.caller.id) {
             return true;
         }
@@ -53,7 +58,13 @@ impl View {
     }
 }
 
+/// Whether lines of a topic repeat addresses and headers of remote agents, or what a file says, which `/api/agents` shows to
+/// administrators only; or say of the server itself that something in it is wrong.
+fn is_for_administrators(topic: &str) -> bool {
+    topic.starts_with("audit.agents.") || topic == "hub.config.refused" || topic == ROW_PASSED
+}
+
 /// Whether an agent is the hub's own.
 pub(crate) fn is_own(agent: &AgentName) -> bool {
-    agent.as_str().starts_with('~')
+    agent.is_own()
 }

@@ -8,18 +8,21 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_a2a::{TaskId, TaskState};
 use switchboard_client::CallContext;
 use switchboard_engine::clock::Clock;
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::StoreError;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::store::hub::{ClaimedJob, HubStore, NewJob};
-use switchboard_engine::{AgentName, Engine, Error};
+use switchboard_engine::{AgentName, Caller, Engine, Error};
 use switchboard_host::redact;
 
 use super::{JobKind, JobOutcome};
+use crate::audit::{Act, Actor};
 use crate::feed::segment;
+use crate::journal_text::shortened;
 use crate::projector::EndedTask;
 use crate::remote::cancel::CancelError;
 use crate::remote::{REMOTE_KEY, RemoteParts, Saved, saved_state};
@@ -196,12 +199,14 @@ impl CancelJobs {
         }
     }
 
-    /// Says in the journal that a remote task may be left running.
-    async fn give_up(&self, body: &CancelBody, problem: &str) -> JobOutcome {
-        // What the agent has said may repeat the credentials that it was sent.
+    /// The lines about a remote task that may be left running: one for all who see the task, and one for administrators,
+    /// with the address at which it is.
+    fn orphaned(&self, body: &CancelBody, problem: &str) -> Vec<JournalLine> {
+        // What the agent has said may repeat the credentials that it was sent, and be of any length.
         let problem = redact::text(problem);
-        let url = body.url.as_deref().map(redact::text);
-        let payload = json!({ "agent": body.agent, "remoteTaskId": body.remote, "url": url, "problem": problem });
+        let remote = body.remote.as_ref().map(|remote| shortened(remote.as_str()));
+        let shown = without_addresses(&problem);
+        let payload = json!({ "agent": body.agent, "remoteTaskId": remote, "problem": shortened(&shown) });
         let line = JournalLine {
             at: self.clock.now(),
             owner: None,
@@ -209,14 +214,41 @@ impl CancelJobs {
             topic: format!("remote.orphaned.{}", segment(&body.agent)),
             payload: Bytes::from(payload.to_string()),
         };
-        match self.store.journal(vec![line]).await {
+        let url = body.url.as_deref().map(redact::text);
+        let url = url.as_deref().map(shortened);
+        let hub = Actor { caller: Caller::local(), name: None, request_id: None };
+        let act = Act {
+            name: "agents.orphaned",
+            subject: body.agent.as_str(),
+            agent: Some(body.agent.as_str()),
+            task: Some(body.task.clone()),
+            before: Value::Null,
+            after: json!({ "remoteTaskId": remote, "url": url, "problem": shortened(&problem) }),
+        };
+        vec![line, hub.did(self.clock.now(), act)]
+    }
+
+    /// Says in the journal that a remote task may be left running.
+    async fn give_up(&self, body: &CancelBody, problem: &str) -> JobOutcome {
+        match self.store.journal(self.orphaned(body, problem)).await {
             Ok(_) => JobOutcome::Done,
+            // It would be refused for ever, and the agent asked each time.
+            Err(error @ StoreError::TooLarge { .. }) => {
+                tracing::error!(task = %body.task, %error, "an orphaned remote task is not in the journal");
+                JobOutcome::Done
+            }
             Err(error) => {
                 tracing::warn!(task = %body.task, %error, "an orphaned remote task cannot be journaled");
                 JobOutcome::Again(FIRST_WAIT)
             }
         }
     }
+}
+
+/// What is wrong, without addresses: only administrators see those.
+fn without_addresses(problem: &str) -> String {
+    let word = |word: &str| if word.contains("://") { "the agent".to_owned() } else { word.to_owned() };
+    problem.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The live remote task that a message of ours has begun.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_a2a::Timestamp;
 use switchboard_a2a::card::AgentExtension;
 use switchboard_a2a::extension::Payload;
@@ -17,7 +17,7 @@ use switchboard_engine::store::feed::{JOURNAL_LINE_BYTES, JournalLine};
 use switchboard_engine::store::{EventRow, TaskIdentity};
 use switchboard_host::redact;
 
-use crate::alerts::Condition;
+use crate::alerts::{Condition, shortened_name};
 
 /// Observations in a row that make drift, or end it.
 const IN_A_ROW: i32 = 3;
@@ -109,19 +109,58 @@ pub(crate) fn observe(task: &TaskIdentity, skill: &str, effects: &[Effect], delt
             agrees = Some(agrees.unwrap_or(true) && is_same);
         }
     }
-    Some(Observation { agent: task.agent.to_string(), skill: skill.to_owned(), agrees: agrees? })
+    Some(Observation { agent: task.agent.to_string(), skill: shortened_name(skill), agrees: agrees? })
 }
 
 /// The line `world.state.delta`.
 pub(crate) fn line(task: &TaskIdentity, skill: Option<&str>, deltas: &[Delta], at: Timestamp) -> Option<JournalLine> {
+    let too_long = |bytes: usize| tracing::warn!(task = %task.id, bytes, "its changes are too long for the journal");
+    // A value that is longer than a line is not even read.
+    let bytes: usize = deltas.iter().map(|delta| delta.value.as_str().len()).sum();
+    if bytes > JOURNAL_LINE_BYTES {
+        too_long(bytes);
+        return None;
+    }
+    let deltas: Vec<Value> = deltas.iter().map(shown).collect();
     let mut payload =
         json!({ "agent": task.agent.as_str(), "source": task.agent.as_str(), "skill": skill, "deltas": deltas });
     redact::json(&mut payload);
     let payload = Bytes::from(payload.to_string());
     if payload.len() > JOURNAL_LINE_BYTES {
-        tracing::warn!(task = %task.id, bytes = payload.len(), "its changes are too long for the journal");
+        too_long(payload.len());
         return None;
     }
     let (owner, id) = (Some(task.owner.clone()), Some(task.id.clone()));
     Some(JournalLine { at, owner, task: id, topic: "world.state.delta".to_owned(), payload })
+}
+
+/// A change as its line has it. The value is JSON as the agent wrote it, and not all of that is a [`Value`]: a number may
+/// be too large for one, a text may have a lone surrogate. What cannot be read cannot be redacted, so it is left out.
+fn shown(delta: &Delta) -> Value {
+    let mut shown = json!({ "domain": delta.domain, "path": delta.path, "op": delta.op });
+    if let Ok(value) = delta.value.read::<Value>() {
+        shown["value"] = value;
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_a2a::Json;
+    use switchboard_a2a::extension::worldstate_delta::DeltaOp;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_cannot_be_read_is_left_out_of_its_change() {
+        let digits = "9".repeat(500);
+        for value in ["1e400", r#""\ud800""#, &digits, r#"{"$serde_json::private::RawValue":"{"}"#, "[[1e400]]"] {
+            let value = Json::parse(value).expect("it is JSON");
+            let delta = Delta { domain: "board".into(), path: "open".into(), op: DeltaOp::Set, value };
+            assert_eq!(shown(&delta), json!({ "domain": "board", "path": "open", "op": "set" }));
+        }
+        let value = Json::parse("[1]").expect("it is JSON");
+        let delta = Delta { domain: "board".into(), path: "open".into(), op: DeltaOp::Push, value };
+        assert_eq!(shown(&delta), json!({ "domain": "board", "path": "open", "op": "push", "value": [1] }));
+    }
 }

@@ -16,7 +16,7 @@ pub struct EndedTask<'a> {
     /// The number of the terminal event.
     pub seq: Seq,
     pub end: &'a TaskStatusUpdate,
-    /// Whether its agent runs elsewhere, or is not known any more.
+    /// Whether its agent is a remote agent, or is not known any more.
     pub may_be_remote: bool,
 }
 

@@ -103,8 +103,10 @@ impl ProjectorState {
             self.failures.clear();
         } else if self.drift != DriftCounts::default() {
             self.drift.clear();
-        } else {
-            return self.alerts.pop_first().is_some();
+        } else if self.alerts.pop_first().is_none() {
+            let is_left = self.experiments != ExperimentCounts::default();
+            self.experiments = ExperimentCounts::default();
+            return is_left;
         }
         true
     }

@@ -1,7 +1,7 @@
 //! Makes a new roster of what files and registrations say. An agent whose definition is the same stays as it is; one that
 //! has changed keeps its name and its counters, and its next turn runs the new one; one that is gone drains.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -10,10 +10,10 @@ use switchboard_engine::{AgentName, CallerId, Hosted, Served};
 use switchboard_fleet::config::agent_files::AgentListing;
 use switchboard_fleet::config::agents::Entry;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::breaker::{BreakerSettings, BreakerState, CircuitBreaker};
+use super::file_definitions::StoredDefinitions;
 use super::first_served::KnownServed;
 use super::remote_state::{KnownCard, Observed, RemoteState};
 use super::roster::{Draining, EntrySource, Roster, RosterEntry, RosterProblem};
@@ -30,6 +30,8 @@ pub(super) struct Definitions {
     pub(super) cards: BTreeMap<String, KnownCard>,
     /// The agents elsewhere that the files have served, once they are read.
     pub(super) served: Option<KnownServed>,
+    /// The items of the files as the next process will know them.
+    pub(super) stored: StoredDefinitions,
 }
 
 /// A registered agent.
@@ -53,6 +55,8 @@ impl Registry {
         let mut problems: Vec<_> = definitions.files.problems.iter().map(RosterProblem::of_file).collect();
         let (mut entries, mut changes, mut to_probe) = (Vec::new(), Vec::new(), Vec::new());
         let mut draining = before.draining.clone();
+        let drained: HashMap<AgentName, Option<Arc<Hosted>>> =
+            draining.iter().map(|draining| (draining.name.clone(), draining.hosted.clone())).collect();
         for (definition, source, shadows_registration) in definitions.wanted() {
             let name = AgentName::from(definition.name().as_str());
             let known = before.entry(name.as_str());
@@ -73,7 +77,7 @@ impl Registry {
                 }
             };
             let hosted = served.map(|served| {
-                let drained = || draining.iter().find(|draining| draining.name == name)?.hosted.clone();
+                let drained = || drained.get(&name)?.clone();
                 match known.and_then(|known| known.hosted.clone()).or_else(drained) {
                     Some(hosted) => {
                         hosted.replace(served);
@@ -93,7 +97,7 @@ impl Registry {
             if let (false, None, None, Some(remote)) = (has_started, known, &hosted, &remote) {
                 let before = Hosted::serving(name.clone(), (self.serve_remote)(remote));
                 let (hosted, remote) = (Some(Arc::new(before)), Some(Arc::clone(remote)));
-                if draining.iter().all(|draining| draining.name != name) {
+                if !drained.contains_key(&name) {
                     draining.push(Draining { name: name.clone(), was_served: false, hosted, remote });
                 }
             }
@@ -104,11 +108,13 @@ impl Registry {
             to_probe.push((Arc::clone(&entry), first_probe));
             entries.push(entry);
         }
+        let by_name: HashMap<AgentName, Arc<RosterEntry>> =
+            entries.iter().map(|entry| (entry.name.clone(), Arc::clone(entry))).collect();
         if !has_started {
-            self.serve_shadowed(definitions, &entries, &mut draining);
+            self.serve_shadowed(definitions, &by_name, &mut draining);
         }
         for gone in &before.entries {
-            if entries.iter().all(|entry| entry.name != gone.name) {
+            if !by_name.contains_key(&gone.name) {
                 self.retire(gone, true);
                 self.retire_breaker(gone, None);
                 self.drain(&mut draining, Draining::of(gone));
@@ -117,11 +123,9 @@ impl Registry {
         }
         // What is served under the name again takes its tasks over; remote tasks only if it is elsewhere too.
         let takes_over = |entry: &RosterEntry, draining: &Draining| {
-            entry.name == draining.name
-                && entry.hosted.is_some()
-                && (entry.remote.is_some() || draining.remote.is_none())
+            entry.hosted.is_some() && (entry.remote.is_some() || draining.remote.is_none())
         };
-        draining.retain(|draining| entries.iter().all(|entry| !takes_over(entry, draining)));
+        draining.retain(|draining| by_name.get(&draining.name).is_none_or(|entry| !takes_over(entry, draining)));
         let roster = Roster::new(entries, draining, &self.own, default_agent(&self.parts), problems);
         *self.roster.write() = Arc::new(roster);
         // Only now: what a probe finds counts for what is served.
@@ -132,7 +136,7 @@ impl Registry {
     }
 
     /// Adds an agent to those that drain, in place of an earlier one of its name.
-    fn drain(&self, all: &mut Vec<Draining>, mut draining: Draining) {
+    pub(super) fn drain(&self, all: &mut Vec<Draining>, mut draining: Draining) {
         // It may have got tasks since one of its name last drained.
         self.ended_by.lock().remove(&draining.name);
         if let Some(index) = all.iter().position(|other| other.name == draining.name) {
@@ -148,12 +152,12 @@ impl Registry {
     fn serve_shadowed(
         self: &Arc<Self>,
         definitions: &Definitions,
-        entries: &[Arc<RosterEntry>],
+        by_name: &HashMap<AgentName, Arc<RosterEntry>>,
         draining: &mut Vec<Draining>,
     ) {
         for (name, registered) in &definitions.registrations {
-            let is_here = |entry: &&Arc<RosterEntry>| entry.name.as_str() == name && entry.remote.is_none();
-            let Some(entry) = entries.iter().find(is_here) else { continue };
+            let entry = by_name.get(&AgentName::from(name.as_str()));
+            let Some(entry) = entry.filter(|entry| entry.remote.is_none()) else { continue };
             if !self.unlisted_variables(&registered.agent).is_empty() {
                 continue;
             }
@@ -228,7 +232,6 @@ impl Registry {
                 client,
                 breaker: Arc::clone(&known.breaker),
                 observed: Mutex::new(observed),
-                probe_now: Notify::new(),
                 removed: CancellationToken::new(),
                 breaker_retired: known.breaker_retired.clone(),
             }));
@@ -253,7 +256,6 @@ impl Registry {
             client,
             breaker: Arc::new(breaker),
             observed: Mutex::new(Observed { card, held: None, reachability }),
-            probe_now: Notify::new(),
             removed: CancellationToken::new(),
             breaker_retired,
         }))
@@ -286,8 +288,9 @@ impl Definitions {
             let is_registered = self.registrations.contains_key(entry.name().as_str());
             (entry.clone(), EntrySource::File, is_registered)
         });
-        let is_free = |name: &str| self.files.entries.iter().all(|entry| entry.name().as_str() != name);
-        let registered = self.registrations.iter().filter(|(name, _)| is_free(name)).map(|(_, registered)| {
+        let in_files: HashSet<&str> = self.files.entries.iter().map(|entry| entry.name().as_str()).collect();
+        let registered = self.registrations.iter().filter(|(name, _)| !in_files.contains(name.as_str()));
+        let registered = registered.map(|(_, registered)| {
             let source = EntrySource::Registration { version: registered.version, owner: registered.owner.clone() };
             (Entry::Remote(Box::new(registered.agent.clone())), source, false)
         });

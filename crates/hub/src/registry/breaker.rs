@@ -4,14 +4,16 @@
 //! What the agent refuses is an answer and closes it. The failures must be of two tasks or probes at least: a task whose
 //! own request breaks the agent must not cut off all others.
 
+mod outcome;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use switchboard_a2a::TaskId;
-use switchboard_client::{CardAttempt, ClientError};
-use switchboard_egress::SendError;
 use switchboard_engine::clock::Clock;
+
+pub use self::outcome::RequestOutcome;
 
 /// When a breaker opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,41 +50,6 @@ pub enum RequestSource<'a> {
     Task(&'a TaskId),
     /// A fetch of the card; each one counts by itself.
     Probe,
-}
-
-/// What a request says of the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestOutcome {
-    /// The agent answered, if only with a refusal.
-    Answered,
-    /// The agent was not reached, broke off, or a server error came instead of an answer.
-    Failed,
-    /// The request never left this process.
-    NotSent,
-}
-
-impl RequestOutcome {
-    /// The outcome of a call.
-    pub fn of<T>(result: &Result<T, ClientError>) -> Self {
-        match result {
-            Ok(_) => Self::Answered,
-            Err(error) => Self::of_error(error),
-        }
-    }
-
-    /// The outcome of a failed call.
-    pub fn of_error(error: &ClientError) -> Self {
-        let failed = |attempt: &CardAttempt| attempt.status.is_none_or(|status| status >= 500);
-        match error {
-            // Not the agent's fault: too many connections are open here.
-            ClientError::Unreachable { error: SendError::ConnectionLimit, .. } => Self::NotSent,
-            ClientError::Unreachable { .. } | ClientError::Lost { .. } | ClientError::Timeout { .. } => Self::Failed,
-            ClientError::NotA2a { status, .. } if *status >= 500 => Self::Failed,
-            ClientError::NoCard(tried) if tried.iter().any(failed) => Self::Failed,
-            ClientError::Secret(_) | ClientError::Invalid { .. } | ClientError::Address { .. } => Self::NotSent,
-            _ => Self::Answered,
-        }
-    }
 }
 
 /// A request that is not let through.
@@ -325,13 +292,6 @@ mod tests {
             states.push(circuit.state(at(*second)));
         }
         states
-    }
-
-    #[test]
-    fn an_agent_is_not_blamed_for_a_lack_of_connections_here() {
-        let outcome = |error| RequestOutcome::of_error(&ClientError::Unreachable { origin: "agent".to_owned(), error });
-        assert_eq!(outcome(SendError::ConnectionLimit), NotSent);
-        assert_eq!(outcome(SendError::Broken), Failed);
     }
 
     #[test]

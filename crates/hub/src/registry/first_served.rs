@@ -13,8 +13,9 @@ use super::apply::Definitions;
 use super::registrations::all_registrations;
 use super::roster::EntrySource;
 
-/// The registration that holds their names.
-const KIND: &str = "served";
+/// The kind of registrations that say what the files have served.
+pub(super) const KIND: &str = "served";
+/// The one that holds their names.
 const NAME: &str = "elsewhere";
 
 /// The names as they are stored.
@@ -61,7 +62,8 @@ impl Registry {
             return Ok(Vec::new());
         }
         let new = served.into_iter().filter(|served| !known.names.contains(&served.name)).collect();
-        known.version = self.put_row(KIND, NAME, known.version, Some(json!(names).to_string().into())).await?;
+        let row = self.own_row(KIND, NAME, known.version, Some(json!(names).to_string().into()));
+        known.version = self.put_row(row).await?;
         known.names = names;
         Ok(new)
     }

@@ -8,8 +8,6 @@ use bytes::Bytes;
 use serde_json::json;
 use switchboard_client::{CallContext, Client, ClientError, FoundCard};
 use switchboard_engine::AgentName;
-use switchboard_engine::store::StoreError;
-use switchboard_engine::store::hub::PutRegistration;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 
 use super::Registry;
@@ -62,13 +60,13 @@ impl Registry {
         loop {
             self.probe(&name, &remote).await;
             let settings = self.probe_settings();
-            let usual = remote.observed.lock().reachability.next_in(&settings, jitter());
+            let usual = {
+                let observed = remote.observed.lock();
+                observed.reachability.next_in(&settings, observed.card.is_some(), jitter())
+            };
             // A breaker that is due for its trial is closed by a probe, because no task is sent to it.
             let wait = remote.breaker.reopens_in().map_or(usual, |trial| usual.min(trial.max(TRIAL_RETRY)));
-            tokio::select! {
-                () = self.parts.clock.sleep(wait) => {}
-                () = remote.probe_now.notified() => {}
-            }
+            self.parts.clock.sleep(wait).await;
         }
     }
 
@@ -114,8 +112,12 @@ impl Registry {
         if card_change == CardChange::Taken {
             self.card_taken(&definitions, name, remote).await;
         }
+        let has_news = !lines.is_empty();
+        self.journal.add(lines);
         drop(definitions);
-        self.write_journal(lines).await;
+        if has_news {
+            self.flush_journal().await;
+        }
     }
 
     /// Whether this is what is known of an agent now, and not of an earlier definition of its name.
@@ -149,14 +151,17 @@ impl Registry {
             return false;
         }
         self.card_taken(&definitions, &agent, &remote).await;
-        drop(definitions);
         let line = self.audit("agents.accept", actor, name, None, Some(&json!({ "etag": etag })));
-        self.write_journal(vec![line]).await;
+        self.journal.add(vec![line]);
+        drop(definitions);
+        self.flush_journal().await;
         true
     }
 
-    /// Serves an agent as its card now says, and stores the card, under the lock that its definition changes under.
+    /// Calls and serves an agent as its card now says, and stores the card, under the lock that its definition changes
+    /// under.
     async fn card_taken(&self, _: &Definitions, name: &AgentName, remote: &Arc<RemoteState>) {
+        remote.follow_accepted_card();
         let Some(known) = remote.observed.lock().card.clone() else { return };
         let hosted = self.roster().entry(name.as_str()).and_then(|entry| entry.hosted.clone());
         if let Some(hosted) = hosted {
@@ -173,28 +178,9 @@ impl Registry {
             tracing::warn!(agent = %name, bytes, "its card is too large to be stored");
             return;
         }
-        let mut put = PutRegistration {
-            kind: CARD.to_owned(),
-            name: name.to_string(),
-            expected_version: 0,
-            owner: switchboard_engine::CallerId::from("local"),
-            at: self.parts.clock.now(),
-            body: card,
-            job: None,
-            journal: Vec::new(),
-        };
-        // Only this process writes it, so its version is looked up and not kept.
-        loop {
-            match self.parts.store.put_registration(put.clone()).await {
-                Err(StoreError::VersionConflict { current }) if current != put.expected_version => {
-                    put.expected_version = current;
-                }
-                Err(error) => {
-                    tracing::warn!(agent = %name, %error, "its card could not be stored");
-                    return;
-                }
-                Ok(_) => return,
-            }
+        // Its version is not kept: the store says it.
+        if let Err(error) = self.put_row(self.own_row(CARD, name.as_str(), 0, card)).await {
+            tracing::warn!(agent = %name, %error, "its card could not be stored");
         }
     }
 
@@ -231,9 +217,12 @@ impl Registry {
         metrics::gauge!(metric::BREAKER_OPEN, "agent" => agent.to_string()).set(is_open);
         tracing::info!(%agent, "its circuit breaker has {word}");
         let line = self.line(format!("hub.breaker.{word}.{agent}"), self.of_node(agent));
-        let registry = Arc::clone(self);
-        if let Some(engine) = self.engine.read().as_ref() {
-            engine.spawn(async move { registry.write_journal(vec![line]).await });
+        let engine = self.engine.read().clone();
+        if let Some(engine) = engine {
+            // Now, so that it stands before what happens next.
+            self.journal.add(vec![line]);
+            let journal = Arc::clone(&self.journal);
+            engine.spawn(async move { journal.flush().await });
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Whether a remote agent can be reached, by its probes: a pure state machine. A few failures in a row make it down, one
-//! success makes it up again, and while it is down it is looked at more often.
+//! success makes it up again, and while it is down, or has not shown a card yet, it is looked at more often.
 
 use std::time::Duration;
 
@@ -74,10 +74,11 @@ impl Reachability {
         Some(ReachabilityChange::Down)
     }
 
-    /// How long until the next probe. `jitter` is between 0 and 1, and makes up to a fifth more or less of it, so that not
-    /// all agents are probed at once.
-    pub fn next_in(&self, settings: &ProbeSettings, jitter: f64) -> Duration {
-        let usual = if self.is_down { settings.while_down } else { settings.every };
+    /// How long until the next probe. One without a card has no skills to be found by, and may just be starting: it is
+    /// probed as often as one that is down. `jitter` is between 0 and 1, and makes up to a fifth more or less of it, so
+    /// that not all agents are probed at once.
+    pub fn next_in(&self, settings: &ProbeSettings, has_card: bool, jitter: f64) -> Duration {
+        let usual = if self.is_down || !has_card { settings.while_down } else { settings.every };
         usual.mul_f64(0.8 + 0.4 * jitter.clamp(0.0, 1.0))
     }
 }
@@ -100,7 +101,7 @@ mod tests {
         let mut probe = |is_good: bool| {
             let error = (!is_good).then(|| "refused".to_owned());
             let last = LastProbe { at: Timestamp(0), latency: Duration::ZERO, is_reached: is_good, error };
-            (reachability.record(last, &SETTINGS), reachability.next_in(&SETTINGS, 0.5).as_secs())
+            (reachability.record(last, &SETTINGS), reachability.next_in(&SETTINGS, true, 0.5).as_secs())
         };
         let steps = [true, false, false, true, false, false, false, false, true, false];
         let told: Vec<_> = steps.into_iter().map(&mut probe).collect();
@@ -108,7 +109,9 @@ mod tests {
         assert_eq!(changes, [None, None, None, None, None, None, Some(Down), None, Some(Up), None]);
         let waits: Vec<_> = told.iter().map(|(_, wait)| *wait).collect();
         assert_eq!(waits, [60, 60, 60, 60, 60, 60, 15, 15, 60, 60]);
-        let bounds = [0.0, 1.0].map(|jitter| reachability.next_in(&SETTINGS, jitter).as_secs());
+        let bounds = [0.0, 1.0].map(|jitter| reachability.next_in(&SETTINGS, true, jitter).as_secs());
         assert_eq!(bounds, [48, 72]);
+        let bounds = [0.0, 1.0].map(|jitter| reachability.next_in(&SETTINGS, false, jitter).as_secs());
+        assert_eq!(bounds, [12, 18], "one that has shown no card yet may be starting");
     }
 }

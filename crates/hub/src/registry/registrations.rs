@@ -122,10 +122,12 @@ impl Registry {
         }
         let mut definitions = self.definitions.lock().await;
         let known = self.registered(&definitions, name)?;
-        let expected = expected.unwrap_or(known.version);
-        let before = serde_json::to_value(&known.agent).ok();
-        let line = self.audit("agents.update", actor, name, before, Some(item));
-        let version = self.put(caller, name, expected, Some(json!({ "item": item })), line).await?;
+        if expected.is_some_and(|expected| expected != known.version) {
+            return Err(RegistrationError::Version { name: name.to_owned(), current: known.version });
+        }
+        // Both as they are written: what is the same in both has not been changed.
+        let line = self.audit("agents.update", actor, name, Some(known.item), Some(item));
+        let version = self.put(caller, name, known.version, Some(json!({ "item": item })), line).await?;
         if known.agent.url != agent.url {
             self.delete_card(&mut definitions, name).await;
         }
@@ -149,8 +151,7 @@ impl Registry {
         if live > 0 && !force {
             return Err(RegistrationError::Busy { name: name.to_owned(), live });
         }
-        let before = serde_json::to_value(&known.agent).ok();
-        let line = self.audit("agents.remove", actor, name, before, None);
+        let line = self.audit("agents.remove", actor, name, Some(known.item.clone()), None);
         // Its address is kept as a tombstone: while a task or a job names it, a restart must find the way to it.
         let tombstone = json!({ "item": known.item, "removed": true });
         let version = self.put(caller, name, known.version, Some(tombstone), line).await?;
@@ -179,26 +180,21 @@ impl Registry {
         &self,
         caller: &Caller,
         name: &str,
-        expected_version: u64,
+        known_version: u64,
         body: Option<Value>,
         line: JournalLine,
     ) -> Result<u64, RegistrationError> {
         let put = PutRegistration {
             kind: AGENT.to_owned(),
             name: name.to_owned(),
-            expected_version,
+            expected_version: known_version,
             owner: caller.id.clone(),
             at: self.parts.clock.now(),
             body: body.map(|body| Bytes::from(body.to_string())),
             job: None,
             journal: vec![line],
         };
-        match self.parts.store.put_registration(put).await {
-            Err(StoreError::VersionConflict { current }) => {
-                Err(RegistrationError::Version { name: name.to_owned(), current })
-            }
-            stored => Ok(stored?),
-        }
+        Ok(self.put_row(put).await?)
     }
 
     /// The card of an agent that is to be registered.
@@ -220,16 +216,17 @@ impl Registry {
     /// An agent as a request brings it: elsewhere, and without secrets.
     pub fn read_registration(&self, item: &Value) -> Result<RemoteAgent, RegistrationError> {
         let has = |key: &str| item.get(key).is_some_and(|value| !value.is_null());
-        if !has("url") && !has("cli") && !has("builtin") {
+        // Before what is said of its value: none would be right.
+        if let Some(key) = ["cli", "builtin"].into_iter().find(|key| has(key)) {
+            let right = "name the url of an agent elsewhere, or configure this one in agents.yaml";
+            return Err(invalid(key, "is not for registrations", right));
+        }
+        if !has("url") {
             return Err(RegistrationError::Invalid(without_url(item)));
         }
         let entry = read_item(BODY, &item.to_string()).map_err(RegistrationError::Invalid)?;
         let Entry::Remote(agent) = entry else {
-            return Err(invalid(
-                "url",
-                "is missing",
-                "programs and built-in agents are for the files of the workspace",
-            ));
+            return Err(invalid("url", "is missing", "the address of the agent, such as https://agents.example.com"));
         };
         let mut problems = Vec::new();
         for (key, variable) in self.unlisted_variables(&agent) {
@@ -293,7 +290,7 @@ impl Registry {
             }
         }
         self.bury(&definitions, tombstones);
-        Ok(())
+        self.load_file_definitions(&mut definitions).await
     }
 
     pub(super) fn audit(

@@ -10,11 +10,12 @@ use switchboard_host::redact;
 
 use super::Registry;
 use super::apply::RosterChange;
+use crate::journal_text::shortened;
 
 /// How often it is looked whether an agent that was removed is still needed.
 const DRAINED_EVERY: Duration = Duration::from_secs(5);
 
-/// How soon files are read again of which one may have been read while it was written.
+/// How soon files are read again of which one may have been read while it was written or moved.
 const SETTLES: Duration = Duration::from_secs(1);
 
 impl Registry {
@@ -28,12 +29,15 @@ impl Registry {
             } else {
                 usual
             };
-            match every {
-                Some(every) => tokio::select! {
-                    () = self.parts.clock.sleep(every) => {}
-                    () = asked => {}
-                },
-                None => asked.await,
+            let due = async {
+                match every {
+                    Some(every) => self.parts.clock.sleep(every).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = due => {}
+                () = asked => self.files.lock().ask_for_next(),
             }
             self.read_files().await;
             self.forget_drained().await;
@@ -62,7 +66,12 @@ impl Registry {
         };
         let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
         let mut definitions = self.definitions.lock().await;
-        self.keep_tombstones(&mut definitions, &listing).await;
+        let gone = self.keep_tombstones(&mut definitions, &listing).await;
+        // Later they are in the roster, and drain as they are.
+        if self.engine.read().is_none() {
+            self.bury(&definitions, gone);
+        }
+        self.store_file_definitions(&mut definitions, &listing).await;
         definitions.files = listing;
         let changes = self.apply(&definitions);
         let first_served = self.note_served(&mut definitions).await;
@@ -72,10 +81,13 @@ impl Registry {
         let mut lines = self.change_lines(&changes);
         for problem in problems {
             tracing::error!(problem, "a file of agents is refused, and its agents stay as they are");
-            lines.push(self.line("hub.config.refused".to_owned(), json!({ "problem": redact::text(&problem) })));
+            let payload = json!({ "problem": shortened(&redact::text(&problem)) });
+            lines.push(self.line("hub.config.refused".to_owned(), payload));
         }
+        // While nothing else changes, so that lines are in the order of the changes.
+        self.journal.add(lines);
         drop(definitions);
-        self.write_journal(lines).await;
+        self.flush_journal().await;
     }
 
     /// The journal lines of changes, which are logged too.
@@ -93,14 +105,5 @@ impl Registry {
     pub(super) fn line(&self, topic: String, payload: Value) -> JournalLine {
         let payload = Bytes::from(payload.to_string());
         JournalLine { at: self.parts.clock.now(), owner: None, task: None, topic, payload }
-    }
-
-    pub(super) async fn write_journal(&self, lines: Vec<JournalLine>) {
-        if lines.is_empty() {
-            return;
-        }
-        if let Err(error) = self.parts.store.journal(lines).await {
-            tracing::error!(%error, "changes of agents could not be written to the journal");
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! What is known of a remote agent beside its configuration: its client, its circuit breaker, whether it can be reached,
-//! and its card. A card that changes more than it may is held until an administrator accepts it.
+//! and its card. A card that changes more than it may is held until an administrator accepts it; until then calls follow
+//! the one before.
 
 use std::sync::Arc;
 
@@ -9,7 +10,6 @@ use switchboard_a2a::card::AgentCard;
 use switchboard_client::Client;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 use switchboard_fleet::config::remote_serving::CardChanges;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::breaker::CircuitBreaker;
@@ -21,12 +21,25 @@ pub struct RemoteState {
     pub client: Client,
     pub breaker: Arc<CircuitBreaker>,
     pub observed: Mutex<Observed>,
-    /// Has it probed at once.
-    pub(super) probe_now: Notify,
     /// Ends its probes.
     pub(super) removed: CancellationToken,
     /// No reader is told of its breaker any more. A new definition of the same address keeps the breaker.
     pub(super) breaker_retired: CancellationToken,
+}
+
+impl RemoteState {
+    /// Has calls follow the card that counts. Where changes are held that is the accepted one: what the agent shows by now
+    /// may name other hosts, and a probe, or a message after a restart, has fetched that.
+    pub(crate) fn follow_accepted_card(&self) {
+        if self.definition.serving.card_changes != CardChanges::Hold {
+            return;
+        }
+        // Locked until it is pinned, so that of two cards the later one stays.
+        let observed = self.observed.lock();
+        if let Some(accepted) = &observed.card {
+            self.client.pin_card(Arc::clone(&accepted.card), accepted.json.clone());
+        }
+    }
 }
 
 /// What probes have shown.

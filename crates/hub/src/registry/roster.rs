@@ -10,6 +10,7 @@ use switchboard_host::config::Problem;
 use switchboard_host::config::problem::Origin;
 
 use super::remote_state::RemoteState;
+use super::skills::problems_of;
 
 /// All agents at one time.
 pub struct Roster {
@@ -102,16 +103,21 @@ impl Roster {
 }
 
 impl RosterEntry {
-    /// What is wrong with it or with its file.
-    pub fn problems<'a>(&'a self, roster: &'a Roster) -> impl Iterator<Item = &'a str> {
+    /// What is wrong with it, with its file or with its card.
+    pub fn problems(&self, roster: &Roster) -> Vec<String> {
         let file = match self.definition.origin() {
             Origin::File { file, .. } if self.source == EntrySource::File => Some(file),
             _ => None,
         };
-        let is_of = move |problem: &&RosterProblem| {
+        let is_of = |problem: &&RosterProblem| {
             problem.agent.as_ref() == Some(&self.name) || (file.is_some() && problem.file.as_ref() == file)
         };
-        roster.problems.iter().filter(is_of).map(|problem| problem.text.as_str())
+        let mut problems: Vec<String> =
+            roster.problems.iter().filter(is_of).map(|problem| problem.text.clone()).collect();
+        if let Some(known) = self.remote.as_ref().and_then(|remote| remote.observed.lock().card.clone()) {
+            problems.extend(problems_of(&known.card));
+        }
+        problems
     }
 
     /// Its kind, in responses.

@@ -6,6 +6,13 @@ use switchboard_a2a::extension::effect_domain::declared_effects;
 use switchboard_engine::Skill;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 
+/// The longest id of a skill that is taken from a card, in characters: ids stand in sums, alerts and lines of the journal.
+const LONGEST_ID: usize = 128;
+/// Of a longer one so many characters are shown.
+const SHOWN: usize = 40;
+/// Of so many skills it is said that they are left out.
+const TOLD: usize = 8;
+
 /// Where a skill comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkillSource {
@@ -18,7 +25,7 @@ pub fn reconcile(agent: &RemoteAgent, card: Option<&AgentCard>) -> Vec<(Skill, S
     let configured = agent.serving.skills.iter().map(switchboard_fleet::skill);
     let mut skills: Vec<_> = configured.map(|skill| (skill, SkillSource::Yaml)).collect();
     for skill in card.into_iter().flat_map(|card| &card.skills) {
-        if !skill.id.is_empty() && skills.iter().all(|(known, _)| known.id != skill.id) {
+        if !skill.id.is_empty() && !is_too_long(&skill.id) && skills.iter().all(|(known, _)| known.id != skill.id) {
             skills.push((of_card(skill), SkillSource::Card));
         }
     }
@@ -30,6 +37,20 @@ pub fn reconcile(agent: &RemoteAgent, card: Option<&AgentCard>) -> Vec<(Skill, S
         }
     }
     skills
+}
+
+/// What is wrong with the skills of a card, which are left out therefore.
+pub(super) fn problems_of(card: &AgentCard) -> Vec<String> {
+    let too_long = card.skills.iter().filter(|skill| is_too_long(&skill.id)).take(TOLD);
+    let problem = |skill: &AgentSkill| {
+        let beginning: String = skill.id.chars().take(SHOWN).collect();
+        format!("a skill of its card is left out, since its id has more than {LONGEST_ID} characters: {beginning:?}…")
+    };
+    too_long.map(problem).collect()
+}
+
+fn is_too_long(id: &str) -> bool {
+    id.chars().nth(LONGEST_ID).is_some()
 }
 
 fn of_card(skill: &AgentSkill) -> Skill {

@@ -1,31 +1,32 @@
 //! Agents that are gone while tasks or jobs name them: their tasks run to their end and their remote tasks are canceled,
 //! restarts or not. A tombstone is the agent's definition as it was written, without credentials that stand in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 use switchboard_engine::store::StoreError;
-use switchboard_engine::store::hub::PutRegistration;
-use switchboard_engine::{AgentName, Caller, Hosted};
+use switchboard_engine::{AgentName, Hosted};
 use switchboard_fleet::config::agent_files::{AgentListing, read_item};
 use switchboard_fleet::config::agents::Entry;
 
 use super::apply::Definitions;
 use super::registrations::{AGENT, is_credential};
-use super::roster::{Draining, EntrySource, Roster};
+use super::roster::{Draining, Roster};
 use super::{Registry, default_agent};
 use crate::jobs::CANCEL_KIND;
 
 /// What a problem of a tombstone names as its origin.
 const TOMBSTONE: &str = "tombstone";
 
+/// What is left of an agent that is gone: its name, its definition, and whether that is of a file.
+pub(super) type Tombstone = (AgentName, Value, bool);
+
 impl Registry {
-    /// Serves what is left of agents that are gone, for tasks of an earlier process. `true` for those of files.
-    pub(super) fn bury(self: &Arc<Self>, definitions: &Definitions, tombstones: Vec<(AgentName, Value, bool)>) {
-        let mut draining = Vec::new();
+    /// Serves what is left of agents that are gone, for tasks of an earlier process.
+    pub(super) fn bury(self: &Arc<Self>, definitions: &Definitions, tombstones: Vec<Tombstone>) {
+        let mut draining = self.roster().draining.clone();
         for (name, item, is_of_file) in tombstones {
             let entry = match is_of_file {
                 true => self.files.lock().read_item(TOMBSTONE, &item),
@@ -47,7 +48,7 @@ impl Registry {
             match served {
                 Ok((served, remote)) => {
                     let hosted = Some(Arc::new(Hosted::serving(name.clone(), served)));
-                    draining.push(Draining { name, was_served: true, hosted, remote });
+                    self.drain(&mut draining, Draining { name, was_served: true, hosted, remote });
                 }
                 Err(problem) => {
                     tracing::error!(agent = %name, problem, "an agent that is gone cannot be served to its tasks");
@@ -59,30 +60,41 @@ impl Registry {
     }
 
     /// Keeps tombstones of the agents that the files do not list any more, or not as agents elsewhere, before they are gone.
-    pub(super) async fn keep_tombstones(&self, definitions: &mut Definitions, listing: &AgentListing) {
-        let roster = self.roster();
-        for entry in roster.entries.iter().filter(|entry| entry.source == EntrySource::File) {
-            let name = entry.name.as_str();
+    /// At the start the files before are those that the last process has read.
+    pub(super) async fn keep_tombstones(
+        &self,
+        definitions: &mut Definitions,
+        listing: &AgentListing,
+    ) -> Vec<Tombstone> {
+        let mut tombstones = Vec::new();
+        let listed: HashMap<&str, &Entry> =
+            listing.entries.iter().map(|entry| (entry.name().as_str(), entry)).collect();
+        for (name, item) in &definitions.files.items {
+            let is_elsewhere = item.get("url").is_some_and(|url| !url.is_null());
             // A program or built-in agent of the same name does not know the way to what its tasks have begun elsewhere.
-            let is_kept = |listed: &Entry| entry.remote.is_none() || matches!(listed, Entry::Remote(_));
-            let is_listed = listing.entries.iter().any(|listed| listed.name().as_str() == name && is_kept(listed));
+            let is_kept = |listed: &&Entry| !is_elsewhere || matches!(listed, Entry::Remote(_));
+            let is_listed = listed.get(name.as_str()).is_some_and(is_kept);
             if is_listed || definitions.registrations.contains_key(name) {
                 continue;
             }
+            let agent = AgentName::from(name.as_str());
             // A program without tasks leaves nothing behind.
-            if entry.remote.is_none() && matches!(self.live_tasks(&entry.name).await, Ok(0)) {
+            if !is_elsewhere && matches!(self.live_tasks(&agent).await, Ok(0)) {
                 continue;
             }
-            let Some(item) = definitions.files.items.get(name) else { continue };
-            let body = json!({ "item": without_credentials(item.clone()), "removed": true, "file": true });
+            let item = without_credentials(item.clone());
+            let body = json!({ "item": item, "removed": true, "file": true });
             let version = definitions.tombstones.get(name).copied().unwrap_or(0);
-            match self.put_row(AGENT, name, version, Some(body.to_string().into())).await {
+            let row = self.own_row(AGENT, name, version, Some(body.to_string().into()));
+            match self.put_row(row).await {
                 Ok(version) => {
-                    definitions.tombstones.insert(name.to_owned(), version);
+                    definitions.tombstones.insert(name.clone(), version);
                 }
                 Err(error) => tracing::warn!(agent = name, %error, "a restart will end the tasks of this agent"),
             }
+            tombstones.push((agent, item, true));
         }
+        tombstones
     }
 
     /// Forgets agents that are gone once no task and no job names them.
@@ -158,9 +170,13 @@ impl Registry {
     }
 
     async fn delete_tombstone(&self, definitions: &mut Definitions, name: &str) {
-        let Some(version) = definitions.tombstones.remove(name) else { return };
-        if let Err(error) = self.put_row(AGENT, name, version, None).await {
-            tracing::warn!(agent = name, %error, "its tombstone could not be deleted");
+        let Some(version) = definitions.tombstones.get(name).copied() else { return };
+        match self.put_row(self.own_row(AGENT, name, version, None)).await {
+            Ok(_) => {
+                definitions.tombstones.remove(name);
+            }
+            // It is known as long as its row is there, and deleted the next time.
+            Err(error) => tracing::warn!(agent = name, %error, "its tombstone could not be deleted"),
         }
     }
 
@@ -176,26 +192,6 @@ impl Registry {
         let roster = self.roster();
         roster.remote(&AgentName::from(name)).is_some_and(|remote| remote.observed.lock().card.is_some())
     }
-
-    pub(super) async fn put_row(
-        &self,
-        kind: &str,
-        name: &str,
-        expected_version: u64,
-        body: Option<Bytes>,
-    ) -> Result<u64, StoreError> {
-        let put = PutRegistration {
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-            expected_version,
-            owner: Caller::local().id,
-            at: self.parts.clock.now(),
-            body,
-            job: None,
-            journal: Vec::new(),
-        };
-        self.parts.store.put_registration(put).await
-    }
 }
 
 /// Whether a tombstone is that of an agent of a file, which may name any variable.
@@ -205,7 +201,7 @@ pub(super) fn is_of_file(body: &[u8]) -> bool {
 }
 
 /// A definition without secrets that stand in it. One that is named as `${VARIABLE}` is read again.
-fn without_credentials(mut item: Value) -> Value {
+pub(super) fn without_credentials(mut item: Value) -> Value {
     for key in ["headers", "env"] {
         let Some(members) = item.get_mut(key).and_then(Value::as_object_mut) else { continue };
         members.retain(|name, value| !is_credential(name) || value.as_str().is_some_and(|value| value.contains("${")));

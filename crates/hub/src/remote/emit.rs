@@ -110,6 +110,8 @@ impl RemoteTurn<'_> {
         }
         for artifact in now.artifacts {
             emit_state.take_cost(&artifact);
+            // As it was told, or what is dropped of its parts would count as new.
+            let artifact = Artifact { parts: translate::parts(artifact.parts), ..artifact };
             let told = before.artifacts.iter().find(|told| told.artifact_id == artifact.artifact_id);
             let (artifact, append) = match told.map(|told| remaining_parts(&told.parts, &artifact.parts)) {
                 Some(Some(rest)) if rest.is_empty() => continue,
@@ -125,15 +127,23 @@ impl RemoteTurn<'_> {
         if status.state == TaskState::Working {
             status.message = status.message.filter(|message| !was_told(message));
         }
+        // A status without a message would replace the one that was told of the same state.
+        let is_bare = status.message.is_none() && now.metadata.is_none();
+        if is_bare && emit_state.is_named && status.state == before.status.state {
+            return Ok(Emitted::GoOn);
+        }
         self.emit_status(emit_state, attached, status, now.metadata).await
     }
 
     /// Whether a snapshot still has the question that this turn answers: some agents begin the stream of an answer with
-    /// the task as it was before.
+    /// the task as it was before. The same words in another message are asked again.
     fn is_answered(&self, status: &TaskStatus) -> bool {
         let Cause::Answer { question: Some(question) } = &self.turn.cause else { return false };
-        let asked = status.message.as_ref().map(Message::joined_text);
-        status.state.is_interrupted() && asked.is_some_and(|asked| asked == question.joined_text())
+        let is_it = |asked: &Message| match (question.message_id.as_str(), asked.message_id.as_str()) {
+            ("", _) | (_, "") => asked.joined_text() == question.joined_text(),
+            (answered, now) => answered == now,
+        };
+        status.state.is_interrupted() && status.message.as_ref().is_some_and(is_it)
     }
 
     async fn emit_artifact(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
-use switchboard_a2a::{StreamResponse, Task};
+use switchboard_a2a::{StreamResponse, Task, TaskId};
 use switchboard_client::{ClientError, TaskStream, Update};
 use switchboard_engine::{AgentError, Stopped};
 use switchboard_webhooks::CallbackWatch;
@@ -15,9 +15,10 @@ use super::outgoing::spread;
 use super::saved::{Attached, Saved};
 use super::turn::{Link, RemoteTurn, task_of};
 use crate::metric_definitions as metric;
-use crate::registry::BreakerState;
+use crate::registry::{BreakerState, RequestOutcome};
 
-/// How long a push notification waits for the stream to tell the same: most agents push what they stream.
+/// How long a push notification waits for the stream to tell the same: most agents push what they stream. An event of
+/// another task waits as long, so that an agent which sends many of them is not asked for each.
 const PUSH_SETTLES: Duration = Duration::from_secs(1);
 
 /// How often the time that a task was followed is saved. It is saved too when the stream ends and when the server is stopped
@@ -40,6 +41,8 @@ pub(super) struct LostStream {
     pub(super) had_news: bool,
     /// How long it has lasted.
     pub(super) lasted: Duration,
+    /// What its end says of the agent.
+    pub(super) outcome: RequestOutcome,
     /// The agent itself has ended it with an error.
     pub(super) is_given_up: bool,
 }
@@ -47,7 +50,8 @@ pub(super) struct LostStream {
 impl LostStream {
     /// One that could not be opened.
     pub(super) fn unopened(error: ClientError, link: Link) -> Self {
-        Self { error, link, told: None, had_news: false, lasted: Duration::ZERO, is_given_up: false }
+        let (lasted, outcome) = (Duration::ZERO, RequestOutcome::of_error(&error));
+        Self { error, link, told: None, had_news: false, lasted, outcome, is_given_up: false }
     }
 }
 
@@ -69,9 +73,11 @@ impl Drop for AttachedGauge {
 }
 
 impl RemoteTurn<'_> {
+    /// What it waits in for hours is the `select!` alone. What it does with an update takes more space and little time, so
+    /// it is pinned on the heap meanwhile, or every followed task would keep room for it.
     pub(super) async fn follow(
         &self,
-        mut stream: TaskStream,
+        mut stream: Box<TaskStream>,
         mut link: Link,
         emit_state: &mut EmitState,
     ) -> Result<Followed, AgentError> {
@@ -90,6 +96,7 @@ impl RemoteTurn<'_> {
         let mut save = clock.sleep(SAVE_EVERY).fuse();
         let mut cancel: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
         let mut push: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
+        let mut stray: Fuse<BoxFuture<'static, ()>> = Fuse::terminated();
         let (mut is_canceled, mut is_canceling, mut had_news) = (false, false, false);
         loop {
             if let Link::Attached(attached) = &link {
@@ -113,13 +120,17 @@ impl RemoteTurn<'_> {
                     self.look(&mut stream, "push");
                     continue;
                 }
+                () = &mut stray => {
+                    self.look(&mut stream, "stray");
+                    continue;
+                }
                 () = &mut poll => {
                     self.look(&mut stream, "poll");
                     poll = self.poll_timer(watch.is_some());
                     continue;
                 }
                 () = &mut save => {
-                    self.save_time_now(&mut link, &spent).await?;
+                    Box::pin(self.save_time_now(&mut link, &spent)).await?;
                     save = clock.sleep(SAVE_EVERY).fuse();
                     continue;
                 }
@@ -128,8 +139,8 @@ impl RemoteTurn<'_> {
                     continue;
                 }
                 () = &mut deadline => {
-                    self.save_time_now(&mut link, &spent).await?;
-                    return Ok(self.give_up_late().await.map(|()| Followed::Over)?);
+                    Box::pin(self.save_time_now(&mut link, &spent)).await?;
+                    return Ok(Box::pin(self.give_up_late()).await.map(|()| Followed::Over)?);
                 }
                 () = self.task.canceled(), if !is_canceled => {
                     if !self.task.is_over() {
@@ -148,21 +159,32 @@ impl RemoteTurn<'_> {
                         after: Duration::ZERO,
                         task: stream.task_id(),
                     };
-                    self.save_time_now(&mut link, &spent).await?;
+                    Box::pin(self.save_time_now(&mut link, &spent)).await?;
                     let lasted = clock.monotonic().saturating_sub(now);
-                    let is_given_up = false;
-                    let lost = LostStream { error, link, told: None, had_news, lasted, is_given_up };
+                    // The time-out only has it waited for: the agent has answered.
+                    let (outcome, is_given_up) = (RequestOutcome::Answered, false);
+                    let lost = LostStream { error, link, told: None, had_news, lasted, outcome, is_given_up };
                     return Ok(Followed::Lost(Box::new(lost)));
                 }
                 Err(error) => {
-                    self.save_time_now(&mut link, &spent).await?;
+                    Box::pin(self.save_time_now(&mut link, &spent)).await?;
                     let told = stream.task().cloned();
                     let lasted = clock.monotonic().saturating_sub(now);
-                    let is_given_up = stream.is_given_up();
-                    let lost = LostStream { error, link, told, had_news, lasted, is_given_up };
+                    let (outcome, is_given_up) = (RequestOutcome::of_error(&error), stream.is_given_up());
+                    let lost = LostStream { error, link, told, had_news, lasted, outcome, is_given_up };
                     return Ok(Followed::Lost(Box::new(lost)));
                 }
             };
+            if let (Update::Event(event), Link::Attached(attached)) = (&update, &link)
+                && is_of_another_task(event, &attached.task)
+            {
+                // It may be one of this task under a wrong id.
+                tracing::debug!(task = %self.task.id(), "a remote agent has sent an event of another task");
+                if stray.is_terminated() {
+                    stray = clock.sleep(PUSH_SETTLES).fuse();
+                }
+                continue;
+            }
             if matches!(update, Update::Event(_)) {
                 had_news = true;
                 push = Fuse::terminated();
@@ -172,17 +194,17 @@ impl RemoteTurn<'_> {
                     && let StreamResponse::Message(message) = &**event
                     && stream.task_id().is_none()
                 {
-                    self.emit_reply(message.clone()).await?;
+                    Box::pin(self.emit_reply(message.clone())).await?;
                     return Ok(Followed::Over);
                 }
                 let Some((task, context)) = task_of(&stream) else { continue };
-                let attached = sending.attach(task, context);
-                self.attach(&attached).await?;
+                let attached = Box::new(sending.attach(task, context));
+                Box::pin(self.attach(&attached)).await?;
                 link = Link::Attached(attached);
             }
             let Link::Attached(attached) = &mut link else { continue };
             attached.spent_ms = spent.millis(clock.monotonic());
-            if self.emit(emit_state, attached, update).await? == Emitted::Over {
+            if Box::pin(self.emit(emit_state, attached, update)).await? == Emitted::Over {
                 return Ok(Followed::Over);
             }
         }
@@ -210,6 +232,18 @@ impl RemoteTurn<'_> {
         attached.spent_ms = spent.millis(now);
         self.task.save(&Saved::Attached(Attached::clone(attached))).await
     }
+}
+
+/// Whether an event names another task than the one that is followed. Some agents leave ids out.
+fn is_of_another_task(event: &StreamResponse, followed: &TaskId) -> bool {
+    let named = match event {
+        StreamResponse::Task(task) => Some(&task.id),
+        StreamResponse::StatusUpdate(update) => Some(&update.task_id),
+        StreamResponse::ArtifactUpdate(update) => Some(&update.task_id),
+        StreamResponse::Message(message) => message.task_id.as_ref(),
+    };
+    let is_known = |id: &&TaskId| !id.as_str().is_empty();
+    named.filter(is_known).is_some_and(|named| is_known(&followed) && named != followed)
 }
 
 fn sleep_or_never(sleep: Option<BoxFuture<'static, ()>>) -> Fuse<BoxFuture<'static, ()>> {

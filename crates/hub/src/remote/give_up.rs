@@ -9,6 +9,7 @@ use switchboard_engine::reason::{REASON_DETAIL_KEY, Reason};
 use switchboard_engine::{AgentError, Stopped};
 
 use super::emit::EmitState;
+use super::failure_text::{failure_text, log_text};
 use super::outage::{is_forgotten, is_outage};
 use super::turn::{Link, RemoteTurn};
 
@@ -20,22 +21,31 @@ impl RemoteTurn<'_> {
     pub(super) async fn give_up_unsent(&self, error: &ClientError) -> Result<(), AgentError> {
         if is_outage(error) {
             let retry = self.parts.settings.connect_within;
-            let text = format!("{} cannot be reached: {error}", self.parts.name);
+            let text = format!("{} cannot be reached: {}", self.parts.name, self.failure(error));
             return Ok(self.fail("unavailable", &text, Some(retry)).await?);
         }
         let detail = match error {
             ClientError::Credentials { .. } | ClientError::Secret(_) => "credentials",
             _ => "refused",
         };
-        Ok(self.fail(detail, &format!("{} has not taken the message: {error}", self.parts.name), None).await?)
+        let text = format!("{} has not taken the message: {}", self.parts.name, self.failure(error));
+        Ok(self.fail(detail, &text, None).await?)
     }
 
-    /// It is not known whether the message has arrived: the server stopped, or lost the connection.
-    pub(super) async fn give_up_unknown(&self, was_stopped: bool) -> Result<(), Stopped> {
+    /// It is not known whether the message has arrived: the server stopped, or lost the connection, or got an answer that
+    /// does not say it.
+    pub(super) async fn give_up_unknown(
+        &self,
+        was_stopped: bool,
+        unclear: Option<&ClientError>,
+    ) -> Result<(), Stopped> {
         let name = &self.parts.name;
-        let what = match was_stopped {
-            true => format!("the server stopped while it sent the message to {name}"),
-            false => format!("the connection to {name} was lost while the message was sent"),
+        let what = match (unclear, was_stopped) {
+            (Some(error), _) => {
+                format!("{name} has neither taken nor refused the message: {}", self.failure(error))
+            }
+            (None, true) => format!("the server stopped while it sent the message to {name}"),
+            (None, false) => format!("the connection to {name} was lost while the message was sent"),
         };
         let text =
             format!("{what}, and it cannot be found out whether it has arrived; look there before you send it again");
@@ -43,7 +53,7 @@ impl RemoteTurn<'_> {
     }
 
     pub(super) async fn give_up_lost(&self, error: &ClientError) -> Result<(), Stopped> {
-        let text = format!("{} cannot be reached any more: {error}", self.parts.name);
+        let text = format!("{} cannot be reached any more: {}", self.parts.name, self.failure(error));
         self.fail("unreachable", &text, None).await
     }
 
@@ -78,8 +88,19 @@ impl RemoteTurn<'_> {
                 return Ok(());
             }
         }
-        let text = format!("{} does not go on with its task: {error}", self.parts.name);
+        let text = format!("{} does not go on with its task: {}", self.parts.name, self.failure(error));
         Ok(self.fail("remote_lost", &text, None).await?)
+    }
+
+    /// What the caller is told of an error; the whole of it is logged.
+    pub(super) fn failure(&self, error: &ClientError) -> String {
+        tracing::warn!(
+            task = %self.task.id(),
+            agent = %self.parts.name,
+            error = log_text(error),
+            "a call to a remote agent has failed"
+        );
+        failure_text(error)
     }
 
     async fn fail(&self, detail: &str, text: &str, retry: Option<Duration>) -> Result<(), Stopped> {

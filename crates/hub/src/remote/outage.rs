@@ -59,6 +59,32 @@ pub(super) fn is_outage(error: &ClientError) -> bool {
     }
 }
 
+/// Whether an answer to a message leaves open whether the agent has taken it: it broke down over it, or the answer is none
+/// of an agent. A refusal, a redirect and what HTTP refuses say that it has not.
+pub(super) fn is_unclear(error: &ClientError) -> bool {
+    if is_outage(error) {
+        return false;
+    }
+    match error {
+        ClientError::Agent(_) => error.is_breakdown(),
+        ClientError::NotA2a { status, .. } => !(300..500).contains(status),
+        ClientError::Lost { .. }
+        | ClientError::TooLarge { .. }
+        | ClientError::TaskTooLarge { .. }
+        | ClientError::Gap(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether such an answer may be another one later: that of a server which is not up again, or a lost connection.
+pub(super) fn is_passing(error: &ClientError) -> bool {
+    match error {
+        ClientError::NotA2a { status, .. } => *status >= 500,
+        ClientError::Lost { .. } => true,
+        _ => false,
+    }
+}
+
 /// Whether an error about a task that is followed says that there is no use in asking again. An agent that has broken
 /// down, or a proxy in front of it, may well know its task later.
 pub(super) fn is_final(error: &ClientError) -> bool {
@@ -105,6 +131,25 @@ mod tests {
         assert_eq!(backoff.wait(second(500), None), Some(second(1)), "a silent task was followed again");
         backoff.held(Duration::ZERO, true);
         assert_eq!(backoff.wait(second(900), None), Some(second(1)));
+    }
+
+    #[test]
+    fn an_answer_that_is_neither_a_task_nor_a_refusal_leaves_open_whether_the_message_has_arrived() {
+        let agent = |kind| ClientError::Agent(switchboard_a2a::Error::new(kind));
+        let answered = |status| {
+            let (origin, what, hint) = ("here".to_owned(), "a page".to_owned(), String::new());
+            ClientError::NotA2a { origin, status, what, hint }
+        };
+        let too_large = ClientError::TooLarge { origin: "here".to_owned(), limit: 1 };
+        for error in [agent(ErrorKind::Internal), agent(ErrorKind::InvalidAgentResponse), answered(200), too_large] {
+            assert_eq!((is_unclear(&error), is_passing(&error)), (true, false), "{error}");
+        }
+        assert!(is_unclear(&answered(500)) && is_passing(&answered(500)));
+        let refusals = [ErrorKind::InvalidParams, ErrorKind::UnsupportedOperation, ErrorKind::TaskNotFound].map(agent);
+        let outages = [agent(ErrorKind::Overloaded), answered(429), answered(503)];
+        for error in refusals.into_iter().chain(outages).chain([answered(302), answered(404)]) {
+            assert!(!is_unclear(&error), "{error}");
+        }
     }
 
     #[test]

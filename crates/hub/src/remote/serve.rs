@@ -33,6 +33,8 @@ fn remote_parts(parts: &ServerParts, remote: &RemoteState) -> RemoteParts {
     let public = server.public_base_url.as_ref().map(|url| url.as_str());
     let internal = server.internal_base_url.as_ref().map(|url| url.as_str());
     let base = callback_base(&definition.serving, public, internal);
+    // A server that has just started knows the accepted card before it has seen what the agent shows now.
+    remote.follow_accepted_card();
     let card = remote.observed.lock().card.clone();
     RemoteParts {
         name: AgentName::from(definition.name.as_str()),

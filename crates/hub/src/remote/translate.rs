@@ -2,7 +2,7 @@
 //! used gets a prefix; what the remote server says under our own metadata keys is dropped, so that it cannot pose as us.
 
 use serde_json::json;
-use switchboard_a2a::{Artifact, ArtifactId, Json, Message, Metadata, Task, TaskState};
+use switchboard_a2a::{Artifact, ArtifactId, Json, Message, Metadata, Part, Task, TaskState};
 use switchboard_engine::TaskHandle;
 use switchboard_engine::reason::{REASON_DETAIL_KEY, REASON_KEY};
 
@@ -21,11 +21,26 @@ pub(super) fn metadata(metadata: Option<Metadata>) -> Option<Metadata> {
     let is_text = |reason: &&Json| reason.as_text().is_some();
     let detail = metadata.get(REASON_DETAIL_KEY).filter(is_text);
     let reason = detail.or_else(|| metadata.get(REASON_KEY).filter(is_text)).cloned();
-    metadata.retain(|key| !key.starts_with(OWN_PREFIX));
+    metadata.retain(is_not_ours);
     if let Some(reason) = reason {
         metadata.insert(REASON_DETAIL_KEY, reason);
     }
     (!metadata.is_empty()).then_some(metadata)
+}
+
+fn is_not_ours(key: &str) -> bool {
+    !key.starts_with(OWN_PREFIX)
+}
+
+/// The same of parts, which have no reason.
+pub(super) fn parts(mut parts: Vec<Part>) -> Vec<Part> {
+    for part in &mut parts {
+        if let Some(metadata) = &mut part.metadata {
+            metadata.retain(is_not_ours);
+        }
+        part.metadata = part.metadata.take().filter(|metadata| !metadata.is_empty());
+    }
+    parts
 }
 
 /// A message of the remote agent as one of the task here.
@@ -34,6 +49,7 @@ pub(super) fn message(message: Message, task: &TaskHandle) -> Message {
         context_id: Some(task.context_id().clone()),
         task_id: Some(task.id().clone()),
         metadata: metadata(message.metadata),
+        parts: parts(message.parts),
         reference_task_ids: Vec::new(),
         ..message
     }
@@ -45,7 +61,7 @@ pub(super) fn artifact(artifact: Artifact, attached: &Attached) -> Artifact {
         true => ArtifactId::from(format!("{}{}", prefix(attached), artifact.artifact_id)),
         false => artifact.artifact_id,
     };
-    Artifact { artifact_id, metadata: metadata(artifact.metadata), ..artifact }
+    Artifact { artifact_id, metadata: metadata(artifact.metadata), parts: parts(artifact.parts), ..artifact }
 }
 
 fn prefix(attached: &Attached) -> String {
@@ -131,6 +147,18 @@ mod tests {
         }
         let detail = metadata(Some(refused)).unwrap().get(REASON_DETAIL_KEY).and_then(Json::as_text);
         assert_eq!(detail.as_deref(), Some("delegation_loop"));
+        let forging = |keys: &[&str]| {
+            let mut metadata = Metadata::default();
+            for key in keys {
+                metadata.insert(*key, Json::from_serialize("x").unwrap());
+            }
+            Part { metadata: Some(metadata), ..Part::text("made") }
+        };
+        let made = parts(vec![forging(&["switchboard/question", "usage"]), forging(&["switchboard/usage"])]);
+        let keys: Vec<&str> = made[0].metadata.as_ref().unwrap().iter().map(|(key, _)| key).collect();
+        assert_eq!((keys, &made[1].metadata), (vec!["usage"], &None), "{made:?}");
+        let whole = Artifact { parts: vec![forging(&["switchboard/question"])], ..named("b") };
+        assert_eq!(artifact(whole, &attached).parts[0].metadata, None);
         // An earlier turn's artifact of the same name as a renamed one is that turn's.
         let status = TaskStatus { state: TaskState::Working, message: None, timestamp: None };
         let artifacts = vec![named("a"), named("b"), named("t7-t7-a")];

@@ -11,7 +11,7 @@ use super::RemoteParts;
 use super::emit::EmitState;
 use super::find::Found;
 use super::follow::{Followed, LostStream};
-use super::outage::{OutageBackoff, is_final, is_not_sent, is_outage};
+use super::outage::{OutageBackoff, is_final, is_not_sent, is_outage, is_passing, is_unclear};
 use super::outgoing::{self, CallOrigin};
 use super::plan::{Plan, plan};
 use super::prepare::unreachable_for_now;
@@ -21,8 +21,12 @@ use super::translate;
 use crate::metric_definitions as metric;
 use crate::registry::{BreakerPermit, RequestOutcome, RequestSource};
 
+/// How often a message may get an answer that is neither a task nor a refusal: an agent that breaks down over a message
+/// does so whenever it comes.
+const MOST_UNCLEAR: u32 = 3;
+
 /// A stream, and the permit that it was opened with: its loss is recorded too.
-type OpenStream<'a> = (TaskStream, BreakerPermit<'a>);
+type OpenStream<'a> = (Box<TaskStream>, BreakerPermit<'a>);
 
 pub(super) struct RemoteTurn<'a> {
     pub(super) parts: &'a RemoteParts,
@@ -36,19 +40,27 @@ pub(super) struct RemoteTurn<'a> {
     pub(super) noted: Mutex<Option<ContextId>>,
 }
 
-/// What is known of the remote task.
+/// What is known of the remote task. It is moved often, and is there for as long as a stream is.
 pub(super) enum Link {
-    Sending(Sending),
-    Attached(Attached),
+    Sending(Box<Sending>),
+    Attached(Box<Attached>),
 }
 
 /// What opens the next stream.
 enum Next {
     /// Nothing was sent; the message answers this task, if any.
     Prepare(Option<Attached>),
-    Send(Sending),
-    Find(Sending),
-    Resume(Attached, Box<Task>),
+    Send(Box<Sending>),
+    Find(Box<Sending>),
+    Resume(Box<Attached>, Box<Task>),
+}
+
+/// What has come of it.
+enum Step<'a> {
+    Next(Next),
+    Follow(OpenStream<'a>, Link),
+    /// The task has ended here, or waits for an answer.
+    Over,
 }
 
 /// How far a turn has come.
@@ -61,10 +73,15 @@ struct Progress {
     is_repeated: bool,
     /// The server was stopped while the message was sent.
     was_stopped: bool,
+    /// The last answer that leaves open whether the agent has the message, and how many of them no waiting will change.
+    unclear: Option<ClientError>,
+    unclear_answers: u32,
     /// A cancellation has ended a wait in which no remote task was known: it can be passed on only once that is found.
     has_noticed_cancel: bool,
     /// The remote server has heard that the task is canceled.
     has_passed_cancel: bool,
+    /// The remote tasks of earlier turns.
+    before: Vec<TaskId>,
     emit_state: EmitState,
 }
 
@@ -75,7 +92,38 @@ impl<'a> RemoteTurn<'a> {
         Self { parts, turn, task, context, origin, chain: None, noted: Mutex::default() }
     }
 
-    pub(super) async fn run(mut self) -> Result<(), AgentError> {
+    /// All that is done before a stream and after it takes more space than following one and little time, so it is pinned on
+    /// the heap meanwhile: a task is followed for hours, and many at once.
+    pub(super) async fn run(mut self: Box<Self>) -> Result<(), AgentError> {
+        let Some((mut next, mut progress)) = Box::pin(self.begin()).await? else { return Ok(()) };
+        loop {
+            if self.task.is_canceled() && !self.task.is_over() {
+                return Err(Stopped::Lost.into());
+            }
+            let ((stream, permit), link) = match Box::pin(self.step(next, &mut progress)).await? {
+                Step::Follow(opened, link) => (opened, link),
+                Step::Next(further) => {
+                    next = further;
+                    continue;
+                }
+                Step::Over => return Ok(()),
+            };
+            let lost = match self.follow(stream, link, &mut progress.emit_state).await? {
+                Followed::Lost(lost) => lost,
+                Followed::Over => return Ok(()),
+            };
+            progress.lost.held(lost.lasted, lost.had_news);
+            permit.record(RequestSource::Task(self.task.id()), lost.outcome);
+            drop(permit);
+            next = match Box::pin(self.after_loss(*lost, &mut progress)).await? {
+                Some(next) => next,
+                None => return Ok(()),
+            };
+        }
+    }
+
+    /// What the turn does first, by what was saved. Nothing if the task has ended over it.
+    async fn begin(&mut self) -> Result<Option<(Next, Progress)>, AgentError> {
         match self.task.delegation_chain().await {
             Ok(chain) => {
                 self.origin = CallOrigin::of(self.task.id(), Some(&chain));
@@ -88,12 +136,13 @@ impl<'a> RemoteTurn<'a> {
         let before = saved.as_ref().map(Saved::remote_tasks).unwrap_or_default();
         let plan = plan(saved, self.turn.seq.0, &self.turn.cause);
         if self.parts.is_elsewhere(plan.url()) {
-            return Ok(self.give_up_moved().await?);
+            self.give_up_moved().await?;
+            return Ok(None);
         }
         let next = match plan {
-            Plan::Follow(attached) => self.resume(attached),
-            Plan::Find(sending) if sending.keyed => Next::Send(sending),
-            Plan::Find(sending) => Next::Find(sending),
+            Plan::Follow(attached) => self.resume(Box::new(attached)),
+            Plan::Find(sending) if sending.keyed => Next::Send(Box::new(sending)),
+            Plan::Find(sending) => Next::Find(Box::new(sending)),
             Plan::Send { answers } => Next::Prepare(answers),
         };
         let is_perhaps_sent = matches!(next, Next::Send(_) | Next::Find(_));
@@ -103,98 +152,64 @@ impl<'a> RemoteTurn<'a> {
             is_perhaps_sent,
             is_repeated: is_perhaps_sent,
             was_stopped: is_perhaps_sent,
+            unclear: None,
+            unclear_answers: 0,
             has_noticed_cancel: false,
             has_passed_cancel: false,
+            before,
             emit_state: EmitState::default(),
         };
-        self.follow_to_its_end(next, &before, progress).await
+        Ok(Some((next, progress)))
     }
 
-    fn resume(&self, attached: Attached) -> Next {
+    fn resume(&self, attached: Box<Attached>) -> Next {
         let told = translate::told(self.task.snapshot(), &attached);
         Next::Resume(attached, Box::new(told))
     }
 
-    async fn follow_to_its_end(
-        mut self,
-        mut next: Next,
-        before: &[TaskId],
-        mut progress: Progress,
-    ) -> Result<(), AgentError> {
-        loop {
-            if self.task.is_canceled() && !self.task.is_over() {
-                return Err(Stopped::Lost.into());
+    /// Does what comes next, up to an open stream.
+    async fn step(&mut self, next: Next, progress: &mut Progress) -> Result<Step<'a>, AgentError> {
+        let next = match next {
+            Next::Prepare(answers) => {
+                let prepared = self.prepare(answers, &progress.before, &mut progress.connecting).await?;
+                prepared.map(|sending| Next::Send(Box::new(sending)))
             }
-            next = match next {
-                Next::Prepare(answers) => match self.prepare(answers, before, &mut progress.connecting).await? {
-                    Some(sending) => Next::Send(sending),
-                    None => return Ok(()),
-                },
-                Next::Find(sending) => match self.find_or_wait(sending, &mut progress).await? {
-                    Some(next) => next,
-                    None => return Ok(()),
-                },
-                Next::Send(sending) => {
-                    let opened = self.send(&sending).await?;
-                    if let Err(error) = &opened {
-                        self.count_send("failed");
-                        match self.after_failed_send(sending, error, &mut progress).await? {
-                            Some(next) => next,
-                            None => return Ok(()),
-                        }
-                    } else {
-                        self.count_send(if progress.is_repeated { "repeated" } else { "sent" });
-                        // It is known only once the agent has said which task has it.
-                        progress.is_perhaps_sent = true;
-                        match self.follow_stream(opened, Link::Sending(sending), &mut progress).await? {
-                            Some(next) => next,
-                            None => return Ok(()),
-                        }
-                    }
+            Next::Find(sending) => self.find_or_wait(sending, progress).await?,
+            Next::Send(sending) => match self.send(&sending).await? {
+                Ok(opened) => {
+                    self.count_send(if progress.is_repeated { "repeated" } else { "sent" });
+                    // It is known only once the agent has said which task has it.
+                    progress.is_perhaps_sent = true;
+                    return Ok(Step::Follow(opened, Link::Sending(sending)));
                 }
-                Next::Resume(attached, told) => {
-                    progress.emit_state.is_named |= translate::names(&self.task.snapshot(), &attached);
-                    let opened = match self.allowed() {
-                        Ok(permit) => {
-                            let task = attached.task.clone();
-                            let resumed =
-                                self.called(&permit, self.parts.client.resume(&self.context, task, *told).await);
-                            resumed.map(|stream| (stream, permit))
-                        }
-                        Err(error) => Err(error),
-                    };
-                    match self.follow_stream(opened, Link::Attached(attached), &mut progress).await? {
-                        Some(next) => next,
-                        None => return Ok(()),
-                    }
-                }
-            };
-        }
-    }
-
-    /// Follows a stream, and says what comes next; nothing if the task has ended here, or waits.
-    async fn follow_stream(
-        &self,
-        opened: Result<OpenStream<'_>, ClientError>,
-        link: Link,
-        progress: &mut Progress,
-    ) -> Result<Option<Next>, AgentError> {
-        let lost = match opened {
-            Err(error) => LostStream::unopened(error, link),
-            Ok((stream, permit)) => match self.follow(stream, link, &mut progress.emit_state).await? {
-                Followed::Over => return Ok(None),
-                Followed::Lost(lost) => {
-                    progress.lost.held(lost.lasted, lost.had_news);
-                    let outcome = RequestOutcome::of_error(&lost.error);
-                    permit.record(RequestSource::Task(self.task.id()), outcome);
-                    *lost
+                Err(error) => {
+                    self.count_send("failed");
+                    self.after_failed_send(sending, &error, progress).await?
                 }
             },
+            Next::Resume(attached, told) => {
+                progress.emit_state.is_named |= translate::names(&self.task.snapshot(), &attached);
+                match self.reopen(&attached, *told).await {
+                    Ok(opened) => return Ok(Step::Follow(opened, Link::Attached(attached))),
+                    Err(error) => {
+                        let lost = LostStream::unopened(error, Link::Attached(attached));
+                        self.after_loss(lost, progress).await?
+                    }
+                }
+            }
         };
+        Ok(next.map_or(Step::Over, Step::Next))
+    }
+
+    /// What comes next after a stream; nothing if the task has ended over it.
+    async fn after_loss(&self, lost: LostStream, progress: &mut Progress) -> Result<Option<Next>, AgentError> {
         let LostStream { error, link, told, is_given_up, .. } = lost;
         let link = match link {
-            // Some agents refuse on the stream that they have opened.
-            Link::Sending(sending) if sending.answers.is_some() && is_given_up => {
+            // Some agents refuse, or break down, on the stream that they have opened.
+            Link::Sending(sending) if is_unclear(&error) => {
+                return self.after_unclear_answer(sending, &error, progress).await;
+            }
+            Link::Sending(sending) if is_given_up && !is_outage(&error) => {
                 return self.after_refusal(sending, &error).await;
             }
             link => link,
@@ -224,24 +239,35 @@ impl<'a> RemoteTurn<'a> {
         }))
     }
 
-    async fn send(&self, sending: &Sending) -> Result<Result<OpenStream<'_>, ClientError>, AgentError> {
+    async fn send(&self, sending: &Sending) -> Result<Result<OpenStream<'a>, ClientError>, AgentError> {
         let request = self.request(sending).await?;
         Ok(match self.allowed() {
             Ok(permit) => {
                 let opened = self.called(&permit, self.parts.client.stream(&self.context, request).await);
-                opened.map(|stream| (stream, permit))
+                opened.map(|stream| (Box::new(stream), permit))
             }
             Err(error) => Err(error),
         })
     }
 
+    /// Follows a remote task of which this was told.
+    async fn reopen(&self, attached: &Attached, told: Task) -> Result<OpenStream<'a>, ClientError> {
+        let permit = self.allowed()?;
+        let resumed = self.parts.client.resume(&self.context, attached.task.clone(), told).await;
+        let stream = self.called(&permit, resumed)?;
+        Ok((Box::new(stream), permit))
+    }
+
     /// What comes next after a send that has failed. Nothing if the task has ended over it.
     async fn after_failed_send(
         &self,
-        sending: Sending,
+        sending: Box<Sending>,
         error: &ClientError,
         progress: &mut Progress,
     ) -> Result<Option<Next>, AgentError> {
+        if is_unclear(error) {
+            return self.after_unclear_answer(sending, error, progress).await;
+        }
         if !is_outage(error) {
             return self.after_refusal(sending, error).await;
         }
@@ -250,7 +276,7 @@ impl<'a> RemoteTurn<'a> {
                 return Err(Stopped::Canceled.into());
             }
             // Nothing is owed to the remote server while it is waited for.
-            self.task.save(&Saved::Unsent(sending.clone())).await?;
+            self.task.save(&Saved::Unsent(Sending::clone(&sending))).await?;
             progress.connecting.begin(self.parts.clock.monotonic());
             return Ok(Some(Next::Prepare(sending.answers)));
         }
@@ -266,20 +292,43 @@ impl<'a> RemoteTurn<'a> {
         }))
     }
 
+    /// The agent has broken down over the message, or what has answered is no agent: the message may have arrived. It is
+    /// looked for, or sent again under its key, as after an outage, but not often where that brings the same again.
+    async fn after_unclear_answer(
+        &self,
+        sending: Box<Sending>,
+        error: &ClientError,
+        progress: &mut Progress,
+    ) -> Result<Option<Next>, AgentError> {
+        progress.is_perhaps_sent = true;
+        progress.is_repeated = true;
+        progress.unclear = Some(error.clone());
+        progress.unclear_answers += u32::from(!is_passing(error));
+        if progress.unclear_answers >= MOST_UNCLEAR {
+            self.count_send("unknown");
+            self.give_up_unknown(false, Some(error)).await?;
+            return Ok(None);
+        }
+        if !self.wait(error, None, progress).await? {
+            return Ok(None);
+        }
+        Ok(Some(if sending.keyed { Next::Send(sending) } else { Next::Find(sending) }))
+    }
+
     /// A task that does not take an answer has ended there, or was answered by another client: it is followed again.
-    async fn after_refusal(&self, sending: Sending, error: &ClientError) -> Result<Option<Next>, AgentError> {
+    async fn after_refusal(&self, sending: Box<Sending>, error: &ClientError) -> Result<Option<Next>, AgentError> {
         let (ClientError::Agent(_), Some(answered)) = (error, &sending.answers) else {
             self.give_up_unsent(error).await?;
             return Ok(None);
         };
-        let attached = sending.attach(answered.task.clone(), answered.context.clone());
+        let attached = Box::new(sending.attach(answered.task.clone(), answered.context.clone()));
         self.attach(&attached).await?;
-        let text = format!("{} has not taken the answer: {error}", self.parts.name);
+        let text = format!("{} has not taken the answer: {}", self.parts.name, self.failure(error));
         self.task.say(TaskState::Working, Some(Message::text(Role::Agent, text)), None).await?;
         Ok(Some(self.resume(attached)))
     }
 
-    async fn find_or_wait(&self, sending: Sending, progress: &mut Progress) -> Result<Option<Next>, AgentError> {
+    async fn find_or_wait(&self, sending: Box<Sending>, progress: &mut Progress) -> Result<Option<Next>, AgentError> {
         let found = match self.allowed() {
             Ok(permit) => self.find(&sending, &permit).await,
             Err(error) => Err(error),
@@ -288,11 +337,11 @@ impl<'a> RemoteTurn<'a> {
             Ok(Found::Arrived(attached)) => {
                 self.count_send("adopted");
                 self.attach(&attached).await?;
-                Ok(Some(self.resume(attached)))
+                Ok(Some(self.resume(Box::new(attached))))
             }
             Ok(Found::Unknown) if self.parts.settings.resend == Resend::Safe => {
                 self.count_send("unknown");
-                self.give_up_unknown(progress.was_stopped).await?;
+                self.give_up_unknown(progress.was_stopped, progress.unclear.as_ref()).await?;
                 Ok(None)
             }
             Ok(Found::NotSent | Found::Unknown) => {
@@ -337,7 +386,7 @@ impl<'a> RemoteTurn<'a> {
     }
 
     /// Whether a request is let through.
-    pub(super) fn allowed(&self) -> Result<BreakerPermit<'_>, ClientError> {
+    pub(super) fn allowed(&self) -> Result<BreakerPermit<'a>, ClientError> {
         self.parts.breaker.allow().map_err(|_| unreachable_for_now())
     }
 
@@ -372,4 +421,19 @@ impl<'a> RemoteTurn<'a> {
 pub(super) fn task_of(stream: &TaskStream) -> Option<(TaskId, ContextId)> {
     let context = stream.task().map(|task| task.context_id.clone()).unwrap_or_default();
     stream.task_id().map(|task| (task, context))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_future<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_task_that_is_followed_takes_little_memory_beside_its_stream() {
+        let size = size_of_future(|turn: Box<RemoteTurn<'static>>| turn.run());
+        assert!(size < 4_096, "{size} bytes");
+    }
 }

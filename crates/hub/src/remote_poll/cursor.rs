@@ -11,6 +11,7 @@ use switchboard_engine::ids::Fence;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::hub::{Advance, HubStore};
 
+use super::Looked;
 use crate::consumers::Consumers;
 
 /// The name of its row.
@@ -41,8 +42,10 @@ impl PollCursor {
         Ok((Self { store, consumers, fence: row.fence }, kept.map(|kept| kept.looked_until)))
     }
 
-    /// Says that tasks were looked at; an error if another process polls now.
-    pub(super) async fn advance(&self, looked_until: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+    /// Says which tasks were looked at; an error if another process polls now. What is stored is for all agents: the next
+    /// process begins where the one is that has been away longest, or it would take its tasks for looked at.
+    pub(super) async fn advance(&self, looked: &Looked, now: Timestamp) -> Result<(), StoreError> {
+        let looked_until = looked.behind.values().copied().fold(looked.until, Ord::min);
         let state = serde_json::to_vec(&Kept { looked_until }).unwrap_or_default();
         let advance = Advance {
             consumer: CONSUMER.to_owned(),
@@ -53,7 +56,8 @@ impl PollCursor {
             jobs: Vec::new(),
             journal: Vec::new(),
         };
-        let lag = u64::try_from(now.0.saturating_sub(looked_until.0)).unwrap_or(0);
+        // An agent that is away does not make the poll slow.
+        let lag = u64::try_from(now.0.saturating_sub(looked.until.0)).unwrap_or(0);
         self.consumers.report(CONSUMER, Duration::from_millis(lag));
         self.store.advance(advance).await.map(drop)
     }
@@ -62,5 +66,29 @@ impl PollCursor {
 impl Drop for PollCursor {
     fn drop(&mut self) {
         self.consumers.release(CONSUMER);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_store::{Options, SqliteStore};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_next_process_begins_where_the_agent_is_that_was_away() {
+        let data = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(data.path(), Options::default()).unwrap());
+        let take = async || {
+            let consumers = Arc::<Consumers>::default();
+            PollCursor::take(Arc::clone(&store) as Arc<dyn HubStore>, consumers).await.unwrap()
+        };
+        let (cursor, until) = take().await;
+        assert_eq!(until, None);
+        let mut looked = Looked::until(Timestamp(9_000));
+        looked.behind.extend([("far".into(), Timestamp(4_000)), ("farther".into(), Timestamp(7_000))]);
+        cursor.advance(&looked, Timestamp(9_000)).await.unwrap();
+        drop(cursor);
+        assert_eq!(take().await.1, Some(Timestamp(4_000)));
     }
 }

@@ -101,7 +101,7 @@ impl RoutingDirectory {
                 availability: self.signals.availability(&hosted.name),
             }
         };
-        let agents = self.agents.agents().into_iter().filter(|hosted| !hosted.name.as_str().starts_with('~'));
+        let agents = self.agents.agents().into_iter().filter(|hosted| !hosted.name.is_own());
         RosterView { agents: agents.map(see).collect(), experiments: self.signals.experiments() }
     }
 
@@ -158,7 +158,8 @@ impl RoutingDirectory {
         }
         match served {
             Some(helm) if caller.scopes.agents.allows(&helm.name) => Ok(helm),
-            Some(helm) => Err(Error::Forbidden(helm.name.to_string())),
+            // The caller has not named it, and is not told its name.
+            Some(_) => Err(Error::Forbidden(String::new())),
             None => self.agents.resolve(&Address::Root, caller, None).map(|resolved| resolved.hosted),
         }
     }

@@ -17,6 +17,7 @@ use switchboard_engine::{CallerId, Callers, RefusalKind, RefusalListener};
 use switchboard_host::redact;
 use tokio_util::sync::CancellationToken;
 
+use crate::journal_text::shortened;
 use crate::metric_definitions as metric;
 
 /// How often the counts are journaled.
@@ -25,9 +26,6 @@ const EVERY: Duration = Duration::from_secs(10);
 const KEYS: usize = 1_000;
 /// The key of those.
 const OTHER: &str = "other";
-/// The longest key and message that are kept, in bytes. One line that is too long would be refused together with all the
-/// others, and their counts would be lost.
-const LONGEST: usize = 1_024;
 
 /// Why a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +88,7 @@ impl Drops {
     /// Counts one.
     pub fn record(&self, reason: DropReason, key: &str, caller: &CallerId, message: &str) {
         metrics::counter!(metric::DISPATCH_DROPPED, "reason" => reason.name()).increment(1);
+        // One line that is too long would be refused together with all the others, and their counts would be lost.
         let (key, message) = (shortened(key), shortened(message));
         let now = self.clock.now();
         let one = Dropped { count: 1, last_at: now, caller: Some(caller.clone()), message: message.to_owned() };
@@ -180,10 +179,6 @@ fn add(counted: &mut Counted, (reason, key): (DropReason, String), later: Droppe
             dropped.message = later.message;
         }
     }
-}
-
-fn shortened(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LONGEST)]
 }
 
 /// The listener for calls and messages that the guard of delegation refuses.

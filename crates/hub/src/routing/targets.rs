@@ -10,7 +10,7 @@ use super::roster_view::{AgentView, RosterView};
 use crate::tasks::fanout_plan::{FANOUT, FanoutPlan, FanoutPolicy};
 
 /// The target that stands for every agent that the caller may call and that has the skill.
-const ALL: &str = "all";
+pub(crate) const ALL: &str = "all";
 /// No agent's name is longer; names are the caller's to choose, and need not be short.
 const LONGEST_NAME: usize = 63;
 
@@ -35,9 +35,11 @@ pub(super) fn decide(
     if hints.targets.is_empty() && policy.is_none() {
         return Ok(None);
     }
+    // Those beside `all` add nothing, but a name that is wrong is told of.
+    let named = named(view, query)?;
     let targets = match wants_all || hints.targets.is_empty() {
         true => all(view, query)?,
-        false => named(view, query)?,
+        false => named,
     };
     if let FanoutPolicy::Quorum(Some(count)) = policy.unwrap_or_default()
         && count.get() > targets.len()
@@ -66,9 +68,10 @@ fn all(view: &RosterView, query: &RoutingQuery<'_>) -> Result<Vec<AgentName>, Er
     }
 }
 
+/// The agents that the caller has named.
 fn named(view: &RosterView, query: &RoutingQuery<'_>) -> Result<Vec<AgentName>, Error> {
     let mut names: Vec<AgentName> = Vec::new();
-    for target in &query.hints.targets {
+    for target in query.hints.targets.iter().filter(|target| target.as_str() != ALL) {
         let agent = offered(view, query, target)?;
         if !names.contains(&agent.name) {
             names.push(agent.name.clone());

@@ -103,6 +103,17 @@ async fn every_endpoint_needs_a_key_and_refuses_bad_input_without_a_trace() {
         refuses_names(&running, endpoint, &there, key, limited).await;
         let (status, refusal) = running.ask(&head.replacen(&endpoint.method, "PATCH", 1), key, &[], &body).await;
         assert_eq!(status, 405, "{head} with another method: {refusal}");
+        assert_refused(endpoint, &refusal, "METHOD_NOT_ALLOWED");
+    }
+    for (path, like) in [
+        ("/api/a2a/nothing", "/api/a2a/chat"),
+        ("/api/tools/a2a_echo/nothing", "/api/tools/{tool}"),
+        ("/api/agents/echo/nothing", "/api/agents/{name}"),
+        ("/api/nothing", "/api/tasks"),
+    ] {
+        let (status, refusal) = running.get(path, "ann").await;
+        assert_eq!(status, 404, "{path}: {refusal}");
+        assert_refused(endpoints.iter().find(|endpoint| endpoint.path == like).unwrap(), &refusal, "NOT_FOUND");
     }
     assert_eq!(stored(&running).await, before, "nothing has changed");
     running.stop().await;

@@ -49,6 +49,34 @@ async fn every_act_of_an_administrator_names_its_key_and_its_request() {
 }
 
 #[tokio::test]
+async fn before_and_after_of_a_registration_are_as_it_was_written() {
+    let (data, files) = (folder(), folder());
+    std::fs::write(files.path().join("agents.yaml"), "agents: [{ name: echo, builtin: echo }]\n").unwrap();
+    let far = CardServer::start(&["review"]).await;
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let first = json!({ "name": "far", "url": far.url, "poll": "30s" });
+    let second = json!({ "name": "far", "url": far.url, "poll": "60s", "headers": { "X-Team": "blue" } });
+    assert_eq!(running.post("/api/agents", "ann", &first).await.0, 201);
+    // The version says what is replaced, and is no part of the agent.
+    let mut put = second.clone();
+    put["version"] = json!(1);
+    assert_eq!(running.ask("PUT /api/agents/far", "ann", &[], &put.to_string()).await.0, 200);
+    running.stop().await;
+
+    // A restart knows no more than what is stored.
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    assert_eq!(running.ask("DELETE /api/agents/far", "ann", &[], "").await.0, 204);
+    for (act, before, after) in
+        [("add", &Value::Null, &first), ("update", &first, &second), ("remove", &second, &Value::Null)]
+    {
+        let lines = lines(&running, &format!("audit.agents.{act}")).await;
+        let payload = &lines[0]["payload"];
+        assert_eq!((&payload["before"], &payload["after"]), (before, after), "{act}: {payload}");
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn what_comes_from_outside_is_journaled_without_its_secrets() {
     let (data, files) = (folder(), folder());
     std::fs::write(files.path().join("agents.yaml"), "agents: [{ name: echo, builtin: echo }]\n").unwrap();
@@ -107,6 +135,11 @@ async fn an_accepted_card_is_in_the_audit_with_its_etag() {
     let (_, shown) = running.post("/api/agents/far:refresh", "ann", &json!({})).await;
     let etag = &shown["held"]["etag"];
     assert!(etag.is_string(), "{shown}");
+    // Another one is refused with the one that is held.
+    let (status, refusal) = running.post("/api/agents/far:accept", "ann", &json!({ "etag": "other" })).await;
+    assert_eq!((status, &refusal["code"], &refusal["version"]), (412, &json!("VERSION"), etag), "{refusal}");
+    let (status, refusal) = running.post("/api/agents/echo:accept", "ann", &json!({ "etag": "other" })).await;
+    assert_eq!((status, refusal.get("version")), (412, Some(&Value::Null)), "none is held: {refusal}");
     let body = json!({ "etag": etag }).to_string();
     let (status, answer) = running.ask("POST /api/agents/far:accept", "nan", &["X-Request-Id: r-1"], &body).await;
     assert_eq!(status, 200, "{answer}");

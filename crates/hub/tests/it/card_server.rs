@@ -1,4 +1,5 @@
-//! An agent elsewhere, as far as its card: a server that can be told to fail, and counts what it is asked.
+//! An agent elsewhere, as far as its card: a server that can be told to fail, and counts what it is asked. And one that is
+//! not there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 #[derive(Clone)]
 pub(crate) struct CardServer {
@@ -19,7 +20,24 @@ struct State {
     fails: AtomicBool,
     /// The path that is not answered, while the other is forbidden.
     silent: Mutex<Option<&'static str>>,
+    /// Requests there that nobody has asked about yet.
+    hanging: AtomicUsize,
     not_modified: AtomicUsize,
+}
+
+/// An address where nobody listens: connections are refused as long as this is there, and no other program can take it.
+pub(crate) struct Nobody(TcpSocket);
+
+impl Nobody {
+    pub(crate) fn start() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        Self(socket)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.0.local_addr().unwrap())
+    }
 }
 
 impl CardServer {
@@ -27,7 +45,8 @@ impl CardServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let silent = Mutex::new(None);
-        let state = State { card: Mutex::new(Value::Null), fails: false.into(), silent, not_modified: 0.into() };
+        let card = Mutex::new(Value::Null);
+        let state = State { card, fails: false.into(), silent, hanging: 0.into(), not_modified: 0.into() };
         let server = Self { url, state: Arc::new(state) };
         server.offer(skills);
         let answering = server.clone();
@@ -60,6 +79,11 @@ impl CardServer {
         *self.state.silent.lock() = Some(path);
     }
 
+    /// Whether a request hangs there that was not there when this was asked before.
+    pub(crate) fn has_new_hanging(&self) -> bool {
+        self.state.hanging.swap(0, Ordering::SeqCst) > 0
+    }
+
     /// How often it has answered that nothing has changed.
     pub(crate) fn not_modified(&self) -> usize {
         self.state.not_modified.load(Ordering::SeqCst)
@@ -81,6 +105,7 @@ impl CardServer {
         let own = format!("\"{:x}\"", card.len() ^ card.bytes().map(usize::from).sum::<usize>() << 8);
         let silent = *self.state.silent.lock();
         if silent == Some(path.as_str()) {
+            self.state.hanging.fetch_add(1, Ordering::SeqCst);
             return reader.read_to_end(&mut Vec::new()).await.map(drop);
         }
         let (status, body) = if silent.is_some() {

@@ -34,6 +34,10 @@ async fn a_chat_answers_asks_back_goes_on_and_fails_as_its_task_does() {
     let (status, failed) = chat(json!({ "agent": "echo", "message": "fail" })).await;
     assert_eq!((status, &failed["success"], &failed["code"]), (502, &json!(false), &json!("AGENT_ERROR")), "{failed}");
     assert_eq!((&failed["error"], &failed["taskState"]), (&json!("as it was told to"), &json!("failed")));
+    let (status, refusal) = chat(json!({ "agent": "all", "message": "hi" })).await;
+    let problem = &refusal["problems"][0];
+    assert_eq!((status, &problem["key"]), (400, &json!("agent")), "one agent at a time: {refusal}");
+    assert!(problem["right"].as_str().unwrap().contains("/api/dispatch"), "{refusal}");
     let (status, unknown) = chat(json!({ "agent": "ecko", "message": "hi" })).await;
     assert_eq!((status, &unknown["code"]), (404, &json!("NOT_FOUND")));
     let (status, refusal) = chat(json!({ "agent": "echo", "message": "hi", "skill": "flying" })).await;

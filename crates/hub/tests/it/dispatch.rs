@@ -52,7 +52,19 @@ async fn a_message_goes_where_routing_says_and_its_task_is_the_answer() {
     let asked = json!({ "message": "ask", "targets": ["other"], "wait": "30s" });
     let (_, task) = running.post("/api/dispatch", "bob", &asked).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{task}");
-    let answered = json!({ "message": "so", "taskId": task["id"], "contextId": task["contextId"], "wait": "30s" });
+    let mut answered = json!({ "message": "so", "taskId": task["id"], "contextId": task["contextId"], "wait": "30s" });
+    // A task has its agent: another one is a mistake, and so are several.
+    for (member, value, wrong) in [
+        ("targets", json!("echo"), "taskId"),
+        ("targets", json!(["other", "echo"]), "targets"),
+        ("fanout", json!("first"), "fanout"),
+    ] {
+        let mut elsewhere = answered.clone();
+        elsewhere[member] = value;
+        let (status, refusal) = running.post("/api/dispatch", "bob", &elsewhere).await;
+        assert_eq!((status, &refusal["problems"][0]["key"]), (400, &json!(wrong)), "{elsewhere}: {refusal}");
+    }
+    answered["targets"] = json!("other");
     let (status, done) = running.post("/api/dispatch", "bob", &answered).await;
     assert_eq!((status, &done["id"], &done["status"]["state"]), (200, &task["id"], &json!("TASK_STATE_COMPLETED")));
 

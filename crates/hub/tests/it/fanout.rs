@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use switchboard_a2a::{Json, Message, Role, Task, TaskId, TaskState, Timestamp};
 use switchboard_engine::clock::SimulatedClock;
@@ -125,14 +124,21 @@ impl Kernel {
     }
 
     fn run<T>(&self, work: impl Future<Output = T>) -> T {
-        let limited = async { tokio::time::timeout(Duration::from_secs(300), work).await };
+        let limited = async { tokio::time::timeout(crate::HANG_GUARD, work).await };
         self.runtime.block_on(limited).expect("the test hangs")
     }
 
     fn kill(self) {
         let Self { engine, runtime } = self;
         drop(engine);
-        runtime.shutdown_timeout(Duration::from_secs(10));
+        // Elsewhere, because it waits for what blocks a thread, however long that takes.
+        let (ended, has_ended) = std::sync::mpsc::channel();
+        let end = std::thread::spawn(move || {
+            drop(runtime);
+            ended.send(()).unwrap();
+        });
+        has_ended.recv_timeout(crate::HANG_GUARD).expect("something of the kernel goes on");
+        end.join().unwrap();
     }
 
     async fn send(&self, message: Message) -> Result<TaskId, Error> {

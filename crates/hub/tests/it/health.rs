@@ -26,14 +26,17 @@ pub(crate) async fn server(data: &std::path::Path, clock: &SimulatedClock) -> Ru
 
 /// Asks until the answer is as wanted. The clock goes on a little: a reader waits a moment for rows of other writers.
 pub(crate) async fn until(running: &Running, path: &str, key: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-    loop {
-        let (status, answer) = running.get(path, key).await;
-        assert_eq!(status, 200, "{answer}");
-        if wanted(&answer) {
-            return answer;
+    let asked = tokio::time::timeout(crate::HANG_GUARD, async {
+        loop {
+            let (status, answer) = running.get(path, key).await;
+            assert_eq!(status, 200, "{answer}");
+            if wanted(&answer) {
+                return answer;
+            }
+            running.clock.advance(Duration::from_millis(1));
         }
-        running.clock.advance(Duration::from_millis(1));
-    }
+    });
+    asked.await.unwrap()
 }
 
 pub(crate) async fn counted(running: &Running, outcomes: u64) -> Value {
@@ -151,7 +154,9 @@ async fn tokens_cost_what_their_model_does_before_the_price_of_any() {
     }
     counted(&running, expected.len() as u64).await;
     let (_, page) = running.get("/api/feed?from=oldest&topic=outcome.%23", "vic").await;
-    for (item, (text, cost, estimated)) in page["items"].as_array().unwrap().iter().zip(expected) {
+    let items = page["items"].as_array().unwrap();
+    assert_eq!(items.len(), expected.len(), "{page}");
+    for (item, (text, cost, estimated)) in items.iter().zip(expected) {
         let outcome = &item["payload"];
         let rounded = (outcome["costUsd"].as_f64().unwrap() * 1e9).round() / 1e9;
         assert_eq!((json!(rounded), &outcome["estimated"]), (cost, &estimated), "{text}: {outcome}");
@@ -221,10 +226,13 @@ async fn a_page_that_cannot_be_read_is_read_again_and_counted_once() {
     counted(&running, 1).await;
     running.unreadable.set(3);
     running.send("bob", "echo", "fail").await;
-    while running.unreadable.left() > 0 {
-        clock.advance(Duration::from_secs(1));
-        tokio::task::yield_now().await;
-    }
+    let tried = tokio::time::timeout(crate::HANG_GUARD, async {
+        while running.unreadable.left() > 0 {
+            clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+    });
+    tried.await.unwrap();
     clock.advance(Duration::from_secs(1));
     let health = counted(&running, 2).await;
     assert_eq!(health["agents"][0]["successes"], 1);
@@ -317,7 +325,7 @@ async fn callers_beyond_those_that_are_told_apart_are_counted_together() {
 }
 
 /// The files of a server as they are now: what one that is killed leaves behind.
-fn left_behind(data: &std::path::Path) -> tempfile::TempDir {
+pub(crate) fn left_behind(data: &std::path::Path) -> tempfile::TempDir {
     let copy = folder();
     for file in std::fs::read_dir(data).unwrap().map(Result::unwrap) {
         let name = file.file_name();

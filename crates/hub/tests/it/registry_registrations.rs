@@ -57,11 +57,15 @@ async fn a_registration_is_probed_versioned_and_survives_a_restart() {
     let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
     let (_, shown) = running.get("/api/agents/far", "ann").await;
     assert_eq!((&shown["kind"], &shown["shadowed"]), (&json!("builtin"), &json!(true)), "a file beats a registration");
+    // What has no effect now is said to have none.
+    let replaced = running.ask("PUT /api/agents/far", "ann", &["If-Match: \"2\""], &item.to_string()).await;
+    assert_eq!(replaced, (200, json!({ "name": "far", "version": 3, "shadowed": true })));
+    assert_eq!(running.get("/api/agents/far", "ann").await.1["kind"], "builtin");
     assert_eq!(running.ask("DELETE /api/agents/far", "ann", &[], "").await.0, 204);
     assert_eq!(running.ask("DELETE /api/agents/far", "ann", &[], "").await.0, 409);
     let (_, audit) = running.get("/api/feed?from=oldest&topic=audit.%23", "ann").await;
     let acts: Vec<_> = audit["items"].as_array().unwrap().iter().map(|item| item["topic"].clone()).collect();
-    assert_eq!(acts, ["audit.agents.add", "audit.agents.update", "audit.agents.remove"]);
+    assert_eq!(acts, ["audit.agents.add", "audit.agents.update", "audit.agents.update", "audit.agents.remove"]);
     running.stop().await;
 }
 
@@ -87,8 +91,13 @@ async fn what_cannot_be_reached_or_holds_a_secret_is_not_registered() {
         (json!({ "name": "far", "url": "http://ann:abc@localhost" }), "url"),
         (json!({ "name": "far", "url": far.url, "tls": { "cert": "a.pem", "key": "a.key" } }), "tls"),
         (json!({ "name": "far", "url": far.url, "pol": "1s" }), "pol"),
-        (json!({ "name": "far", "builtin": "echo" }), "url"),
+        // Whatever its value is.
+        (json!({ "name": "far", "builtin": "echo" }), "builtin"),
+        (json!({ "name": "far", "cli": "claude" }), "cli"),
         (json!({ "name": "Far", "url": far.url }), "name"),
+        // `/api/agents/runtime` is a list, and the target `all` stands for every agent.
+        (json!({ "name": "runtime", "url": far.url }), "name"),
+        (json!({ "name": "all", "url": far.url }), "name"),
     ] {
         let (status, refusal) = running.post("/api/agents", "ann", &item).await;
         assert_eq!((status, problems(&refusal)), (400, vec![wrong]), "{item}: {refusal}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use switchboard_engine::Directory;
 use switchboard_engine::clock::SimulatedClock;
 
-use crate::card_server::CardServer;
+use crate::card_server::{CardServer, Nobody};
 use crate::remote::passing;
 use crate::remote::script::{Reply, Scripted, task};
 use crate::running::{Running, START, folder};
@@ -16,7 +16,7 @@ use crate::running::{Running, START, folder};
 const ECHO: &str = "  - { name: echo, builtin: echo }\n";
 
 /// Has the files read until something is so; the clock goes on meanwhile.
-async fn until(running: &Running, condition: impl AsyncFn() -> bool) {
+pub(crate) async fn until(running: &Running, condition: impl AsyncFn() -> bool) {
     let waited = tokio::time::timeout(crate::HANG_GUARD, async {
         while !condition().await {
             running.reload_now.notify_one();
@@ -67,8 +67,9 @@ async fn another_address_under_the_name_of_a_removed_agent_has_not_its_skills() 
     running.stop().await;
 
     let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
-    let nobody = json!({ "name": "far", "url": "http://127.0.0.1:9" });
-    let (status, answer) = running.post("/api/agents?force=true", "ann", &nobody).await;
+    let nobody = Nobody::start();
+    let item = json!({ "name": "far", "url": nobody.url() });
+    let (status, answer) = running.post("/api/agents?force=true", "ann", &item).await;
     assert_eq!(status, 201, "{answer}");
     let (_, shown) = running.get("/api/agents/far", "ann").await;
     assert_eq!(shown["skills"], json!([]), "{shown}");
@@ -82,14 +83,14 @@ async fn another_address_under_the_name_of_a_removed_agent_has_not_its_skills() 
 const STEP: Duration = Duration::from_millis(100);
 
 /// A remote agent whose task ends when it is told to, and that does not listen to cancellations while it is deaf.
-struct Far {
-    remote: Scripted,
-    has_ended: Arc<AtomicBool>,
+pub(crate) struct Far {
+    pub(crate) remote: Scripted,
+    pub(crate) has_ended: Arc<AtomicBool>,
     is_deaf: Arc<AtomicBool>,
 }
 
 impl Far {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let (has_ended, is_deaf) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         let (ended, deaf) = (Arc::clone(&has_ended), Arc::clone(&is_deaf));
         let remote = Scripted::start(false, move |asked, _| match asked.method() {
@@ -105,7 +106,7 @@ impl Far {
     }
 
     /// It listens from now on, and hears that its task is canceled.
-    async fn hears_of_the_cancellation(&self, clock: &SimulatedClock) {
+    pub(crate) async fn hears_of_the_cancellation(&self, clock: &SimulatedClock) {
         let before = self.remote.calls("CancelTask").len();
         self.is_deaf.store(false, Ordering::SeqCst);
         passing(clock, STEP, self.remote.called("CancelTask", before + 1)).await;
@@ -113,7 +114,7 @@ impl Far {
 }
 
 /// Begins a task at `far`, and returns its path once the remote task is known.
-async fn begin(running: &Running) -> String {
+pub(crate) async fn begin(running: &Running) -> String {
     let message = json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "go" }] });
     let body = json!({ "message": message, "configuration": { "returnImmediately": true } });
     let (status, answer) = running.post("/a2a/far/message:send", "ann", &body).await;
@@ -123,7 +124,7 @@ async fn begin(running: &Running) -> String {
     path
 }
 
-async fn until_task(running: &Running, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn until_task(running: &Running, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
     let read = async {
         loop {
             let (_, task) = running.get(path, "ann").await;
@@ -135,13 +136,13 @@ async fn until_task(running: &Running, path: &str, fits: impl Fn(&Value) -> bool
     passing(&running.clock, STEP, read).await
 }
 
-async fn cancel(running: &Running, path: &str) {
+pub(crate) async fn cancel(running: &Running, path: &str) {
     let head = format!("POST {path}:cancel");
     let (status, canceled) = passing(&running.clock, STEP, running.ask(&head, "ann", &[], "{}")).await;
     assert_eq!((status, &canceled["status"]["state"]), (200, &json!("TASK_STATE_CANCELED")), "{canceled}");
 }
 
-fn remotes(running: &Running) -> Vec<String> {
+pub(crate) fn remotes(running: &Running) -> Vec<String> {
     running.registry.roster().remotes().iter().map(ToString::to_string).collect()
 }
 

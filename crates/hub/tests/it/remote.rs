@@ -1,12 +1,17 @@
 //! Agents of other servers behind this one.
 
 mod answered;
+mod asked_again;
+mod broken;
 mod children;
 mod crashes;
 mod cuts;
 mod deltas;
 mod far;
 mod followed_time;
+mod held_card;
+mod hostile;
+mod late;
 mod looks;
 mod loops;
 mod lost;

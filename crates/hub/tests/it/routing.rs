@@ -122,6 +122,12 @@ fn targets_must_exist_be_allowed_and_have_the_skill() {
             format!(r#"agent ann does not offer the skill "draw"; there is: sing{force}"#),
         ),
         (json!({"targets": "all"}), "~fanout by target fanout all of zoe,ann,bob".to_owned()),
+        (json!({"targets": ["ann", "all"]}), "~fanout by target fanout all of zoe,ann,bob".to_owned()),
+        (json!({"targets": ["all", "bbo"]}), r#"no agent "bbo" here; there is: bob, zoe, ann"#.to_owned()),
+        (
+            json!({"targets": ["all", "ann"], "skill": "draw"}),
+            format!(r#"agent ann does not offer the skill "draw"; there is: sing{force}"#),
+        ),
         (
             json!({"targets": ["all"], "skill": "draw", "fanout": "quorum:2"}),
             "~fanout by target fanout quorum:2 of zoe,bob".to_owned(),
@@ -150,6 +156,7 @@ fn targets_must_exist_be_allowed_and_have_the_skill() {
     let only = |hints: Value| Ask { caller: limited(&["ann", "bob"]), ..ask(&view, &few, "hi", hints) };
     assert!(matches!(only(json!({"targets": "zoe"})).choose(), Err(Error::Forbidden(name)) if name == "zoe"));
     assert!(matches!(only(json!({"targets": ["ann", "zoe"]})).choose(), Err(Error::Forbidden(_))));
+    assert!(matches!(only(json!({"targets": ["all", "zoe"]})).choose(), Err(Error::Forbidden(name)) if name == "zoe"));
     assert_eq!(only(json!({"targets": "all"})).told(), "~fanout by target fanout all of ann,bob");
     assert_eq!(only(json!({"targets": "zed"})).told(), r#"no agent "zed" here; there is: ann, bob"#);
 }

@@ -83,23 +83,35 @@ fn keys() -> Arc<Keyring> {
     Arc::new(Keyring(keys.into_iter().map(identity).collect()))
 }
 
-/// How many of the next pages of the log cannot be read. Clones share it.
+/// How many of the next pages of the log cannot be read, or make their readers panic. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct UnreadablePages(Arc<AtomicUsize>);
+pub(crate) struct UnreadablePages {
+    failing: Arc<AtomicUsize>,
+    panicking: Arc<AtomicUsize>,
+}
 
 impl UnreadablePages {
     pub(crate) fn set(&self, count: usize) {
-        self.0.store(count, Ordering::SeqCst);
+        self.failing.store(count, Ordering::SeqCst);
+    }
+
+    pub(crate) fn set_panicking(&self, count: usize) {
+        self.panicking.store(count, Ordering::SeqCst);
     }
 
     pub(crate) fn left(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
+        self.failing.load(Ordering::SeqCst) + self.panicking.load(Ordering::SeqCst)
+    }
+
+    fn take(count: &AtomicUsize) -> bool {
+        count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
     }
 }
 
 impl StoreHooks for UnreadablePages {
     fn read_all(&self, store: &Arc<dyn Store>, after: Position, rows: usize, bytes: usize) -> StoreFuture<FeedPage> {
-        let fails = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        assert!(!Self::take(&self.panicking), "as the test has ordered");
+        let fails = Self::take(&self.failing);
         let page = store.read_all(after, rows, bytes);
         Box::pin(async move {
             if fails {
@@ -163,6 +175,18 @@ impl Running {
         Self::start(data, workspace, Some(own), clock.clone(), change, settings).await
     }
 
+    /// The same with settings.
+    pub(crate) async fn beside(
+        data: &Path,
+        workspace: &Path,
+        own: Vec<Hosted>,
+        clock: &SimulatedClock,
+        change: impl FnOnce(&mut Config),
+        settings: Settings,
+    ) -> Self {
+        Self::start(data, workspace, Some(own), clock.clone(), change, settings).await
+    }
+
     /// With the agents of the files and these, or without them with those of most tests.
     async fn start(
         data: &Path,
@@ -172,12 +196,33 @@ impl Running {
         change: impl FnOnce(&mut Config),
         settings: Settings,
     ) -> Self {
-        let durability = switchboard_store::Durability::Process;
-        let options = switchboard_store::Options { durability, max_queue_delay: HOUR, ..Default::default() };
-        let store: Arc<dyn ServerStore> = Arc::new(SqliteStore::open(data, options).unwrap());
-        let shared: Arc<SimulatedClock> = Arc::new(clock.clone());
         let mut config = Config::default();
         change(&mut config);
+        let durability = switchboard_store::Durability::Process;
+        // Lines that are longer than usual are refused sooner here than by the program.
+        let journal_line = config.hub.journal.line.length();
+        let options =
+            switchboard_store::Options { durability, max_queue_delay: HOUR, journal_line, ..Default::default() };
+        let store: Arc<dyn ServerStore> = Arc::new(SqliteStore::open(data, options).unwrap());
+        Self::start_on(store, data, workspace, own, clock, config, settings).await
+    }
+
+    /// The agents of most tests on a store of the test's own.
+    pub(crate) async fn on_store(store: Arc<dyn ServerStore>, data: &Path, config: Config) -> Self {
+        let clock = SimulatedClock::at(START);
+        Self::start_on(store, data, &data.join("workspace"), None, clock, config, Settings::default()).await
+    }
+
+    async fn start_on(
+        store: Arc<dyn ServerStore>,
+        data: &Path,
+        workspace: &Path,
+        own: Option<Vec<Hosted>>,
+        clock: SimulatedClock,
+        config: Config,
+        settings: Settings,
+    ) -> Self {
+        let shared: Arc<SimulatedClock> = Arc::new(clock.clone());
         let streams_per_caller = config.limits.streams_per_caller.get();
         let keys = keys();
         let callbacks = CallbackReceiver::new(store.clone(), store.secret(), shared.clone());
@@ -274,7 +319,7 @@ impl Running {
     /// The topics of the journal's lines, once there are so many.
     pub(crate) async fn topics(&self, topic: &str, count: usize) -> Vec<String> {
         let path = format!("/api/feed?from=oldest&topic={topic}");
-        let read = tokio::time::timeout(Duration::from_secs(60), async {
+        let read = tokio::time::timeout(crate::HANG_GUARD, async {
             loop {
                 let (_, page) = self.get(&path, "ann").await;
                 let items = page["items"].as_array().unwrap();

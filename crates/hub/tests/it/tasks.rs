@@ -130,6 +130,29 @@ async fn a_tree_has_every_task_below_its_root_and_the_sum_of_their_cost() {
 }
 
 #[tokio::test]
+async fn what_a_fan_out_over_the_api_has_asked_came_over_the_api_too() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    dispatch(&running, "bob", "hello", json!(["echo", "other"])).await;
+    running.send("bob", "echo", "hi").await;
+    let found = async |path: &str| -> Vec<(Value, Value)> {
+        let (status, page) = running.get(path, "bob").await;
+        assert_eq!(status, 200, "{page}");
+        let items = page["items"].as_array().unwrap().iter();
+        let mut found: Vec<_> = items.map(|item| (item["agent"].clone(), item["via"].clone())).collect();
+        found.sort_by_key(|(agent, _)| agent.to_string());
+        found
+    };
+    let came = |agent: &str, via: &str| (json!(agent), json!(via));
+    // The fan-out itself is no outcome.
+    assert_eq!(found("/api/invocations?via=api").await, [came("echo", "api"), came("other", "api")]);
+    assert_eq!(found("/api/invocations?via=a2a").await, [came("echo", "a2a")]);
+    let all = [came("echo", "api"), came("other", "api"), came("~fanout", "api")];
+    assert_eq!(found("/api/tasks?via=api").await, all);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn an_operator_stops_a_task_of_any_caller_once() {
     let data = folder();
     let running = Running::in_folder(data.path()).await;

@@ -35,6 +35,16 @@ impl ApiError {
                 StatusCode::BAD_REQUEST
             }
             Self::WrongState { .. } => StatusCode::CONFLICT,
+            // What never works is not told to be tried again.
+            Self::Store(StoreError::TooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Store(StoreError::Missing) => StatusCode::NOT_FOUND,
+            Self::Store(
+                StoreError::VersionConflict { .. }
+                | StoreError::Ended
+                | StoreError::KeyTaken
+                | StoreError::TooManyWebhooks { .. }
+                | StoreError::TreeFull { .. },
+            ) => StatusCode::CONFLICT,
             Self::Store(error) => return unavailable(error),
         };
         json_response::error(status, &self.to_string())

@@ -2,12 +2,13 @@
 
 pub(super) mod describe;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::header::VARY;
 use http::{HeaderName, HeaderValue, Response};
-use parking_lot::Mutex;
+use parking_lot::RwLock;
 use switchboard_a2a::card::CardFormat;
 use switchboard_a2a::{Dialect, Error, Version};
 use switchboard_engine::{Address, Caller, Hosted, Served};
@@ -22,13 +23,29 @@ use crate::{Body, RequestContext, RequestLabels, State};
 
 /// Encoded cards, kept as long as they describe the same agent.
 #[derive(Default)]
-pub(super) struct Cards(Mutex<Vec<(Address, CardFormat, Arc<Written>)>>);
+pub(super) struct Cards(RwLock<HashMap<(Address, CardFormat), Arc<Written>>>);
 
 struct Written {
-    hosted: Arc<Hosted>,
-    /// What it describes; another one once that was replaced.
-    served: Arc<Served>,
+    /// What it describes; another one once that was replaced. The card keeps no agent that was removed.
+    served: Weak<Served>,
     document: CachedDocument,
+}
+
+impl Cards {
+    /// The card, if it is there and describes what is served.
+    fn get(&self, key: &(Address, CardFormat), served: &Arc<Served>) -> Option<Arc<Written>> {
+        let cards = self.0.read();
+        // While there is a weak pointer to it, nothing else gets its address.
+        let known = cards.get(key).filter(|known| Weak::as_ptr(&known.served) == Arc::as_ptr(served));
+        known.cloned()
+    }
+
+    /// Keeps a card, and no longer those of agents that are gone or were replaced.
+    fn keep(&self, key: (Address, CardFormat), card: Arc<Written>) {
+        let mut cards = self.0.write();
+        cards.retain(|_, known| known.served.strong_count() > 0);
+        cards.insert(key, card);
+    }
 }
 
 /// Answers with the card of an agent, or of the one that answers at the root.
@@ -44,7 +61,7 @@ pub(super) fn answer(state: &State, address: &Address, context: &RequestContext)
         None => written(state, address, form, &context.identity.caller),
     };
     let (mut response, outcome) = match card {
-        Ok(card) => (found(state, context, form, &card), "ok"),
+        Ok((_, card)) => (found(state, context, form, &card), "ok"),
         Err(error) => (Binding::Rest.failure(Dialect::V1, &error), response::outcome(error.kind)),
     };
     response.body_mut().label(RequestLabels { method: "card", agent: None, outcome });
@@ -58,8 +75,8 @@ pub(super) fn public(
     form: CardFormat,
     caller: &Caller,
 ) -> Result<(Arc<Hosted>, Bytes), Error> {
-    let card = written(state, address, form, caller)?;
-    Ok((Arc::clone(&card.hosted), card.document.body.clone()))
+    let (hosted, card) = written(state, address, form, caller)?;
+    Ok((hosted, card.document.body.clone()))
 }
 
 fn found(state: &State, context: &RequestContext, form: CardFormat, card: &Written) -> Response<Body> {
@@ -77,26 +94,27 @@ fn found(state: &State, context: &RequestContext, form: CardFormat, card: &Writt
     response
 }
 
-/// The card as bytes, encoded now if it was not yet.
-fn written(state: &State, address: &Address, form: CardFormat, caller: &Caller) -> Result<Arc<Written>, Error> {
-    let directory = state.engine.directory();
+/// The agent and its card as bytes, encoded now if it was not yet.
+fn written(
+    state: &State,
+    address: &Address,
+    form: CardFormat,
+    caller: &Caller,
+) -> Result<(Arc<Hosted>, Arc<Written>), Error> {
+    let (directory, cards) = (state.engine.directory(), &state.documents.cards);
     // The public card does not depend on the caller, so it is resolved without a caller's scopes. Where no agent answers
     // at the root there is no card either: its interfaces would not work, and a client of a card for many agents would
     // reach one of them by chance.
     let refused = |refusal| unknown_agent(state, address, caller).unwrap_or_else(|| from_engine(refusal));
     let hosted = agent_at(directory.as_ref(), address, &Caller::local()).map_err(refused)?;
     let served = hosted.served();
-    let mut cards = state.documents.cards.0.lock();
-    let place = cards.iter().position(|(of, in_form, _)| of == address && *in_form == form);
-    if let Some(index) = place {
-        let known = &cards[index].2;
-        if Arc::ptr_eq(&known.served, &served) {
-            return Ok(known.clone());
-        }
-        cards.swap_remove(index);
+    let key = (address.clone(), form);
+    if let Some(known) = cards.get(&key, &served) {
+        return Ok((hosted, known));
     }
     let card = describe::agent(state, address, &served, false);
-    let written = Arc::new(Written { hosted, served, document: CachedDocument::new(card.encode(form)) });
-    cards.push((address.clone(), form, written.clone()));
-    Ok(written)
+    let document = CachedDocument::new(card.encode(form));
+    let written = Arc::new(Written { served: Arc::downgrade(&served), document });
+    cards.keep(key, Arc::clone(&written));
+    Ok((hosted, written))
 }

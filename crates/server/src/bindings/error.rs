@@ -36,7 +36,10 @@ pub fn from_engine(refusal: Refusal) -> Error {
             Error::with_message(ErrorKind::Cooldown, message).detail("retryAfterMs", retry_after_ms)
         }
         Refusal::NotReviewer { .. } => Error::with_message(ErrorKind::PermissionDenied, message),
-        Refusal::Forbidden(agent) => Error::with_message(ErrorKind::PermissionDenied, message).detail("agent", agent),
+        Refusal::Forbidden(agent) => {
+            let error = Error::with_message(ErrorKind::PermissionDenied, message);
+            if agent.is_empty() { error } else { error.detail("agent", agent) }
+        }
         Refusal::Delegation(refused) => {
             let kind = match refused.kind {
                 RefusalKind::NotAllowed => ErrorKind::PermissionDenied,

@@ -186,7 +186,7 @@ impl OperationCall<'_> {
 }
 
 /// Runs what takes the processor for a while off the async threads.
-pub(super) async fn off_thread<T: Send + 'static>(
+pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;

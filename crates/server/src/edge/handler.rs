@@ -128,9 +128,9 @@ async fn answer(
     let counted = match &endpoint {
         Endpoint::A2a(_) => Counted::A2a,
         Endpoint::Front(front) => Counted::Front(front.name()),
-        Endpoint::WrongMethod(..) | Endpoint::Nothing => Counted::Nowhere,
+        Endpoint::WrongMethod(..) | Endpoint::WrongFrontMethod(..) | Endpoint::Nothing => Counted::Nowhere,
     };
-    let is_a2a = matches!(endpoint, Endpoint::A2a(_) | Endpoint::WrongMethod(_, Some(_)));
+    let is_a2a = matches!(endpoint, Endpoint::A2a(_) | Endpoint::WrongMethod(..));
     let (identity, origin) = match admit(state, &parts, access, is_a2a, over_limit) {
         Ok((Some(identity), origin)) => (identity, origin),
         Ok((None, origin)) => {
@@ -141,7 +141,9 @@ async fn answer(
             let sent = request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
             let mut response = match &endpoint {
                 Endpoint::A2a(route) => bindings::reject(state, route, &parts.headers, sent.as_deref(), &refused.error),
-                Endpoint::Front(front) => front.refuse(parts.uri.path(), &refused.error),
+                Endpoint::Front(front) | Endpoint::WrongFrontMethod(_, front) => {
+                    front.refuse(parts.uri.path(), &refused.error)
+                }
                 _ => json_response::refusal(&refused.error),
             };
             if let Some(challenge) = refused.challenge {
@@ -161,11 +163,17 @@ async fn answer(
         }
         Endpoint::WrongMethod(allow, address) => {
             request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
-            wrong_method(state, &parts, &identity, allow, address)
+            wrong_method(state, &parts, &identity, allow, &address)
+        }
+        Endpoint::WrongFrontMethod(allow, front) => {
+            request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
+            json_response::wrong_method(parts.uri.path(), &parts.method, allow, |path, text| {
+                front.refuse_method(path, text)
+            })
         }
         Endpoint::Nothing => {
             request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
-            json_response::not_found(parts.uri.path())
+            state.router.refuse_path(parts.uri.path())
         }
     };
     let challenge = match response.status() {
@@ -276,14 +284,14 @@ fn wrong_method(
     parts: &Parts,
     identity: &CallerIdentity,
     allow: &'static str,
-    address: Option<Address>,
+    address: &Address,
 ) -> Response<Body> {
-    let refused = || json_response::wrong_method(parts.uri.path(), &parts.method, allow);
-    let Some(address) = address else { return refused() };
-    let no_agent = bindings::no_agent_at(state, &address, &identity.caller);
+    let no_agent = bindings::no_agent_at(state, address, &identity.caller);
     no_agent.unwrap_or_else(|| match landing_page::is_wanted(&parts.method, &parts.headers) {
         true => landing_page::page(state, identity),
-        false => refused(),
+        false => json_response::wrong_method(parts.uri.path(), &parts.method, allow, |_, text| {
+            json_response::error(StatusCode::METHOD_NOT_ALLOWED, text)
+        }),
     })
 }
 

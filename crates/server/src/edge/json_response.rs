@@ -61,10 +61,14 @@ pub fn later(message: &str, seconds: u64) -> Response<Body> {
     response
 }
 
-/// 405: the path has other methods.
-pub(crate) fn wrong_method(path: &str, asked: &http::Method, allow: &'static str) -> Response<Body> {
-    let mut response =
-        error(StatusCode::METHOD_NOT_ALLOWED, &format!("{asked} is not possible at {path}, only {allow}"));
+/// 405: the path has other methods. What it looks like is said by who answers at the path.
+pub(crate) fn wrong_method(
+    path: &str,
+    asked: &http::Method,
+    allow: &'static str,
+    refuse: impl FnOnce(&str, &str) -> Response<Body>,
+) -> Response<Body> {
+    let mut response = refuse(path, &format!("{asked} is not possible at {path}, only {allow}"));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     response
 }

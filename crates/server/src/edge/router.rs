@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
-use http::Method;
+use http::{Method, Response};
 use switchboard_engine::{Address, CallerRole};
 
+use super::json_response;
+use crate::Body;
 use crate::bindings::routes::{self, Route};
 use crate::front::{Access, Front};
 
@@ -18,8 +20,10 @@ pub(crate) struct Router {
 pub(super) enum Endpoint<'a> {
     A2a(Route),
     Front(&'a dyn Front),
-    /// Only other methods are there: the `Allow` header, and the agent's address if it is one of A2A.
-    WrongMethod(&'static str, Option<Address>),
+    /// A2A only has other methods there: the `Allow` header, and the agent's address.
+    WrongMethod(&'static str, Address),
+    /// The front only has other methods there: the `Allow` header.
+    WrongFrontMethod(&'static str, &'a dyn Front),
     Nothing,
 }
 
@@ -37,7 +41,7 @@ impl Router {
         for front in &self.fronts {
             match front.find(path, method) {
                 Some(Ok(access)) => return (Endpoint::Front(&**front), access),
-                Some(Err(wrong)) => return (Endpoint::WrongMethod(wrong.0, None), Access::PUBLIC),
+                Some(Err(wrong)) => return (Endpoint::WrongFrontMethod(wrong.0, &**front), Access::PUBLIC),
                 None => {}
             }
         }
@@ -46,11 +50,15 @@ impl Router {
                 let access = access(&route);
                 (Endpoint::A2a(route), access)
             }
-            Some(Err(routes::WrongMethod(allow, address))) => {
-                (Endpoint::WrongMethod(allow, Some(address)), Access::PUBLIC)
-            }
+            Some(Err(routes::WrongMethod(allow, address))) => (Endpoint::WrongMethod(allow, address), Access::PUBLIC),
             None => (Endpoint::Nothing, Access::PUBLIC),
         }
+    }
+
+    /// The response at a path where nothing is: that of the front whose path it looks like, else the server's.
+    pub(super) fn refuse_path(&self, path: &str) -> Response<Body> {
+        let of_front = self.fronts.iter().find_map(|front| front.refuse_path(path));
+        of_front.unwrap_or_else(|| json_response::not_found(path))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The bindings through the public API: a whole server in process, real sockets, a real store.
 
 mod agents;
+mod card_cache;
 mod cards;
 pub(crate) mod client;
 pub(crate) mod dialects;

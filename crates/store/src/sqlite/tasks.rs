@@ -6,7 +6,7 @@ use rusqlite::{Params, params};
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::Bus;
 use switchboard_engine::ids::{AgentName, CallerId, Epoch, Fence, Seq, TaskKey};
-use switchboard_engine::store::feed::{FeedPage, FeedStart, JournalRetention, Located, Position};
+use switchboard_engine::store::feed::{FeedPage, FeedRow, FeedStart, JournalRetention, Located, LogsQuery, Position};
 use switchboard_engine::store::survey::{SurveyPage, SurveyQuery, WaitingQuery};
 use switchboard_engine::store::{
     Append, Appended, Conversation, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask,
@@ -231,6 +231,11 @@ impl Store for SqliteStore {
     fn read_all(&self, after: Position, max_rows: usize, max_bytes: usize) -> StoreFuture<FeedPage> {
         let size = if max_bytes > SMALL_READ { ReadSize::Large } else { ReadSize::Small };
         self.readers.read(size, move |reader| reader.feed(after, max_rows, max_bytes))
+    }
+
+    fn read_logs(&self, query: LogsQuery) -> StoreFuture<Vec<FeedRow>> {
+        let size = if query.max_bytes > SMALL_READ { ReadSize::Large } else { ReadSize::Small };
+        self.readers.read(size, move |reader| reader.logs(&query))
     }
 
     fn locate(&self, start: FeedStart) -> StoreFuture<Located> {

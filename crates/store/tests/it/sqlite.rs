@@ -1,5 +1,6 @@
 //! The suite on SQLite, and what is SQLite's own: files, locks, schemas, damage, full disks.
 
+mod broken_writes;
 mod check;
 mod files;
 mod keys;

@@ -119,6 +119,7 @@ macro_rules! conformance_suite {
                 a_page_is_written_once_with_all_that_follows_from_it,
                 sums_jobs_and_tasks_are_counted_for_their_readers,
                 a_job_is_claimed_once_and_finished_by_its_claimer,
+                a_job_that_is_owed_again_while_it_runs_is_run_again,
                 a_registration_is_replaced_by_one_that_knows_its_version,
                 a_cooldown_is_taken_with_an_append_and_refuses_the_next,
             }

@@ -88,6 +88,14 @@ fn a_variable_that_sets_nothing_and_a_misspelled_file_are_warned_of() {
 }
 
 #[test]
+fn a_default_agent_that_no_file_has_is_warned_of() {
+    let workspace = Workspace::new().file("switchboard.yaml", "server: { defaultAgent: prob }\n");
+    let warning = "switchboard.yaml:1: server.defaultAgent: no file has an agent \"prob\", it has to be registered: did \
+                   you mean probe?";
+    assert_eq!(workspace.good().json()["warnings"], json!([warning]));
+}
+
+#[test]
 fn variables_that_have_another_use_are_not_warned_of() {
     let workspace = Workspace::new()
         .file("switchboard.yaml", "server:\n  publicBaseUrl: ${SWITCHBOARD_URL}\n")

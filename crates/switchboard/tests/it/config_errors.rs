@@ -82,8 +82,6 @@ fn values_that_contradict_each_other_are_refused() {
     switchboard("limits:\n  task: 1MiB\n").refused(&[
         "switchboard.yaml:2: limits.task: an event may have 8MiB and a whole task only 1MiB: make limits.task at least as large as limits.event",
     ]);
-    switchboard("server: { defaultAgent: prob }\n")
-        .refused(&["switchboard.yaml:1: server.defaultAgent: there is no agent \"prob\": did you mean probe?"]);
 }
 
 #[test]
@@ -241,7 +239,7 @@ fn an_agent_needs_a_good_name_of_its_own_and_a_kind() {
     agents("agents:\n  - builtin: echo\n  - name: b\n  - name: tasks\n    builtin: echo\n  - { name: My_Agent, builtin: ekho }\n").refused(&[
         "agents.yaml:2: agents[0]: has no name: add name: with lowercase letters, digits and -",
         "agents.yaml:3: agents[1]: does not say which agent it is: add cli: for a program, builtin: echo, guide or probe, or url: for one elsewhere",
-        "agents.yaml:4: agents[2].name: \"tasks\" is reserved, because it is part of an address: choose another name; reserved are v1, tasks, jsonrpc, message:send, message:stream, extendedAgentCard, .well-known, agents",
+        "agents.yaml:4: agents[2].name: \"tasks\" is reserved, because it means something else where agents are named: choose another name; reserved are v1, tasks, jsonrpc, message:send, message:stream, extendedAgentCard, .well-known, agents, runtime, all",
         "agents.yaml:6: agents[3].name: \"My_Agent\" cannot be an agent's name: write a name of lowercase letters, digits and -, such as code-review; it begins with a letter or digit and has at most 63 characters",
         "agents.yaml:6: agents[3].builtin: \"ekho\" is not one of its values: did you mean echo? (one of echo, guide, probe)",
     ]);
@@ -254,6 +252,10 @@ fn an_agent_needs_a_good_name_of_its_own_and_a_kind() {
     agents("agents:\n  - name:\n    builtin: echo\n  - name: b\n    builtin:\n").refused(&[
         "agents.yaml:2: agents[0].name: has no value: write a name of lowercase letters, digits and -, such as code-review",
         "agents.yaml:5: agents[1].builtin: has no value: write echo, guide or probe",
+    ]);
+    agents("agents:\n  - { name: a, urll: 'https://agent.example' }\n").refused(&[
+        "agents.yaml:2: agents[0]: does not say which agent it is: add cli: for a program, builtin: echo, guide or probe, or url: for one elsewhere",
+        "agents.yaml:2: agents[0].urll: unknown key: did you mean url?",
     ]);
     agents("- name: a\n").refused(&["agents.yaml:1: is a list: write a mapping with any of the keys agents"]);
     agents("agents:\n  a: { builtin: echo }\n")

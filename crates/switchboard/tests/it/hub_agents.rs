@@ -107,6 +107,11 @@ fn what_cannot_be_done_with_an_agent_says_what_can() {
     let (code, error, next) = hub.refused(&["show", "reviwer"]);
     assert_eq!((code, error.as_str()), (1, "there is no agent reviwer"));
     assert!(next.starts_with("did you mean reviewer?"), "{next}");
+    // A list of agents is there, and no agent.
+    let (code, error, _) = hub.refused(&["show", "runtime"]);
+    assert_eq!((code, error.as_str()), (1, "there is no agent runtime"));
+    let (code, error, _) = hub.refused(&["remove", "runtime"]);
+    assert_eq!((code, error.as_str()), (1, "there is no agent runtime"));
     let (code, error, next) = hub.refused(&["add", &hub.far_url(), "--name", "reviewer"]);
     assert_eq!((code, next.as_str()), (1, "switchboard agents update reviewer FILE, or add it under another --name"));
     assert!(error.starts_with("there is an agent reviewer already"), "{error}");
@@ -118,7 +123,7 @@ fn what_cannot_be_done_with_an_agent_says_what_can() {
     assert_eq!(code, 3);
     assert!(error.contains(&dead) && next == "check the address, and whether the agent runs", "{error}; {next}");
     let (code, _, next) = hub.refused(&["add", &dead, "--name", "dead"]);
-    assert!(code == 1 && next.ends_with("--force adds it although it does not answer"), "{next}");
+    assert!(code == 3 && next.ends_with("--force adds it although it does not answer"), "{next}");
 
     // A file is checked as agents.yaml is, and secrets of the server are not for the asking.
     let items = format!("agents:\n  - {{ name: one, url: '{dead}', bearerEnv: HOME, colour: red }}\n");

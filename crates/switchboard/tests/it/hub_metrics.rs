@@ -179,6 +179,19 @@ fn a_look_that_a_push_notification_has_brought_about_is_counted_as_one() {
     let answered = far.post("/a2a/probe/message:send", "", &json!({ "message": answer }).to_string());
     assert_eq!(answered.status, 200);
     reaches_at_least(&server, "remote_looks_total{agent=\"far\",why=\"push\"}", 1.0);
+    // The push has ended the task here too, with what the other server has made of it.
+    let begin = Instant::now();
+    let ours = format!("/a2a/far/tasks/{}", asked["id"].as_str().unwrap());
+    let done = loop {
+        let task = server.get(&ours, "").json();
+        if task["status"]["state"] != "TASK_STATE_INPUT_REQUIRED" && task["status"]["state"] != "TASK_STATE_WORKING" {
+            break task;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{task}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(done["status"]["state"], "TASK_STATE_COMPLETED", "{done}");
+    assert!(done["artifacts"].to_string().contains("Ada"), "{done}");
     are(&server, &[("remote_sends_total{agent=\"far\",outcome=\"sent\"}", 1.0)]);
     assert_eq!(value(&server, "remote_looks_total{agent=\"far\",why=\"poll\"}"), None);
     server.stop();

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::PATIENCE;
 use crate::program::Workspace;
@@ -81,6 +81,21 @@ fn a_configuration_with_problems_changes_nothing() {
         run.stderr
     );
     assert_eq!(refusal(&server, &receiver), None);
+    server.stop();
+}
+
+#[test]
+fn agents_of_the_environment_that_cannot_be_read_are_logged_and_the_files_count() {
+    let workspace = Workspace::new()
+        .file("agents.yaml", "agents: [{ name: here, builtin: echo }]\n")
+        .variable("PROTOLABS_AGENTS_JSON", "{ \"agents\": [{ \"name\": \"far\" }] }");
+    let server = Server::start_after(&workspace, "true");
+    let shown = server.get("/api/agents", "").json();
+    let names: Vec<&Value> = shown["items"].as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
+    assert_eq!(names, [&json!("here")], "{shown}");
+    let log = std::fs::read_to_string(workspace.path().join("stderr.txt")).unwrap();
+    let line = log.lines().find(|line| line.contains("the files count instead")).unwrap_or_default();
+    assert!(line.starts_with("warning: ") && line.contains("PROTOLABS_AGENTS_JSON"), "{log}");
     server.stop();
 }
 

@@ -112,6 +112,14 @@ async fn every_dialect_is_understood() {
     }
     let refused = receive(&callbacks, &task, Some(&token), None, b"\xff\xfe").await;
     assert!(matches!(refused, Err(ReceiveError::Body(_))), "{refused:?}");
+    // As deep as a task that this server would take as an answer, and one level deeper.
+    for (levels, is_taken) in [(64, true), (65, false)] {
+        let data = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let status = format!(r#"{{"state":"TASK_STATE_COMPLETED"}},"metadata":{{"own":{data}}}"#);
+        let body = format!(r#"{{"task":{{"id":"r","contextId":"c","status":{status}}}}}"#);
+        let received = receive(&callbacks, &task, Some(&token), None, body.as_bytes()).await;
+        assert_eq!(received.is_ok(), is_taken, "{levels} levels: {received:?}");
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod large;
 mod operators;
 mod receiver;
 mod replacing;
+mod replays;
 mod restarts;
 mod retries;
 mod setting;

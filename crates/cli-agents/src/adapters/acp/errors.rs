@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::adapters::auth_failures::is_auth_failure;
 use crate::adapters::dialogue::FailureKind;
+use crate::adapters::json::parse;
 use crate::adapters::truncate::cut;
 
 /// Longer details are cut: some agents send whole answers of their model's server.
@@ -54,6 +55,6 @@ fn detail(data: &Value) -> String {
 
 /// Some messages are a whole answer of the model's server as JSON: the message within.
 fn inner_message(message: &str) -> Option<String> {
-    let answer: Value = serde_json::from_str(message).ok()?;
+    let answer = parse(message)?;
     answer.pointer("/error/message")?.as_str().map(str::to_owned)
 }

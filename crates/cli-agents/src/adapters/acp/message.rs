@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::adapters::dialogue::{FailureKind, Steps};
-use crate::adapters::json::text;
+use crate::adapters::json::{parse, text};
 
 pub(super) enum Incoming {
     Request { id: RequestId, method: String, params: Value },
@@ -17,7 +17,7 @@ pub(super) enum Incoming {
 impl Incoming {
     /// Reads a line; nothing if it is no message. The member `jsonrpc` is not asked for: some leave it out.
     pub(super) fn read(line: &str) -> Option<Self> {
-        let Ok(Value::Object(mut message)) = serde_json::from_str(line) else {
+        let Some(Value::Object(mut message)) = parse(line) else {
             return None;
         };
         let id = match message.remove("id") {

@@ -12,7 +12,7 @@ use super::usage;
 use crate::adapters::auth_failures::AuthFailures;
 use crate::adapters::dialogue::{Dialogue, Ending, Exit, Steps};
 use crate::adapters::event::{Decision, Event, Usage};
-use crate::adapters::json::{list, number, text};
+use crate::adapters::json::{list, number, parse, text};
 use crate::adapters::order::Order;
 use crate::adapters::permissions::Permissions;
 use crate::adapters::truncate::cut;
@@ -231,7 +231,7 @@ impl Dialogue for ClaudeDialogue {
             return;
         }
         // The member `type` may be anywhere in it.
-        let Ok(line) = serde_json::from_str::<Value>(line) else {
+        let Some(line) = parse(line) else {
             return;
         };
         match text(&line, "type") {

@@ -16,7 +16,7 @@ use super::items::{Call, Items, either_text, usage};
 use crate::adapters::auth_failures::AuthFailures;
 use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::adapters::event::{Decision, Event};
-use crate::adapters::json::text;
+use crate::adapters::json::{parse, text};
 use crate::adapters::order::Order;
 use crate::adapters::permissions::Permissions;
 use approval_request::PendingApproval;
@@ -317,7 +317,7 @@ impl Dialogue for AppServer {
     }
 
     fn line(&mut self, line: &str, steps: &mut Steps) {
-        let Ok(message) = serde_json::from_str::<Value>(line) else { return };
+        let Some(message) = parse(line) else { return };
         if self.stage == Stage::Finished {
             return;
         }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::adapters::cut;
 use crate::adapters::dialogue::{Exit, Failure, FailureKind};
+use crate::adapters::json::parse;
 
 /// How to log in, as a beginning of a sentence.
 pub(super) const LOGIN: &str = "run `codex login`";
@@ -78,7 +79,7 @@ fn not_logged_in(said: &str) -> Failure {
 
 /// A message for people: what is inside, if it is the raw body of an endpoint's answer.
 pub(super) fn readable(message: &str) -> String {
-    let body: Value = serde_json::from_str(message).unwrap_or_default();
+    let body = parse(message).unwrap_or_default();
     let inside = body.pointer("/error/message").and_then(Value::as_str);
     cut(inside.unwrap_or(message), LONGEST).into_owned()
 }

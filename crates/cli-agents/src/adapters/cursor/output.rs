@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::adapters::dialogue::{Exit, FailureKind, Steps};
 use crate::adapters::event::{Event, Scope, Usage};
+use crate::adapters::json::parse;
 use crate::adapters::json_lines::{ended_without_result, message, refused_by_itself, text};
 use crate::adapters::one_way::OutputReader;
 use crate::adapters::order::Order;
@@ -114,7 +115,7 @@ fn call(call: &Value) -> Option<(String, Value, &Value)> {
     let function = &call["function"];
     if let Some(name) = text(&function["name"]) {
         let arguments = &function["arguments"];
-        let input = arguments.as_str().and_then(|text| serde_json::from_str(text).ok());
+        let input = arguments.as_str().and_then(parse);
         let result = if call["result"].is_null() { &function["result"] } else { &call["result"] };
         return Some((name, input.unwrap_or_else(|| arguments.clone()), result));
     }

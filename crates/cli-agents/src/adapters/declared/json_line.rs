@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::adapters::dialogue::Steps;
 use crate::adapters::event::Event;
+use crate::adapters::json::parse;
 use crate::adapters::plain_text::plain_line;
 use crate::adapters::truncate::cut;
 
@@ -13,7 +14,7 @@ const LONGEST_NOTICE: usize = 2_000;
 /// The members of a line that is a JSON object. Any other line becomes a notice: such programs, and the processes they
 /// start, write warnings in between.
 pub(crate) fn object(line: &str, steps: &mut Steps) -> Option<Map<String, Value>> {
-    if let Ok(Value::Object(members)) = serde_json::from_str(line) {
+    if let Some(Value::Object(members)) = parse(line) {
         return Some(members);
     }
     let text = plain_line(line);

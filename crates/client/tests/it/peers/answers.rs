@@ -39,7 +39,7 @@ async fn what_is_no_a2a_is_told_by_what_it_is_and_its_first_words() {
         ("text/plain", &long, "text/plain", &cut),
         ("application/json", r#"{"ok":true}"#, "JSON that is no answer to this", r#"{"ok":true}"#),
         ("application/json", "{", "JSON that cannot be read (EOF while parsing an object at line 1 column 1)", "{"),
-        ("application/json", &deep, "JSON nested deeper than 128 levels, the most that is read", &deep[..200]),
+        ("application/json", &deep, "JSON nested deeper than 67 levels, the most that is read", &deep[..200]),
     ] {
         let header = if media_type.is_empty() { "x-none: x".to_owned() } else { format!("content-type: {media_type}") };
         let said = body.to_owned();
@@ -71,6 +71,7 @@ async fn a_status_says_what_a_message_alone_does_not() {
         });
         let error = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
         assert_eq!(error.error_kind(), Some(kind), "{status} {code}: {error}");
+        assert_eq!(error.status(), Some(status), "{code}: {error}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use switchboard_client::{CallContext, ClientError, Credentials, Secret};
+use switchboard_client::{CallContext, ClientError, Credentials, FoundCard, Secret};
 use tokio::sync::Notify;
 
 use super::script::{Asked, COMPLETED, Peer, Reply, card, json as answer, result, says, task};
@@ -154,6 +154,39 @@ async fn an_agent_that_has_moved_is_called_at_its_new_place() {
     client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     let lines: Vec<_> = peer.asked().iter().map(Asked::line).collect();
     assert_eq!(lines, ["POST /old", "POST /old", "POST /new"]);
+}
+
+#[tokio::test]
+async fn a_pinned_card_is_called_whatever_the_agent_shows_until_another_one_is_pinned() {
+    let peer = Peer::start(|asked, before| match is_card(asked) {
+        true => {
+            let url = if before == 0 { "/old" } else { "/new" };
+            let mut card = card(false);
+            card["supportedInterfaces"] = json!([{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]);
+            says(200, GOOD_FOR_NOTHING, &card.to_string())
+        }
+        false => result(task(COMPLETED, "")),
+    })
+    .await;
+    let (client, context) = (client(peer.url(), |_| {}), CallContext::default());
+    let within = Duration::from_secs(60);
+    let called = async || {
+        client.get(&context, &"t".into(), None).await.unwrap();
+        peer.asked().last().map(Asked::line)
+    };
+    let shown = client.probe_card(&context, within).await.unwrap();
+    let interface = |found: &FoundCard| found.card.supported_interfaces[0].url.clone();
+    assert_eq!(interface(&shown), "/old");
+    client.pin_card(Arc::new(shown.card.clone()), shown.json.clone());
+    let shown = client.probe_card(&context, within).await.unwrap();
+    assert_eq!(interface(&shown), "/new", "a probe finds what the agent shows");
+    assert_eq!(called().await.as_deref(), Some("POST /old"));
+    assert_eq!(interface(&client.card(&context).await.unwrap()), "/old");
+    assert_eq!(interface(&client.refresh_card(&context).await.unwrap()), "/old");
+    later().await;
+    assert_eq!(called().await.as_deref(), Some("POST /old"), "a stale card is renewed, and not followed");
+    client.pin_card(Arc::new(shown.card.clone()), shown.json.clone());
+    assert_eq!(called().await.as_deref(), Some("POST /new"));
 }
 
 #[tokio::test]

@@ -301,7 +301,7 @@ async fn what_is_no_card_is_told_by_what_it_is() {
         ),
         (says(500, "content-type: text/plain", "oh"), "500 with text/plain: \"oh\"", false),
         (says(200, "content-type: application/json", "{\"ok\":true}"), "200 with JSON that is no answer", true),
-        (says(200, "content-type: application/json", &deep), "200 with JSON nested deeper than 128 levels", true),
+        (says(200, "content-type: application/json", &deep), "200 with JSON nested deeper than 67 levels", true),
         (says(200, "content-type: application/json", &big), "more than 4194304 bytes", true),
     ];
     for (reply, expected, is_json) in cases {

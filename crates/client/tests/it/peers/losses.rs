@@ -191,6 +191,49 @@ async fn another_tasks_end_is_not_the_end() {
 }
 
 #[tokio::test]
+async fn what_another_task_says_was_not_told_of_this_one_and_begins_no_subscription() {
+    let foreign = || {
+        let mut other = says("m1");
+        other["statusUpdate"]["taskId"] = json!("another");
+        event(other)
+    };
+    let peer = usual(
+        || events(&[working(""), event(chunk("one "))]),
+        move |_| events(&[foreign(), event(chunk("three ")), event(chunk("four")), event(status(COMPLETED))]),
+        |before| match before {
+            0 => task(WORKING, "one two three "),
+            _ => with_history(task(COMPLETED, "one two three four"), &["m1"]),
+        },
+    )
+    .await;
+    let expected = ["one ", "m1", "two three ", "four", "m1", COMPLETED];
+    assert_eq!(words(&client(peer.url(), |_| {})).await, expected);
+}
+
+#[tokio::test]
+async fn a_snapshot_without_the_message_of_its_state_does_not_take_it_back() {
+    let peer = usual(
+        || events(&[working(""), event(says("m1"))]),
+        |_| error(-32601, "no such method"),
+        |before| task(if before == 0 { WORKING } else { COMPLETED }, "one"),
+    )
+    .await;
+    let polling = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
+    let expected = ["task TASK_STATE_WORKING", WORKING, "lost", "one", COMPLETED];
+    assert_eq!(story(&polling).await.unwrap(), expected);
+    // The same of the last state, which is confirmed with a snapshot.
+    let mut end = says("the end");
+    end["statusUpdate"]["status"]["state"] = json!(COMPLETED);
+    let peer = usual(
+        move || events(&[working(""), event(end.clone())]),
+        |_| error(-32601, "no such method"),
+        |_| task(COMPLETED, "one"),
+    )
+    .await;
+    assert_eq!(words(&client(peer.url(), |_| {})).await, ["one", "the end", COMPLETED]);
+}
+
+#[tokio::test]
 async fn a_task_that_is_forgotten_while_it_is_asked_after_leaves_a_gap() {
     let peer = agent(false, |asked, before| match asked.what().as_str() {
         "SendMessage" => result(json!({"task": task(WORKING, "")})),

@@ -22,6 +22,11 @@ impl Asked {
         self.body["method"].as_str().unwrap_or("card")
     }
 
+    /// The path of the request.
+    pub(crate) fn path(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or_default()
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
         lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
@@ -34,8 +39,12 @@ pub(crate) enum Reply {
     Error(i64),
     /// The same with words of its own.
     Refuses(i64, &'static str),
+    /// An error with this status of HTTP.
+    Broken(u16, i64),
     /// A web page.
     Page(&'static str),
+    /// The same with a status.
+    BrokenPage(u16, &'static str),
     /// Frames of an event stream, and then its orderly end.
     Events(Vec<String>),
     /// Frames of an event stream, and once there is a permit, others and its orderly end.
@@ -47,6 +56,7 @@ pub(crate) enum Reply {
 
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
+    card: Arc<Mutex<Value>>,
     asked: Arc<Mutex<Vec<Asked>>>,
     accepting: tokio::task::AbortHandle,
 }
@@ -74,14 +84,20 @@ impl Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let (shared, answer, card) = (Arc::clone(&asked), Arc::new(answer), Arc::new(card));
+        let card = Arc::new(Mutex::new(card));
+        let (shared, answer, shown) = (Arc::clone(&asked), Arc::new(answer), Arc::clone(&card));
         let accepting = tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
-                let (asked, answer, card) = (Arc::clone(&shared), Arc::clone(&answer), Arc::clone(&card));
+                let (asked, answer, card) = (Arc::clone(&shared), Arc::clone(&answer), Arc::clone(&shown));
                 tokio::spawn(async move { serve(socket, &card, &asked, &*answer).await });
             }
         });
-        Self { address, asked, accepting: accepting.abort_handle() }
+        Self { address, card, asked, accepting: accepting.abort_handle() }
+    }
+
+    /// Shows another card from now on.
+    pub(crate) fn show(&self, card: Value) {
+        *self.card.lock() = card;
     }
 
     /// Nobody is at its address any more.
@@ -114,7 +130,7 @@ impl Scripted {
 
 async fn serve(
     mut socket: TcpStream,
-    card: &Value,
+    card: &Mutex<Value>,
     asked: &Mutex<Vec<Asked>>,
     answer: &(dyn Fn(&Asked, usize) -> Reply + Send + Sync),
 ) -> std::io::Result<()> {
@@ -138,19 +154,27 @@ async fn serve(
         asked.push(now.clone());
         before
     };
-    let mut media_type = "application/json";
+    let (mut media_type, mut status) = ("application/json", 200);
     let reply = match now.method() {
-        "card" => card.to_string(),
+        "card" => card.lock().to_string(),
         _ => match answer(&now, before) {
             Reply::Result(result) => json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string(),
             Reply::Error(code) => {
                 json!({"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "no"}}).to_string()
+            }
+            Reply::Broken(broken, code) => {
+                status = broken;
+                json!({"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "it broke"}}).to_string()
             }
             Reply::Refuses(code, words) => {
                 json!({"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": words}}).to_string()
             }
             Reply::Page(page) => {
                 media_type = "text/html";
+                page.to_owned()
+            }
+            Reply::BrokenPage(broken, page) => {
+                (media_type, status) = ("text/html", broken);
                 page.to_owned()
             }
             Reply::Held(frames, permit, rest) => return hold(socket, frames, &permit, rest).await,
@@ -163,7 +187,7 @@ async fn serve(
         },
     };
     let length = reply.len();
-    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: {media_type}\r\n");
+    let head = format!("HTTP/1.1 {status} So\r\nconnection: close\r\ncontent-type: {media_type}\r\n");
     socket.write_all(format!("{head}content-length: {length}\r\n\r\n{reply}").as_bytes()).await?;
     socket.shutdown().await
 }

@@ -1,15 +1,19 @@
 //! What is told of a remote task where the agent says odd things, or not all of it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use switchboard_a2a::{Metadata, Task, TaskState, Version};
+use switchboard_a2a::{Metadata, Task, TaskState, Timestamp, Version};
 use switchboard_client::CallContext;
 use switchboard_engine::Seq;
+use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::event::Event;
 use switchboard_engine::store::Store;
 
 use super::crashes::texts;
 use super::script::{Reply, Scripted, card, frame, task};
-use super::world::{Running, caller, hub, say};
+use super::world::{Running, caller, hub, passing, say};
 
 async fn finished(front: &Running, request: switchboard_a2a::SendRequest) -> Task {
     let stream = caller(front, Version::V1).stream(&CallContext::default(), request).await.unwrap();
@@ -103,12 +107,16 @@ async fn a_web_page_in_place_of_an_answer_fails_the_task_and_is_described() {
     let here = tempfile::tempdir().unwrap();
     let page = "<html><head><title>Sign in</title></head></html>";
     let remote = Scripted::start(false, move |_, _| Reply::Page(page)).await;
-    let front = front(here.path(), &remote);
-    let failed = finished(&front, say("go")).await;
+    let clock = SimulatedClock::at(Timestamp(1_000));
+    let start = || hub(here.path(), &remote.url(), |parts| parts.clock = Arc::new(clock.clone()));
+    let front = tokio::task::block_in_place(start);
+    let failed = passing(&clock, Duration::from_secs(1), finished(&front, say("go"))).await;
     let said = failed.status.message.as_ref().unwrap().joined_text();
     assert_eq!(failed.status.state, TaskState::Failed, "{failed:?}");
-    assert!(said.contains("web page") && said.contains("Sign in"), "{said}");
-    assert_eq!(word(failed.metadata.as_ref(), "switchboard/reasonDetail").as_deref(), Some("refused"));
+    assert!(said.contains("invalid agent response") && said.contains("a web page"), "{said}");
+    assert!(!said.contains("Sign in") && !said.contains("127.0.0.1"), "what it says is not the caller's: {said}");
+    let detail = word(failed.metadata.as_ref(), "switchboard/reasonDetail");
+    assert_eq!(detail.as_deref(), Some("send_unknown"), "it is no refusal of an agent");
     assert_eq!(remote.calls("SendMessage").len(), 1);
     tokio::task::block_in_place(|| front.kill());
 }

@@ -64,6 +64,12 @@ impl Agent for Worker {
             }
             "where" => task.complete_with(task.context_id().to_string()).await?,
             "fail" => task.fail("it broke").await?,
+            "hold" => {
+                task.text("one ").await?;
+                task.canceled().await;
+                self.stopped.fetch_add(1, Ordering::SeqCst);
+                return Err(AgentError::new("stopped"));
+            }
             // Says something, waits, and says the rest.
             _ => {
                 task.status("at it").await?;

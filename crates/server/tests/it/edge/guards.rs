@@ -68,6 +68,29 @@ async fn a_name_rebound_to_loopback_is_refused_while_open() {
 }
 
 #[tokio::test]
+async fn a_card_has_the_public_base_whatever_host_it_is_asked_for_under() {
+    let base = "https://agents.example.com/base";
+    let keyed = Running::keyed_with(|options| options.public_base_url = base.to_owned()).await;
+    for path in ["/.well-known/agent-card.json", "/a2a/echo/.well-known/agent-card.json"] {
+        for version in ["1.0", "0.3"] {
+            let version = format!("A2A-Version: {version}");
+            let head = format!("GET {path}");
+            let own = keyed.ask(&head, &["Host: agents.example.com", &version, "X-API-Key: a2a_ann"], "").await;
+            assert!(own.status == 200 && own.body.contains(base), "{own:?}");
+            for foreign in [
+                vec!["Host: evil.example:41242"],
+                vec!["Host: localhost", "X-Forwarded-Host: evil.example", "X-Forwarded-Proto: http"],
+                vec!["Host: localhost", "Forwarded: host=evil.example;proto=http"],
+            ] {
+                let headers = [&foreign[..], &[version.as_str(), "X-API-Key: a2a_ann"]].concat();
+                let shown = keyed.ask(&head, &headers, "").await;
+                assert_eq!((shown.status, &shown.body), (200, &own.body), "{path} by {foreign:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_foreign_origin_is_refused_with_and_without_a_body() {
     let running = Running::open().await;
     for origin in ["https://evil.example", "null", "http://localhost:9999"] {

@@ -1,13 +1,14 @@
 //! All rows in one order: the events of every task and the journal.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Epoch, Seq, TaskKey};
 use switchboard_engine::store::feed::{
-    FeedContent, FeedCursor, FeedPage, FeedRow, FeedStart, JournalLine, Located, Position, WrittenOnce,
+    FeedContent, FeedCursor, FeedPage, FeedRow, FeedStart, JournalLine, Located, LogsQuery, Position, WrittenOnce,
 };
 use switchboard_engine::store::{EventRow, TaskIdentity};
 
@@ -17,7 +18,7 @@ use super::names::Names;
 use crate::sqlite::columns::IdentifierText;
 use crate::sqlite::event_lines::Fragments;
 use crate::sqlite::open::meta;
-use crate::sqlite::query::{limit, optional_row};
+use crate::sqlite::query::{Merged, limit, optional_row};
 
 /// Parameters: the row to begin at, the event of it that was read last, the limit. A journal line has only the first columns.
 pub(crate) const ALL_ROWS: &str = "SELECT event.id, event.epoch, NULL, NULL, NULL, NULL, NULL, event.blob, event.task_key, \
@@ -26,6 +27,16 @@ pub(crate) const ALL_ROWS: &str = "SELECT event.id, event.epoch, NULL, NULL, NUL
      WHERE event.id >= ?1 AND (event.id > ?1 OR event.first_seq + event.count - 1 > ?2) \
      UNION ALL SELECT id, epoch, at, owner, task, topic, 1, payload, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
      NULL, NULL, NULL, NULL FROM journal WHERE id > ?1 ORDER BY 1 LIMIT ?3";
+
+/// The same columns of one row of a task.
+const EVENT_ROW: &str = "SELECT event.id, event.epoch, NULL, NULL, NULL, NULL, NULL, event.blob, event.task_key, \
+     event.first_seq, event.count, task.id, task.owner, task.agent, task.context, task.hidden, task.parent, task.root, \
+     task.payer, task.via FROM event CROSS JOIN task ON task.key = event.task_key WHERE event.id = ?1";
+
+/// The rows of a log but its first one, and that one. Parameters: the task, the first and the last row.
+const LATER_IDS: &str = "SELECT id FROM event INDEXED BY event_task \
+     WHERE task_key = ?1 AND first_seq > 1 AND id BETWEEN ?2 AND ?3 ORDER BY first_seq";
+const FIRST_ID: &str = "SELECT first_row FROM task WHERE key = ?1 AND first_row BETWEEN ?2 AND ?3";
 
 impl Reader {
     /// Rows after a position; stops once `max_bytes` are passed, but not before the first row.
@@ -44,6 +55,25 @@ impl Reader {
             rows.push(row);
         }
         Ok(FeedPage { rows, evicted_to })
+    }
+
+    /// Rows of some tasks; stops once `max_bytes` are passed, but not before the first row.
+    pub(crate) fn logs(&mut self, query: &LogsQuery) -> rusqlite::Result<Vec<FeedRow>> {
+        let Self { connection, names } = self;
+        let mut statement = connection.prepare_cached(EVENT_ROW)?;
+        let mut rows = Vec::new();
+        let mut bytes = 0;
+        for id in log_ids(connection, query)? {
+            if rows.len() >= query.max_rows || bytes > query.max_bytes {
+                break;
+            }
+            let found = statement.query_row([id], |row| feed_row(connection, names, row)).optional()?;
+            // The row of the position itself may have been read to its end.
+            let Some(row) = found.filter(|row| row.cursor().position > query.after) else { continue };
+            bytes += row.size();
+            rows.push(row);
+        }
+        Ok(rows)
     }
 
     /// The place where a reader begins, and whether it has missed rows.
@@ -91,6 +121,25 @@ impl Reader {
         let sql = "SELECT epoch FROM event WHERE id = ?1 UNION ALL SELECT epoch FROM journal WHERE id = ?1";
         optional_row(&self.connection, sql, [row], |row| Ok(Epoch(row.get::<_, i64>(0)?.cast_unsigned())))
     }
+}
+
+/// The ids of the rows that a query asks for, in its order: one more than it wants, because the first may be read already.
+/// They are in the index, so that no event is read for them.
+fn log_ids(connection: &Connection, query: &LogsQuery) -> rusqlite::Result<Vec<i64>> {
+    let wanted = query.max_rows.saturating_add(1);
+    let (mut oldest, mut newest) = (Merged::<i64>::new(wanted), Merged::<Reverse<i64>>::new(wanted));
+    let newest_sql = format!("{LATER_IDS} DESC");
+    for task in &query.tasks {
+        let bounds = (task.0, query.after.row, query.upto);
+        if query.newest_first {
+            newest.merge(connection, &newest_sql, bounds, |row| Ok(Reverse(row.get(0)?)))?;
+            newest.merge(connection, FIRST_ID, bounds, |row| Ok(Reverse(row.get(0)?)))?;
+        } else {
+            oldest.merge(connection, FIRST_ID, bounds, |row| row.get(0))?;
+            oldest.merge(connection, LATER_IDS, bounds, |row| row.get(0))?;
+        }
+    }
+    Ok(if query.newest_first { newest.first.into_iter().map(|Reverse(id)| id).collect() } else { oldest.first })
 }
 
 /// A cursor without how much of its row was read.

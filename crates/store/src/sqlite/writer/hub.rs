@@ -47,9 +47,7 @@ impl Session<'_> {
             self.put_health(sum)?;
         }
         for job in &advance.jobs {
-            let sql = "INSERT INTO job (name, kind, run_at, attempts, body) VALUES (?1, ?2, ?3, 0, ?4) \
-                       ON CONFLICT (name) DO NOTHING";
-            self.execute(sql, params![job.name, job.kind, job.run_at.0, &job.body[..]])?;
+            self.owe_job(job)?;
         }
         self.insert_journal(&advance.journal)?;
         Ok(Ok(true))
@@ -84,6 +82,15 @@ impl Session<'_> {
         }
         self.insert_journal(&put.journal)?;
         Ok(Ok(version))
+    }
+
+    /// Adds a job unless its name is taken. One of that name that runs has perhaps looked before what the new one is about
+    /// has happened: its claim holds no longer, so that it is run again.
+    fn owe_job(&self, job: &NewJob) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO job (name, kind, run_at, attempts, body) VALUES (?1, ?2, ?3, 0, ?4) ON CONFLICT (name) \
+                   DO UPDATE SET run_at = excluded.run_at, node = NULL WHERE job.node IS NOT NULL";
+        self.execute(sql, params![job.name, job.kind, job.run_at.0, &job.body[..]])?;
+        Ok(())
     }
 
     /// A claim of the job before holds no longer.

@@ -20,7 +20,7 @@ const KEEP_ALL: Retention = Retention {
 };
 const EVICT_ALL: Retention = Retention { max_tasks: 0, ..KEEP_ALL };
 
-pub(super) fn line(topic: &str, at: i64, payload: &str) -> JournalLine {
+pub(crate) fn line(topic: &str, at: i64, payload: &str) -> JournalLine {
     JournalLine {
         at: Timestamp(at),
         owner: None,

@@ -14,7 +14,7 @@ use super::Fixture;
 use super::feed::line;
 use crate::build::{create, done, make, new_task, refused, row, scope, with_cooldown, with_send, working};
 
-fn job(name: &str, run_at: i64) -> NewJob {
+pub(crate) fn job(name: &str, run_at: i64) -> NewJob {
     NewJob {
         name: name.to_owned(),
         kind: "fire".to_owned(),
@@ -28,7 +28,7 @@ fn cursor(row: i64) -> FeedCursor {
 }
 
 /// A page that ends at a row, with one sum, one job and one line.
-fn page(fence: Fence, row: i64) -> Advance {
+pub(crate) fn page(fence: Fence, row: i64) -> Advance {
     let sum = HealthSum {
         step: HealthStep::Minute,
         at: Timestamp(row),
@@ -126,6 +126,47 @@ pub(crate) async fn a_job_is_claimed_once_and_finished_by_its_claimer(fixture: i
     assert_eq!(found, [("late", b"{}".as_slice(), 2), ("second", b"next", 2)]);
     assert!(!store.finish_job("late", 1, JobEnd::Done).await.unwrap());
     assert!(store.finish_job("late", 2, JobEnd::Done).await.unwrap());
+}
+
+pub(crate) async fn a_job_that_is_owed_again_while_it_runs_is_run_again(fixture: impl Fixture) {
+    let store = fixture.open();
+    let fence = store.take_consumer("projector").await.unwrap().fence;
+    let owe = async |row, job: NewJob| {
+        assert!(store.advance(Advance { jobs: vec![job], ..page(fence, row) }).await.unwrap());
+    };
+    let claim = async |now| {
+        let claimed = store.claim_jobs(Timestamp(now), 9).await.unwrap();
+        claimed.into_iter().map(|claimed| (claimed.job.name, claimed.attempts)).collect::<Vec<_>>()
+    };
+    let name = || "settle".to_owned();
+    owe(1, job("settle", 100)).await;
+    assert_eq!(claim(100).await, [(name(), 1)]);
+    owe(2, job("settle", 150)).await;
+    assert_eq!(claim(149).await, []);
+    assert_eq!(claim(150).await, [(name(), 2)]);
+    for end in [JobEnd::Done, JobEnd::Again { run_at: Timestamp(900), body: None }] {
+        assert!(!store.finish_job("settle", 1, end).await.unwrap(), "the first run does not end the second");
+    }
+    // The same before it is claimed again.
+    owe(3, job("settle", 200)).await;
+    assert!(!store.finish_job("settle", 2, JobEnd::Done).await.unwrap());
+    assert_eq!(claim(200).await, [(name(), 3)]);
+    // One that waits for its time is not hurried on.
+    let later = JobEnd::Again { run_at: Timestamp(500), body: None };
+    assert!(store.finish_job("settle", 3, later).await.unwrap());
+    owe(4, job("settle", 300)).await;
+    assert_eq!(claim(499).await, []);
+    assert_eq!(claim(500).await, [(name(), 4)]);
+    // A run that was lost with its process changes nothing of it.
+    drop(store);
+    let store = fixture.open();
+    let fence = store.take_consumer("projector").await.unwrap().fence;
+    let again = Advance { jobs: vec![job("settle", 600)], ..page(fence, 5) };
+    assert!(store.advance(again).await.unwrap());
+    let claimed = store.claim_jobs(Timestamp(600), 9).await.unwrap();
+    assert_eq!(claimed.iter().map(|claimed| claimed.attempts).collect::<Vec<_>>(), [5]);
+    assert!(store.finish_job("settle", 5, JobEnd::Done).await.unwrap());
+    assert_eq!(store.owed_jobs().await.unwrap(), []);
 }
 
 pub(crate) async fn a_registration_is_replaced_by_one_that_knows_its_version(fixture: impl Fixture) {

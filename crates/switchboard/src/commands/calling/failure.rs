@@ -16,6 +16,7 @@ use crate::commands::calling::caller_identity::{API_KEY, BEARER, CallerIdentity}
 use crate::commands::calling::{AgentCall, WRITE_A_URL, sanitize};
 
 const CARD_NOT_FOUND: &str = "A2ACLI_ERR_CARD_NOT_FOUND";
+const AGENT_UNREACHABLE: &str = "SWITCHBOARD_ERR_UNREACHABLE";
 pub(super) const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const UNREACHABLE: u8 = 3;
@@ -43,7 +44,9 @@ impl Failure {
 
     /// A refusal of the server, at its control socket or its hub; `code` may be empty.
     pub(crate) fn by_server(code: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::new(FAILED, if code.is_empty() { "SWITCHBOARD_ERR_REFUSED" } else { code }, message, hint)
+        // The server was reached, and the agent that it was to call was not.
+        let exit = if code == AGENT_UNREACHABLE { UNREACHABLE } else { FAILED };
+        Self::new(exit, if code.is_empty() { "SWITCHBOARD_ERR_REFUSED" } else { code }, message, hint)
     }
 
     pub(super) fn no_agent(message: impl Into<String>, hint: impl Into<String>) -> Self {

@@ -33,7 +33,8 @@ fn a_task_is_looked_at_until_it_ends_or_asks() {
             Box::leak(Box::new(["TASK_STATE_SUBMITTED", "TASK_STATE_UNSPECIFIED", WORKING, last]));
         let (run, took) = timed(|| workspace.run(&["send", &slow(states), "hi", "--poll-interval", "100ms"]));
         assert_eq!(run.stdout, format!("task: t1\ncontext: c1\nstate: {state}\n"), "{}", run.stderr);
-        assert!(took >= Duration::from_millis(300), "three looks, a wait before each: {took:?}");
+        // A wait is a fifth shorter or longer, so that many callers do not ask at the same time.
+        assert!(took >= Duration::from_millis(240), "three looks, a wait before each: {took:?}");
         let (run, _) = timed(|| {
             workspace.run(&["task", "get", &slow(states), "t1", "--wait", "--poll-interval", "20ms", "--json"])
         });

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::Value;
 use switchboard_host::printer::Printer;
 
-use super::{NamedAgent, entry, failed};
+use super::{NamedAgent, entry, failed, unknown};
 use crate::cli::HubFlags;
 use crate::commands::calling::hub_client::HubClient;
 use crate::commands::calling::{Failure, figures, run as run_async, sanitize};
@@ -34,7 +34,9 @@ pub(crate) fn run(flags: &HubFlags, NamedAgent { name }: &NamedAgent, printer: P
 
 pub(super) async fn read(hub: &HubClient, name: &str) -> Result<Value, Failure> {
     match hub.call(Method::GET, hub.url(&["api", "agents", name]), None).await {
-        Ok(agent) => Ok(agent),
+        Ok(agent) if agent["name"] == name => Ok(agent),
+        // Another endpoint has answered, such as `/api/agents/runtime`.
+        Ok(_) => Err(unknown(hub, name).await),
         Err(error) => Err(failed(hub, name, error).await),
     }
 }

@@ -40,7 +40,12 @@ pub(crate) fn run(flags: &HubFlags, options: &UpdateOptions, printer: Printer) -
         let url = hub.url(&["api", "agents", name]);
         match hub.call(Method::PUT, url, Some(&Value::Object(item))).await {
             Ok(answer) if printer.is_json() => printer.json(&answer),
-            Ok(answer) => printer.line(format!("{} has version {} now", sanitize::line(name), answer["version"])),
+            Ok(answer) => {
+                printer.line(format!("{} has version {} now", sanitize::line(name), answer["version"]));
+                if answer["shadowed"] == true {
+                    printer.note("it has no effect yet: a file has an agent of this name, which counts");
+                }
+            }
             Err(error) => return Err(failed(&hub, name, error).await),
         }
         Ok(())

@@ -1,0 +1,109 @@
+//! The job runner where a job goes wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use switchboard_a2a::Timestamp;
+use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::store::hub::{Advance, ClaimedJob, HubStore, NewJob};
+use switchboard_hub::jobs::{JobKind, JobOutcome, JobRunner};
+use switchboard_store::SqliteStore;
+
+use crate::registry_tombstones::{begin, cancel};
+use crate::remote::script::{Reply, Scripted, task};
+use crate::running::{Running, START, folder};
+
+/// Counts its runs, of which the first one of a job called `bad` panics.
+#[derive(Default)]
+struct Panicking {
+    good: AtomicUsize,
+    bad: AtomicUsize,
+}
+
+impl JobKind for Panicking {
+    fn run<'a>(&'a self, claimed: &'a ClaimedJob) -> BoxFuture<'a, JobOutcome> {
+        Box::pin(async move {
+            let (runs, is_bad) = match claimed.job.name.as_str() {
+                "bad" => (&self.bad, true),
+                _ => (&self.good, false),
+            };
+            let before = runs.fetch_add(1, Ordering::SeqCst);
+            assert!(!is_bad || before > 0, "as the test has ordered");
+            JobOutcome::Done
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_panics_is_run_again_and_ends_no_other() {
+    let data = folder();
+    let store = Arc::new(SqliteStore::open(data.path(), switchboard_store::Options::default()).unwrap());
+    let clock = SimulatedClock::at(Timestamp(1_000));
+    let job = |name: &str| NewJob {
+        name: name.to_owned(),
+        kind: "test".to_owned(),
+        run_at: Timestamp(1_000),
+        body: Bytes::from_static(b"{}"),
+    };
+    let fence = store.take_consumer("test").await.unwrap().fence;
+    let advance = Advance {
+        consumer: "test".to_owned(),
+        fence,
+        cursor: None,
+        state: Bytes::new(),
+        health: Vec::new(),
+        jobs: vec![job("bad"), job("good")],
+        journal: Vec::new(),
+    };
+    assert!(store.advance(advance).await.unwrap());
+    let kind = Arc::new(Panicking::default());
+    let runner = JobRunner::new(store.clone(), Arc::new(clock.clone())).with("test", kind.clone());
+    assert_eq!(runner.run_due().await.unwrap(), 2);
+    assert_eq!(runner.run_due().await.unwrap(), 0, "not at once");
+    clock.advance(Duration::from_secs(3_600));
+    assert_eq!(runner.run_due().await.unwrap(), 1);
+    assert_eq!((kind.good.load(Ordering::SeqCst), kind.bad.load(Ordering::SeqCst)), (1, 2));
+    assert_eq!(store.owed_jobs().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_cancellation_that_is_refused_at_length_is_given_up_after_a_day_and_the_agent_left_alone() {
+    let words: &'static str = "é".repeat(70_000).leak();
+    let remote = Scripted::start(false, move |asked, _| match asked.method() {
+        "SendMessage" => Reply::Result(json!({ "task": task("TASK_STATE_WORKING", "m") })),
+        "GetTask" => Reply::Result(task("TASK_STATE_WORKING", "m")),
+        "CancelTask" => Reply::Refuses(-32603, words),
+        _ => Reply::Error(-32601),
+    })
+    .await;
+    let (data, files, clock) = (folder(), folder(), SimulatedClock::at(START));
+    let agents = format!("agents:\n  - name: far\n    url: {}\n", remote.url());
+    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
+    let path = begin(&running).await;
+    cancel(&running, &path).await;
+    let given_up = async {
+        loop {
+            clock.advance(Duration::from_secs(600));
+            let (_, page) = running.get("/api/feed?from=oldest&topic=remote.%23", "ann").await;
+            if let Some(item) = page["items"].get(0) {
+                return item.clone();
+            }
+        }
+    };
+    let item: Value = tokio::time::timeout(crate::HANG_GUARD, given_up).await.expect("it is given up");
+    let problem = item["payload"]["problem"].as_str().unwrap();
+    assert!(problem.contains('é') && problem.len() <= 1_024, "{} bytes", problem.len());
+    assert_eq!((&item["topic"], &item["payload"]["remoteTaskId"]), (&json!("remote.orphaned.far"), &json!("r")));
+    let asked = remote.calls("CancelTask").len();
+    for _ in 0..20 {
+        clock.advance(Duration::from_secs(600));
+        running.get("/api/agents", "ann").await;
+    }
+    assert_eq!(remote.calls("CancelTask").len(), asked, "nothing is owed any more");
+    running.stop().await;
+}
