@@ -179,6 +179,7 @@ impl TaskHandle {
                 let has_permit = core.turn.owns(core.row.fence) && core.row.phase == Phase::Running;
                 let answered = has_permit && !core.row.state.is_interrupted();
                 if answered && core.fold.kernel.last_stop == asked && core.fold.is_settled() {
+                    core.turn.set_progress(RunProgress::Settled);
                     return Some(Err(Stopped::Settled));
                 }
                 let answer = core.fold.kernel.current.as_ref().filter(|current| current.seq > asked && answered);
@@ -346,7 +347,7 @@ impl TaskHandle {
         let mark = push_status(&self.engine, &self.live, core, state, message, metadata)?;
         if state.is_interrupted() {
             core.turn.set_progress(RunProgress::Asking);
-        } else if core.turn.progress() == RunProgress::Asking {
+        } else if core.turn.progress().has_asked() {
             core.turn.set_progress(RunProgress::Working);
         }
         Ok(mark)

@@ -31,13 +31,15 @@ impl Engine {
 
 impl TaskHandle {
     /// Ends the wait for the question that this run is asking, because it need not be answered any more. Says whether there
-    /// was one; [`Error::QuestionClosed`] if an answer was first.
+    /// was one; [`Error::QuestionClosed`] if something else was first, which the call that asks is about to say.
     pub async fn settle(&self) -> Result<bool, Error> {
         let asked = self.live.wait_for(|core| {
             if self.must_stop(core) || core.turn.progress() != RunProgress::Asking {
                 return Some(None);
             }
-            core.row.state.is_interrupted().then_some(Some(Seq(core.fold.kernel.last_stop)))
+            // Until it is committed it has no number. Once it is closed it is not open under any.
+            let is_uncommitted = core.output.state.is_interrupted() && !core.row.state.is_interrupted();
+            (!is_uncommitted).then_some(Some(Seq(core.fold.kernel.last_stop)))
         });
         let Some(question) = asked.await else { return Ok(false) };
         let (engine, live) = (self.engine.clone(), self.live.clone());

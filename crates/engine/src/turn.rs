@@ -227,10 +227,7 @@ impl Driver {
             // It was stopped after it had asked and returned. The terminal event is output like any other.
             end_stopped(&self.engine, &self.live, core, reason);
             return if core.output.batch.is_empty() { NextStep::Wait } else { NextStep::Flush };
-        } else if core.row.phase == Phase::Running
-            && core.turn.progress() == RunProgress::Asking
-            && self.permit.is_some()
-        {
+        } else if core.row.phase == Phase::Running && core.turn.progress().has_asked() && self.permit.is_some() {
             // It returned after asking, and the answer was handed to it: that is a run of its own.
             TurnInput::current(core)
         } else if core.turn.progress() == RunProgress::Over

@@ -41,8 +41,17 @@ pub(crate) enum RunProgress {
     Working,
     /// It has asked a question and not been given the answer.
     Asking,
+    /// It has been told that its question is settled, and has said nothing since.
+    Settled,
     /// `complete` was called while messages were unread: the turn is over, the task is not.
     Over,
+}
+
+impl RunProgress {
+    /// Whether it has asked and may return, because what comes of the question is a new run's.
+    pub(crate) fn has_asked(self) -> bool {
+        matches!(self, Self::Asking | Self::Settled)
+    }
 }
 
 /// Whether a driven turn has its permit to run.

@@ -31,10 +31,10 @@ pub(super) fn conclude(engine: &EngineState, live: &LiveTask, run: u64, result: 
     }
     // An agent that has asked may return; the answer, which may be here already, is a new run's.
     let progress = core.turn.progress();
-    let parked = progress == RunProgress::Asking && live.may_park(&core);
+    let parked = progress.has_asked() && live.may_park(&core);
     let (reason, text) = match result {
         // It did not expect that the question is settled: a new run does, with its cause.
-        Ok(Err(AgentError::Stopped(Stopped::Settled))) if progress == RunProgress::Asking => return,
+        Ok(Err(AgentError::Stopped(Stopped::Settled))) if progress.has_asked() => return,
         Ok(Ok(())) if parked || progress == RunProgress::Over => return,
         Ok(Ok(())) => (Reason::NoResult, "the agent ended without a result".to_owned()),
         Ok(Err(AgentError::Stopped(Stopped::TooLarge(problem)))) => (Reason::TooLarge, problem),

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use switchboard_a2a::{Message, Role, TaskId, TaskState};
 use switchboard_engine::store::Store;
 use switchboard_engine::*;
+use tokio::sync::Notify;
 
 use crate::faults::{Faults, FaultyStore};
 use crate::kernel::*;
@@ -107,6 +108,62 @@ fn a_settled_question_lets_the_turn_go_on_wherever_its_agent_is() {
         kernel.engine.settled(&left.0, left.1).await.unwrap();
         assert_eq!(status_text(&kernel.ended(&left.0).await), "settled: well? handle");
     });
+}
+
+/// Asks, waits until the test has closed its question, tries to settle it, and says what came of both. Once it knows that a
+/// question was settled, it tries to settle that one again.
+fn late_settler(closed: Arc<Notify>) -> Script {
+    Script::new(move |turn: Turn, task: TaskHandle| {
+        let closed = Arc::clone(&closed);
+        async move {
+            let Cause::Begin = turn.cause else { return Ok(task.complete_with("another run").await?) };
+            let mut asked = std::pin::pin!(task.ask("well?"));
+            assert!(futures_util::poll!(asked.as_mut()).is_pending());
+            closed.notified().await;
+            let settled = task.settle().await;
+            assert!(matches!(settled, Err(Error::QuestionClosed { .. })), "{settled:?}");
+            let answer = match asked.await {
+                Err(Stopped::Settled) => {
+                    assert!(!task.settle().await.unwrap(), "there is no question any more");
+                    "none".to_owned()
+                }
+                answer => answer?.joined_text(),
+            };
+            task.complete_with(answer).await?;
+            Ok(())
+        }
+    })
+}
+
+#[test]
+fn what_is_closed_already_is_not_settled_and_not_waited_for() {
+    for park in [Duration::ZERO, Duration::from_secs(3_600)] {
+        let (folder, closed) = (tempfile::tempdir().unwrap(), Arc::new(Notify::new()));
+        let settings = Settings { park, ..Settings::default() };
+        let mut below: Option<Arc<dyn Store>> = None;
+        let kernel = Kernel::with(folder.path(), late_settler(Arc::clone(&closed)), settings, |store| {
+            let store: Arc<dyn Store> = Arc::new(store);
+            below = Some(Arc::clone(&store));
+            store
+        });
+        let store = below.unwrap();
+        kernel.run(async {
+            for expected in ["none", "yes"] {
+                let sent = kernel.send("go").await;
+                kernel.reach(sent.id(), TaskState::InputRequired).await;
+                match expected {
+                    "none" => kernel.engine.settled(sent.id(), question_of(&*store, sent.id()).await).await.unwrap(),
+                    answer => drop(kernel.say(sent.id(), answer).await.unwrap()),
+                }
+                closed.notify_one();
+                let text = status_text(&kernel.ended(sent.id()).await);
+                // With no time in memory, what closes the question begins another run.
+                assert!(text == expected || park.is_zero() && text == "another run", "{text}");
+            }
+        });
+        drop(store);
+        kernel.stop();
+    }
 }
 
 const ROUNDS: u64 = 300;
