@@ -52,8 +52,9 @@ impl Client {
         Ok(Self { inner: Arc::new(Inner { egress, peer, address, card_caches: CardCaches::new(card) }) })
     }
 
-    /// Has all calls follow this card from now on, whatever the agent shows: its interfaces, and what it says the agent can
-    /// do. What [`Self::probe_card`] finds is still what the agent shows.
+    /// Has all calls follow this card from now on where the agent shows a card, whatever that one says: its interfaces,
+    /// and what it says the agent can do. It does not stand in for a card that cannot be fetched, and what
+    /// [`Self::probe_card`] finds is still what the agent shows.
     pub fn pin_card(&self, card: Arc<AgentCard>, json: Bytes) {
         self.inner.card_caches.pin(PinnedCard { card, json });
     }

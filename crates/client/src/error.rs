@@ -106,7 +106,9 @@ impl ClientError {
 
     /// Whether the agent has broken down over the request. That is no refusal: it may have carried the request out.
     pub fn is_breakdown(&self) -> bool {
-        matches!(self.error_kind(), Some(ErrorKind::Internal | ErrorKind::InvalidAgentResponse))
+        let is_of_kind = matches!(self.error_kind(), Some(ErrorKind::Internal | ErrorKind::InvalidAgentResponse));
+        // An error without a code has no kind of its own, and its status says that the request was refused.
+        is_of_kind && !self.status().is_some_and(|status| (300..500).contains(&status))
     }
 
     /// The status of the HTTP response in which the agent's error came; none if it came on a stream.
@@ -122,8 +124,8 @@ impl ClientError {
     pub fn is_without_effect(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
-            Self::Agent(error) => matches!(error.kind, ErrorKind::Overloaded | ErrorKind::Cooldown),
             // Rate limits are checked before anything else.
+            Self::Agent(error) => is_busy(error) || status_of_gateway(error) == Some(429),
             Self::NotA2a { status, .. } => *status == 429,
             _ => false,
         }
@@ -133,7 +135,7 @@ impl ClientError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { error, .. } | Self::Lost { error, .. } => passes(error),
-            Self::Agent(error) => matches!(error.kind, ErrorKind::Overloaded | ErrorKind::Cooldown),
+            Self::Agent(error) => is_busy(error) || matches!(status_of_gateway(error), Some(429 | 502..=504)),
             Self::NotA2a { status, .. } => matches!(status, 429 | 502..=504),
             _ => false,
         }
@@ -148,6 +150,15 @@ impl ClientError {
             error => Self::Unreachable { origin, error },
         }
     }
+}
+
+fn is_busy(error: &AgentError) -> bool {
+    matches!(error.kind, ErrorKind::Overloaded | ErrorKind::Cooldown)
+}
+
+/// The HTTP status of an error that may be a gateway's: its JSON has a message and no code, so its kind says nothing.
+fn status_of_gateway(error: &AgentError) -> Option<u16> {
+    error.received_status.filter(|_| error.kind == ErrorKind::Internal)
 }
 
 /// Whether a transport error is transient.

@@ -35,6 +35,8 @@ pub(crate) enum StreamItem {
     TooLarge {
         limit: usize,
     },
+    /// An event is nested deeper than is read.
+    TooDeep,
 }
 
 /// The SSE fields of an event.
@@ -125,10 +127,7 @@ impl EventStream {
                 Ok(Some(event)) => {
                     trace::event(&event.data);
                     if depth_exceeds(event.data.as_bytes(), MAX_DEPTH) {
-                        return StreamItem::Broken(format!(
-                            "an event cannot be read: {}",
-                            not_a2a::too_deep(MAX_DEPTH)
-                        ));
+                        return StreamItem::TooDeep;
                     }
                     let decoded = event.decode(self.format.dialect);
                     // An id without data at the end may belong to a truncated event.

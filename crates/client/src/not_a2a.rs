@@ -46,7 +46,7 @@ fn fault(body: &[u8], max_depth: usize) -> String {
         return "with bytes that are no UTF-8".to_owned();
     }
     if depth_exceeds(body, max_depth) {
-        return too_deep(max_depth);
+        return nested_deeper_than(max_depth);
     }
     match serde_json::from_slice::<IgnoredAny>(body) {
         Ok(_) => "that is no answer to this".to_owned(),
@@ -54,8 +54,14 @@ fn fault(body: &[u8], max_depth: usize) -> String {
     }
 }
 
+/// The error for an event that is nested deeper than this, on a stream that was opened in order.
+pub(crate) fn too_deep_event(origin: &str, max_depth: usize) -> ClientError {
+    let what = format!("{JSON}{}", nested_deeper_than(max_depth));
+    ClientError::NotA2a { origin: origin.to_owned(), status: 200, what, hint: String::new() }
+}
+
 /// How JSON is described that is nested too deep.
-pub(crate) fn too_deep(max_depth: usize) -> String {
+pub(crate) fn nested_deeper_than(max_depth: usize) -> String {
     format!("nested deeper than {max_depth} levels, the most that is read")
 }
 

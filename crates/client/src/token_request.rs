@@ -11,10 +11,13 @@ use http::{HeaderValue, Request};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use switchboard_a2a::jsonrpc::depth_exceeds;
 use switchboard_egress::{BodyEnd, Egress, SendError};
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 const LARGEST_ANSWER: usize = 64 << 10;
+/// How deep an answer may be nested.
+const MAX_DEPTH: usize = 64;
 /// A longer lifetime is cut to this, in seconds, so that a time can be calculated with it.
 const LONGEST: f64 = 1e12;
 
@@ -65,13 +68,14 @@ impl TokenRequest<'_> {
         let request = self.encode().map_err(TokenError::Url)?;
         let answer = egress.send(request, Self::TIMEOUT, LARGEST_ANSWER).await.map_err(TokenError::Send)?;
         let is_whole = answer.extensions().get() == Some(&BodyEnd::Complete);
+        let body = Some(answer.body()).filter(|body| !depth_exceeds(body, MAX_DEPTH));
         if answer.status().is_success()
             && is_whole
-            && let Ok(read) = serde_json::from_slice(answer.body())
+            && let Some(Ok(read)) = body.map(|body| serde_json::from_slice(body))
         {
             return Ok(read);
         }
-        let denied = serde_json::from_slice(answer.body()).ok();
+        let denied = body.and_then(|body| serde_json::from_slice(body).ok());
         Err(TokenError::Denied { status: answer.status().as_u16(), denied })
     }
 

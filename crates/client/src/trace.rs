@@ -3,9 +3,12 @@
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value;
+use switchboard_a2a::jsonrpc::depth_exceeds;
 
 use crate::redact::{REDACTED, is_secret_header, redact_json, redact_url};
 
+/// As deep as `serde_json` reads.
+const MAX_DEPTH: usize = 128;
 /// The most of a body that is logged.
 const MAX_TRACED_BYTES: usize = 16 << 10;
 
@@ -50,6 +53,9 @@ fn headers(side: char, headers: &HeaderMap) {
 fn body(side: char, body: &[u8]) {
     if body.is_empty() {
         return;
+    }
+    if depth_exceeds(body, MAX_DEPTH) {
+        return tracing::trace!("{side} {} bytes of JSON that is nested too deep to be redacted", body.len());
     }
     let mut text = String::from_utf8_lossy(body);
     if let Ok(mut json) = serde_json::from_str::<Value>(&text)

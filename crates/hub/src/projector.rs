@@ -250,12 +250,13 @@ impl Projector {
         let changed = page.tally.onto(&sums, self.hub.parts.config.hub.health.callers.get());
         let health = changed.stored();
         sums.insert(changed);
-        let (mut is_refused, mut longest_line) = (false, usize::MAX);
+        let (mut is_refused, mut longest_line, mut is_told) = (false, usize::MAX, true);
         let state = loop {
             let now = clock.now();
             let mut state = self.state.clone();
             let mut journal = self.follow(&mut state, &page, &sums, now, is_refused);
-            journal.retain(|line| fits(line, longest_line));
+            journal.retain(|line| fits(line, longest_line, is_told));
+            is_told = true;
             let written = Bytes::from(state.fitted(CONSUMER_STATE_BYTES));
             if page.cursor.is_none() && state == self.state {
                 break state;
@@ -274,7 +275,7 @@ impl Projector {
                 Err(error @ (StoreError::ConsumerTaken(_) | StoreError::Closed)) => return Err(error),
                 // The same page would be refused for ever, and all that follows from it is worth more than a line.
                 Err(StoreError::TooLarge { max, .. }) if max < longest_line => {
-                    longest_line = max;
+                    (longest_line, is_told) = (max, false);
                     continue;
                 }
                 Err(error) => error,
@@ -399,10 +400,11 @@ fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0))
 }
 
-/// Whether a line is one that the journal takes; tells of one that is not, which a page is written without.
-fn fits(line: &JournalLine, longest: usize) -> bool {
+/// Whether a line is one that the journal takes. One that is not is told and counted once, however often the page that is
+/// written without it is tried.
+fn fits(line: &JournalLine, longest: usize, is_told: bool) -> bool {
     let bytes = line.payload.len();
-    if bytes > longest {
+    if bytes > longest && !is_told {
         tracing::error!(topic = line.topic, bytes, longest, "a line is too long for the journal, and is left out");
         metrics::counter!(metric::JOURNAL_LINES_LEFT_OUT).increment(1);
     }

@@ -31,6 +31,7 @@ pub use self::settings::PollSettings;
 use crate::consumers::Consumers;
 use crate::jobs::RemoteDirectory;
 use crate::metric_definitions as metric;
+use crate::registry::RequestOutcome;
 use crate::remote::waiting_task;
 
 /// Rows read at once.
@@ -205,7 +206,10 @@ impl RemotePoll {
             Err(error) if error.error_kind() == Some(ErrorKind::TaskNotFound) => {}
             Err(error) => {
                 tracing::debug!(%task, %error, "a waiting remote task cannot be looked at");
-                return Ok(if error.error_kind().is_some() { Look::Done } else { Look::Away });
+                // What is wrong with the answer about one task says nothing of the others.
+                let has_answered =
+                    error.error_kind().is_some() || RequestOutcome::of_error(&error) == RequestOutcome::Answered;
+                return Ok(if has_answered { Look::Done } else { Look::Away });
             }
         }
         self.settle(task, waiting.question).await

@@ -278,6 +278,10 @@ fn has_no_streaming(error: &ClientError) -> bool {
 
 /// The task may exist though it cannot be subscribed to. Agents of version 0.3 say so in many ways.
 fn may_be_fetched(error: &ClientError) -> bool {
+    // A gateway's error says nothing of subscriptions.
+    if error.is_transient() {
+        return false;
+    }
     let kinds = [
         ErrorKind::UnsupportedOperation,
         ErrorKind::MethodNotFound,

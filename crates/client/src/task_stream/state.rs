@@ -17,7 +17,8 @@ use super::seen_messages::SeenMessages;
 use super::size_limit::TaskSize;
 use super::{GapReason, StreamGap, Update};
 use crate::event_stream::StreamItem;
-use crate::{ClientError, RetryPolicy};
+use crate::exchange::MAX_DEPTH;
+use crate::{ClientError, RetryPolicy, not_a2a};
 
 /// What a stream began with.
 pub(crate) enum Origin {
@@ -337,6 +338,11 @@ impl Machine {
             StreamItem::Broken(why) => self.on_broken(why),
             // A retry would bring the same event.
             StreamItem::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.rules.url.clone(), limit }),
+            // The same; but a task that is known may be readable.
+            StreamItem::TooDeep if self.task_id().is_none() => Err(not_a2a::too_deep_event(&self.rules.url, MAX_DEPTH)),
+            StreamItem::TooDeep => {
+                self.on_broken(format!("an event cannot be read: {}", not_a2a::nested_deeper_than(MAX_DEPTH)))
+            }
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) enum RunProgress {
     Working,
     /// It has asked a question and not been given the answer.
     Asking,
-    /// It has been told that its question is settled, and has said nothing since.
+    /// It has been told that its question is settled, and has told no status since.
     Settled,
     /// `complete` was called while messages were unread: the turn is over, the task is not.
     Over,

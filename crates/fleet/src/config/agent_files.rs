@@ -30,6 +30,8 @@ pub struct AgentFiles {
     unsettled: Option<Reading>,
     /// An operator has asked for the next reading.
     is_asked_for: bool,
+    /// What was wrong with the files when they were last read.
+    problems: Vec<String>,
     /// The agents of each file when it was last good.
     good: BTreeMap<PathBuf, Vec<Entry>>,
     /// Their items as they were written then, by name.
@@ -63,7 +65,16 @@ impl AgentFiles {
     /// For a workspace folder, with the values of `${VAR}`.
     pub fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
         let (good, items) = (BTreeMap::new(), BTreeMap::new());
-        Self { folder, environment, known: None, unsettled: None, is_asked_for: false, good, items }
+        Self {
+            folder,
+            environment,
+            known: None,
+            unsettled: None,
+            is_asked_for: false,
+            problems: Vec::new(),
+            good,
+            items,
+        }
     }
 
     /// Reads the files; nothing if they are what they were the last time, or if that is not certain yet, see
@@ -72,9 +83,12 @@ impl AgentFiles {
         let named = self.known.as_ref().map(|known| known.named.read_again());
         let mut now = Reading { files: self.contents(), named: named.unwrap_or_default() };
         let (before, is_asked_for) = (self.unsettled.take(), std::mem::take(&mut self.is_asked_for));
+        let mut is_same = false;
         // At the start nothing is known that could be lost.
         if let Some(known) = &self.known {
-            if *known == now {
+            // What is wrong with a file may be mended in another one that is named in it and was not read.
+            is_same = *known == now;
+            if is_same && !(is_asked_for && !self.problems.is_empty()) {
                 return None;
             }
             if !now.is_settled(known, before.as_ref(), is_asked_for) {
@@ -106,7 +120,10 @@ impl AgentFiles {
         self.items.retain(|name, _| listing.entries.iter().any(|entry| entry.name().as_str() == name));
         listing.items.clone_from(&self.items);
         self.known = Some(now);
-        Some(listing)
+        let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+        let is_repeated = is_same && problems == self.problems;
+        self.problems = problems;
+        (!is_repeated).then_some(listing)
     }
 
     /// Has the next reading count as an operator wants it who asks for one, and so has written everything: a file that is

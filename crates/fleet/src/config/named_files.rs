@@ -1,5 +1,5 @@
-//! The files that agents name beside those that list them: the client certificate for an agent elsewhere with its key, and
-//! the description of a program. What is in them is part of an agent's definition, so that an agent is made anew when one
+//! The files that agents name beside those that list them: the client certificate for an agent elsewhere with its key, the
+//! description of a program, and the JSON Schema of what a skill answers. What is in them is part of an agent's definition, so that an agent is made anew when one
 //! of them is mended or renewed, though what lists the agent stays the same.
 
 use std::collections::BTreeMap;
@@ -56,15 +56,19 @@ impl NamedFiles {
 
 /// The files that an entry names; relative paths start at the workspace folder.
 fn named_by(entry: &Entry, folder: &Path) -> Vec<PathBuf> {
-    match entry {
+    let (mut paths, skills) = match entry {
         Entry::Hosted(agent) => match &agent.kind {
-            Kind::Builtin(_) => Vec::new(),
-            Kind::Cli(cli) => cli.adapter.iter().map(|file| folder.join(file)).collect(),
+            Kind::Builtin(_) => (Vec::new(), &agent.skills),
+            Kind::Cli(cli) => (cli.adapter.iter().map(|file| folder.join(file)).collect(), &agent.skills),
         },
         Entry::Remote(agent) => {
-            agent.tls.files(folder).map(|(certificate, key)| vec![certificate, key]).unwrap_or_default()
+            let files = agent.tls.files(folder).map(|(certificate, key)| vec![certificate, key]);
+            (files.unwrap_or_default(), &agent.serving.skills)
         }
-    }
+    };
+    let schemas = skills.iter().filter_map(|skill| skill.output_schema.as_ref());
+    paths.extend(schemas.map(|schema| folder.join(&schema.file)));
+    paths
 }
 
 /// A file that cannot be read counts as what is wrong with it, so that it is another one once it can be read.

@@ -70,3 +70,26 @@ fn an_adapter_file_that_has_changed_makes_another_definition_of_each_agent_that_
     workspace.write("adapters/own.yaml", "title: Three\n");
     assert!(files.read().is_none() && !files.is_unsettled());
 }
+
+#[test]
+fn a_schema_of_results_that_has_changed_makes_another_definition_and_one_that_is_mended_counts_when_asked_for() {
+    let skills = "skills: [{ name: count, description: Counts, outputSchema: schemas/count.json }]";
+    let agents = format!("agents:\n  - {{ name: far, url: \"https://far.example.com\", {skills} }}\n");
+    let workspace = Workspace::new(&[("agents.yaml", "agents: [{ name: echo, builtin: echo }]\n")]);
+    let mut files = workspace.agent_files();
+    files.read().unwrap();
+    workspace.write("agents.yaml", &agents);
+    let refused = files.read().unwrap();
+    assert_eq!(refused.problems.len(), 1, "{:?}", refused.problems);
+    workspace.write("schemas/count.json", r#"{ "type": "integer" }"#);
+    files.ask_for_next();
+    let before = files.read().unwrap();
+    assert_eq!(before.problems.len(), 0, "{:?}", before.problems);
+
+    workspace.write("schemas/count.json", r#"{ "type": "number" }"#);
+    assert!(files.read().is_none() && files.is_unsettled());
+    let after = files.read().unwrap();
+    assert!(!entry(&after, "far").is_same(entry(&before, "far")), "it is made anew");
+    files.ask_for_next();
+    assert!(files.read().is_none(), "nothing has changed, and nothing is wrong");
+}

@@ -43,17 +43,25 @@ struct Page<'a> {
     query: &'a FeedPageQuery<'a>,
     cursor: FeedCursor,
     found: Vec<Item>,
+    /// Of these, those that say that something is missing: a page has room for an item beside them, or the next one would
+    /// begin where it did.
+    gaps: usize,
     bytes: usize,
 }
 
 impl Page<'_> {
+    fn add_gap(&mut self, at: FeedCursor) {
+        self.found.push(Item::gap(at));
+        self.gaps += 1;
+    }
+
     /// Adds the items of a row; false if the page is full before its end.
     async fn add(&mut self, row: &FeedRow) -> Result<bool, StoreError> {
         let read = self.cursor.position;
         let after = if row.row == read.row { read.seq } else { Seq(0) };
         for item in items(self.hub, self.query.view, self.query.filter, row, after).await? {
             // What an event means stays with it.
-            let is_full = self.found.len() >= self.query.size || self.bytes >= self.query.max_bytes;
+            let is_full = self.found.len() - self.gaps >= self.query.size || self.bytes >= self.query.max_bytes;
             if is_full && self.found.last().is_some_and(|last| last.id != item.id) {
                 return Ok(false);
             }
@@ -91,10 +99,10 @@ impl Page<'_> {
 pub(crate) async fn read_page(hub: &HubState, query: &FeedPageQuery<'_>) -> Result<FeedItems, StoreError> {
     let store = &*hub.parts.store;
     let located = store.locate(query.start).await?;
-    let mut page = Page { hub, query, cursor: located.cursor, found: Vec::new(), bytes: 0 };
+    let mut page = Page { hub, query, cursor: located.cursor, found: Vec::new(), gaps: 0, bytes: 0 };
     let is_below = located.cursor.position.row < query.floor;
     if located.is_gap {
-        page.found.push(Item::gap(located.cursor));
+        page.add_gap(located.cursor);
     }
     if is_below {
         if query.filter.names_logs() {
@@ -105,7 +113,7 @@ pub(crate) async fn read_page(hub: &HubState, query: &FeedPageQuery<'_>) -> Resu
         }
         page.cursor = end_of(store, query.floor).await?;
         if !query.filter.names_logs() && page.found.is_empty() {
-            page.found.push(Item::gap(page.cursor));
+            page.add_gap(page.cursor);
         }
     }
     for _ in 0..READS {

@@ -50,6 +50,8 @@ pub(crate) struct FeedStream {
     reader: FeedReader,
     /// Read before anything of the reader, a piece at a time.
     backlog: Option<Backlog>,
+    /// Where that begins: a gap before it has this place, and not that of the reader after it.
+    backlog_at: Option<FeedCursor>,
     /// What was read: a piece of the backlog, or a row that is being made into items.
     waiting: VecDeque<FeedItem>,
     /// Items that are not written yet.
@@ -69,10 +71,10 @@ impl FeedStream {
         brief: bool,
     ) -> Result<Self, Error> {
         let (reader, waiting, backlog) = open_reader(hub, &view, &filter, start).await?;
-        let reader = reader.for_stream();
+        let (reader, backlog_at) = (reader.for_stream(), backlog.as_ref().map(|backlog| backlog.begin));
         let brief = brief.then(|| hub.parts.clock.now());
         let (hub, ready, newest) = (Arc::clone(hub), Vec::new(), NewestOfTasks::default());
-        Ok(Self { hub, view, filter, reader, backlog, waiting, ready, newest, brief })
+        Ok(Self { hub, view, filter, reader, backlog, backlog_at, waiting, ready, newest, brief })
     }
 
     /// Makes items of the next row. Nothing is lost if it is dropped on the way. False at the end of the feed.
@@ -81,7 +83,7 @@ impl FeedStream {
             && let Some(backlog) = &mut self.backlog
         {
             match backlog.read(&self.hub).await? {
-                rows if rows.is_empty() => self.backlog = None,
+                rows if rows.is_empty() => (self.backlog, self.backlog_at) = (None, None),
                 rows => self.waiting.extend(rows),
             }
             return Ok(true);
@@ -92,7 +94,7 @@ impl FeedStream {
         }
         let Some(item) = self.waiting.front() else { return Ok(true) };
         let made = match item {
-            FeedItem::Gap => vec![Item::gap(self.reader.cursor())],
+            FeedItem::Gap => vec![Item::gap(self.backlog_at.unwrap_or_else(|| self.reader.cursor()))],
             FeedItem::Row { row, after } => items(&self.hub, &self.view, &self.filter, row, *after).await?,
         };
         self.waiting.pop_front();
@@ -130,6 +132,7 @@ impl FeedStream {
 /// Rows of logs that come before those of the reader.
 struct Backlog {
     logs: Logs,
+    begin: FeedCursor,
     /// What was read of them.
     after: Position,
     /// Where the reader begins.
@@ -210,5 +213,5 @@ async fn open_reader(
     let (after, upto) = (located.cursor.position, reader.cursor().position.row);
     let logs = Logs::named(hub, view, filter).await?;
     let gap = located.is_gap.then_some(FeedItem::Gap);
-    Ok((reader, gap.into_iter().collect(), Some(Backlog { logs, after, upto })))
+    Ok((reader, gap.into_iter().collect(), Some(Backlog { logs, begin: located.cursor, after, upto })))
 }

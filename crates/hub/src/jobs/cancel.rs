@@ -112,6 +112,27 @@ enum Known {
     Nothing,
 }
 
+/// Why it is not known that a remote task has ended.
+struct Problem {
+    /// For all who see the task: without addresses, names of variables, and credentials.
+    shown: String,
+    /// For administrators.
+    whole: String,
+}
+
+impl From<&str> for Problem {
+    fn from(problem: &str) -> Self {
+        Self { shown: problem.to_owned(), whole: problem.to_owned() }
+    }
+}
+
+impl From<CancelError> for Problem {
+    fn from(error: CancelError) -> Self {
+        // What the agent has said may repeat the credentials that it was sent.
+        Self { shown: error.caller_text(), whole: redact::text(&error.to_string()) }
+    }
+}
+
 impl CancelJobs {
     async fn cancel(&self, claimed: &ClaimedJob) -> JobOutcome {
         let mut body: CancelBody = match serde_json::from_slice(&claimed.job.body) {
@@ -132,14 +153,14 @@ impl CancelJobs {
             return JobOutcome::Done;
         }
         let Some(parts) = self.remotes.remote(&AgentName::from(body.agent.as_str())) else {
-            return self.again(claimed, &body, "the agent is not configured any more", GIVE_UP_AFTER).await;
+            return self.again(claimed, &body, "the agent is not configured any more".into(), GIVE_UP_AFTER).await;
         };
         // A task of the same id there would be somebody else's.
         if parts.is_elsewhere(body.url.as_deref()) {
             if let Known::Remote(remote) = known {
                 body.remote = Some(remote);
             }
-            return self.give_up(&body, "the agent is at another address now").await;
+            return self.give_up(&body, "the agent is at another address now".into()).await;
         }
         let context = CallContext { parent_id: Some(body.task.to_string()), ..CallContext::default() };
         let found = match known {
@@ -149,18 +170,18 @@ impl CancelJobs {
         };
         match found {
             Ok(remote) => body.remote = remote,
-            Err(error) => return self.again(claimed, &body, &error.to_string(), GIVE_UP_AFTER).await,
+            Err(error) => return self.again(claimed, &body, error.into(), GIVE_UP_AFTER).await,
         }
         let Some(remote) = &body.remote else {
             let problem = "it is not known which task it is, or whether there is one";
-            return self.again(claimed, &body, problem, ARRIVES_WITHIN).await;
+            return self.again(claimed, &body, problem.into(), ARRIVES_WITHIN).await;
         };
         let problem = match parts.cancel_once(&context, &body.task, remote).await {
             Ok(true) => return JobOutcome::Done,
-            Ok(false) => "it has not ended yet".to_owned(),
-            Err(error) => error.to_string(),
+            Ok(false) => Problem::from("it has not ended yet"),
+            Err(error) => Problem::from(error),
         };
-        self.again(claimed, &body, &problem, GIVE_UP_AFTER).await
+        self.again(claimed, &body, problem, GIVE_UP_AFTER).await
     }
 
     /// What the log says of the remote task, and where it is.
@@ -183,7 +204,7 @@ impl CancelJobs {
         &self,
         claimed: &ClaimedJob,
         body: &CancelBody,
-        problem: &str,
+        problem: Problem,
         give_up_after: Duration,
     ) -> JobOutcome {
         let age = Duration::from_millis(u64::try_from(self.clock.now().0.saturating_sub(body.since)).unwrap_or(0));
@@ -201,12 +222,11 @@ impl CancelJobs {
 
     /// The lines about a remote task that may be left running: one for all who see the task, and one for administrators,
     /// with the address at which it is.
-    fn orphaned(&self, body: &CancelBody, problem: &str) -> Vec<JournalLine> {
-        // What the agent has said may repeat the credentials that it was sent, and be of any length.
-        let problem = redact::text(problem);
+    fn orphaned(&self, body: &CancelBody, problem: &Problem) -> Vec<JournalLine> {
+        // What the agent has said may be of any length.
+        let (shown, whole) = (shortened(&problem.shown), shortened(&problem.whole));
         let remote = body.remote.as_ref().map(|remote| shortened(remote.as_str()));
-        let shown = without_addresses(&problem);
-        let payload = json!({ "agent": body.agent, "remoteTaskId": remote, "problem": shortened(&shown) });
+        let payload = json!({ "agent": body.agent, "remoteTaskId": remote, "problem": shown });
         let line = JournalLine {
             at: self.clock.now(),
             owner: None,
@@ -223,14 +243,14 @@ impl CancelJobs {
             agent: Some(body.agent.as_str()),
             task: Some(body.task.clone()),
             before: Value::Null,
-            after: json!({ "remoteTaskId": remote, "url": url, "problem": shortened(&problem) }),
+            after: json!({ "remoteTaskId": remote, "url": url, "problem": whole }),
         };
         vec![line, hub.did(self.clock.now(), act)]
     }
 
     /// Says in the journal that a remote task may be left running.
-    async fn give_up(&self, body: &CancelBody, problem: &str) -> JobOutcome {
-        match self.store.journal(self.orphaned(body, problem)).await {
+    async fn give_up(&self, body: &CancelBody, problem: Problem) -> JobOutcome {
+        match self.store.journal(self.orphaned(body, &problem)).await {
             Ok(_) => JobOutcome::Done,
             // It would be refused for ever, and the agent asked each time.
             Err(error @ StoreError::TooLarge { .. }) => {
@@ -243,12 +263,6 @@ impl CancelJobs {
             }
         }
     }
-}
-
-/// What is wrong, without addresses: only administrators see those.
-fn without_addresses(problem: &str) -> String {
-    let word = |word: &str| if word.contains("://") { "the agent".to_owned() } else { word.to_owned() };
-    problem.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The live remote task that a message of ours has begun.

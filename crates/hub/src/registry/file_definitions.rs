@@ -1,6 +1,6 @@
 //! The definitions of the agents of the files as they were last read, stored so that the next process knows the agents that
-//! are edited out while no server runs: their tasks go on and end as those of an agent that is removed while one does. What
-//! is stored has no credentials, as a tombstone has none.
+//! are edited out while no server runs: their tasks go on and end as those of an agent that is removed while one does. As in
+//! a tombstone, headers that hold credentials are left out, and an address is stored with all that stands in it.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +22,9 @@ const NAME: &str = "definitions";
 pub(super) struct StoredDefinitions {
     version: u64,
     items: BTreeMap<String, Value>,
+    /// Of agents that are gone whose tombstones could not be written. They are stored with the others, so that the next
+    /// process writes these tombstones; in place of what has the same name by now.
+    pub(super) unwritten: BTreeMap<String, Value>,
 }
 
 impl Registry {
@@ -34,7 +37,7 @@ impl Registry {
             BTreeMap::new()
         });
         definitions.files.items.clone_from(&items);
-        definitions.stored = StoredDefinitions { version: row.version, items };
+        definitions.stored = StoredDefinitions { version: row.version, items, unwritten: BTreeMap::new() };
         Ok(())
     }
 
@@ -42,14 +45,15 @@ impl Registry {
     /// the next process does not know.
     pub(super) async fn store_file_definitions(&self, definitions: &mut Definitions, listing: &AgentListing) {
         let item = |(name, item): (&String, &Value)| (name.clone(), without_credentials(item.clone()));
-        let items: BTreeMap<String, Value> = listing.items.iter().map(item).collect();
+        let mut items: BTreeMap<String, Value> = listing.items.iter().map(item).collect();
         let stored = &mut definitions.stored;
+        items.extend(stored.unwritten.clone());
         if stored.items == items {
             return;
         }
         let row = self.own_row(KIND, NAME, stored.version, Some(json!(items).to_string().into()));
         match self.put_row(row).await {
-            Ok(version) => *stored = StoredDefinitions { version, items },
+            Ok(version) => (stored.version, stored.items) = (version, items),
             Err(error) => {
                 tracing::warn!(%error, "tasks of agents that are edited out while the server is down will end");
             }

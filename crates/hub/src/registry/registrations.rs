@@ -233,8 +233,9 @@ impl Registry {
             let wrong = format!("{variable} is not a variable that registrations may use");
             problems.push(problem(key, &wrong, "list it in hub.registrations.env, or choose one of that list"));
         }
-        let is_secret =
-            |header: &(HeaderName, HeaderValue)| is_credential(header.0.as_str()) || holds_credential(&header.1);
+        let is_secret = |header: &(HeaderName, HeaderValue)| {
+            is_credential(header.0.as_str()) || holds_credential(header.1.to_str().unwrap_or_default())
+        };
         for (name, _) in agent.headers.iter().filter(is_secret) {
             let right = "name a variable of hub.registrations.env with bearerEnv or apiKeyEnv";
             problems.push(problem(&format!("headers.{name}"), "it holds a credential", right));
@@ -367,8 +368,7 @@ pub(super) fn is_credential(header: &str) -> bool {
 }
 
 /// Values that look like one, whatever their header is called.
-fn holds_credential(value: &HeaderValue) -> bool {
-    let value = value.to_str().unwrap_or_default();
+pub(super) fn holds_credential(value: &str) -> bool {
     let scheme = value.trim().split_once(' ').map_or("", |(scheme, _)| scheme);
     let is_scheme = scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("basic");
     is_scheme || redact::text(value) != value

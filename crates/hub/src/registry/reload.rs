@@ -44,11 +44,12 @@ impl Registry {
         }
     }
 
-    /// Forgets removed agents once their last task has ended; ends with the server. It has its own time too, because files may
-    /// be read when asked for only.
+    /// Forgets removed agents once their last task has ended, and writes tombstones that could not be written; ends with the
+    /// server. It has its own time too, because files may be read when asked for only.
     pub(super) async fn follow_drained(self: Arc<Self>) {
         loop {
             self.parts.clock.sleep(DRAINED_EVERY).await;
+            self.retry_tombstones().await;
             self.forget_drained().await;
         }
     }

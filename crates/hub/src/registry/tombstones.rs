@@ -1,7 +1,8 @@
 //! Agents that are gone while tasks or jobs name them: their tasks run to their end and their remote tasks are canceled,
-//! restarts or not. A tombstone is the agent's definition as it was written, without credentials that stand in it.
+//! restarts or not. A tombstone is the agent's definition as it was written, without headers that hold credentials. Its
+//! address stays as it is written, or it would lead nowhere.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +13,7 @@ use switchboard_fleet::config::agent_files::{AgentListing, read_item};
 use switchboard_fleet::config::agents::Entry;
 
 use super::apply::Definitions;
-use super::registrations::{AGENT, is_credential};
+use super::registrations::{AGENT, holds_credential, is_credential};
 use super::roster::{Draining, Roster};
 use super::{Registry, default_agent};
 use crate::jobs::CANCEL_KIND;
@@ -28,6 +29,8 @@ impl Registry {
     pub(super) fn bury(self: &Arc<Self>, definitions: &Definitions, tombstones: Vec<Tombstone>) {
         let mut draining = self.roster().draining.clone();
         for (name, item, is_of_file) in tombstones {
+            // Tombstones of earlier versions name schemas too.
+            let item = without_output_schemas(item);
             let entry = match is_of_file {
                 true => self.files.lock().read_item(TOMBSTONE, &item),
                 false => read_item(TOMBSTONE, &item.to_string()),
@@ -60,16 +63,20 @@ impl Registry {
     }
 
     /// Keeps tombstones of the agents that the files do not list any more, or not as agents elsewhere, before they are gone.
-    /// At the start the files before are those that the last process has read.
+    /// At the start the files before are those that the last process has read. What cannot be written is known to the next
+    /// process all the same: it stays among the stored definitions of the files, and is tried again meanwhile.
     pub(super) async fn keep_tombstones(
         &self,
         definitions: &mut Definitions,
         listing: &AgentListing,
     ) -> Vec<Tombstone> {
-        let mut tombstones = Vec::new();
+        let (mut tombstones, mut unwritten) = (Vec::new(), BTreeMap::new());
+        // Of two definitions of a name the earlier one is that of an agent elsewhere, see below, which has left tasks there.
+        let mut before = definitions.files.items.clone();
+        before.extend(definitions.stored.unwritten.clone());
         let listed: HashMap<&str, &Entry> =
             listing.entries.iter().map(|entry| (entry.name().as_str(), entry)).collect();
-        for (name, item) in &definitions.files.items {
+        for (name, item) in &before {
             let is_elsewhere = item.get("url").is_some_and(|url| !url.is_null());
             // A program or built-in agent of the same name does not know the way to what its tasks have begun elsewhere.
             let is_kept = |listed: &&Entry| !is_elsewhere || matches!(listed, Entry::Remote(_));
@@ -82,7 +89,7 @@ impl Registry {
             if !is_elsewhere && matches!(self.live_tasks(&agent).await, Ok(0)) {
                 continue;
             }
-            let item = without_credentials(item.clone());
+            let item = without_output_schemas(without_credentials(item.clone()));
             let body = json!({ "item": item, "removed": true, "file": true });
             let version = definitions.tombstones.get(name).copied().unwrap_or(0);
             let row = self.own_row(AGENT, name, version, Some(body.to_string().into()));
@@ -90,11 +97,27 @@ impl Registry {
                 Ok(version) => {
                     definitions.tombstones.insert(name.clone(), version);
                 }
-                Err(error) => tracing::warn!(agent = name, %error, "a restart will end the tasks of this agent"),
+                Err(error) => {
+                    tracing::warn!(agent = name, %error, "a tombstone could not be written, and is tried again");
+                    unwritten.insert(name.clone(), item.clone());
+                }
             }
             tombstones.push((agent, item, true));
         }
+        definitions.stored.unwritten = unwritten;
         tombstones
+    }
+
+    /// Writes the tombstones that could not be written when the files were read.
+    pub(super) async fn retry_tombstones(&self) {
+        let mut definitions = self.definitions.lock().await;
+        if definitions.stored.unwritten.is_empty() {
+            return;
+        }
+        let files = definitions.files.clone();
+        // They drain already, as they were served until then.
+        self.keep_tombstones(&mut definitions, &files).await;
+        self.store_file_definitions(&mut definitions, &files).await;
     }
 
     /// Forgets agents that are gone once no task and no job names them.
@@ -135,12 +158,18 @@ impl Registry {
         *self.roster.write() = Arc::new(roster);
     }
 
-    /// Whether nothing names an agent that is gone. A tombstone of one that is served again stands for nothing.
+    /// Whether nothing names an agent that is gone. A tombstone of one that is served again stands for nothing; one that
+    /// could not be served at this start, for a variable or a file that is missing, may be at the next.
     async fn is_over_for(&self, roster: &Roster, name: &str) -> bool {
-        let Some(draining) = roster.draining.iter().find(|draining| draining.name.as_str() == name) else {
-            return true;
+        let draining = roster.draining.iter().find(|draining| draining.name.as_str() == name);
+        let is_needed = match (draining, roster.entry(name)) {
+            (Some(draining), _) => self.is_needed(&draining.name, draining.remote.is_some()).await,
+            (None, Some(entry)) if entry.remote.is_some() => Ok(false),
+            // The live tasks of the name are those of the agent of this machine that has it now.
+            (None, Some(_)) => self.owes_cancellations().await,
+            (None, None) => self.is_needed(&AgentName::from(name), true).await,
         };
-        match self.is_needed(draining).await {
+        match is_needed {
             Ok(is_needed) => !is_needed,
             Err(error) => {
                 tracing::warn!(agent = name, %error, "live tasks could not be counted");
@@ -149,22 +178,26 @@ impl Registry {
         }
     }
 
-    /// Whether a task has not ended, or a job may still cancel what one has left at a remote agent.
-    async fn is_needed(&self, draining: &Draining) -> Result<bool, StoreError> {
-        if self.live_tasks(&draining.name).await? > 0 {
-            self.ended_by.lock().remove(&draining.name);
+    /// Whether a task has not ended, or a job may still cancel what one has left at an agent that may be elsewhere.
+    async fn is_needed(&self, name: &AgentName, may_be_remote: bool) -> Result<bool, StoreError> {
+        if self.live_tasks(name).await? > 0 {
+            self.ended_by.lock().remove(name);
             return Ok(true);
         }
-        if draining.remote.is_none() {
+        if !may_be_remote {
             return Ok(false);
         }
-        // What is owed for the last of them is a job once the projector has read its end. Which agent a job is about its
-        // body says, so any that is owed counts.
+        // What is owed for the last of them is a job once the projector has read its end.
         let committed = *self.parts.store.committed().borrow();
-        let ended_by = *self.ended_by.lock().entry(draining.name.clone()).or_insert(committed);
+        let ended_by = *self.ended_by.lock().entry(name.clone()).or_insert(committed);
         if self.projected.load(Ordering::Acquire) < ended_by {
             return Ok(true);
         }
+        self.owes_cancellations().await
+    }
+
+    /// Whether a remote task is to be canceled. Which agent a job is about its body says, so any that is owed counts.
+    async fn owes_cancellations(&self) -> Result<bool, StoreError> {
         let owed = self.parts.store.owed_jobs().await?;
         Ok(owed.iter().any(|(kind, count)| kind == CANCEL_KIND && *count > 0))
     }
@@ -200,11 +233,25 @@ pub(super) fn is_of_file(body: &[u8]) -> bool {
     body["file"].as_bool().unwrap_or(false)
 }
 
-/// A definition without secrets that stand in it. One that is named as `${VARIABLE}` is read again.
+/// A definition without headers that hold credentials, by their name or by what they look like. One that is named as
+/// `${VARIABLE}` is read again.
 pub(super) fn without_credentials(mut item: Value) -> Value {
     for key in ["headers", "env"] {
         let Some(members) = item.get_mut(key).and_then(Value::as_object_mut) else { continue };
-        members.retain(|name, value| !is_credential(name) || value.as_str().is_some_and(|value| value.contains("${")));
+        members.retain(|name, value| {
+            let value = value.as_str().unwrap_or_default();
+            value.contains("${") || !(is_credential(name) || holds_credential(value))
+        });
+    }
+    item
+}
+
+/// A definition without the schemas of its results. They are files, which are often deleted with the agent that names them,
+/// and only a file of agents may name one. What the tasks of an agent that is gone come to is not checked.
+fn without_output_schemas(mut item: Value) -> Value {
+    let skills = item.get_mut("skills").and_then(Value::as_array_mut);
+    for skill in skills.into_iter().flatten().filter_map(Value::as_object_mut) {
+        skill.remove("outputSchema");
     }
     item
 }

@@ -7,6 +7,7 @@ use switchboard_a2a::{ErrorKind, Task, TaskId};
 use switchboard_client::{CallContext, ClientError};
 
 use super::RemoteParts;
+use super::failure_text::failure_text;
 use crate::registry::{BreakerOpen, BreakerPermit, RequestOutcome, RequestSource};
 
 const RETRY: Duration = Duration::from_secs(1);
@@ -19,6 +20,16 @@ pub(crate) enum CancelError {
     Open(#[from] BreakerOpen),
     #[error(transparent)]
     Refused(#[from] ClientError),
+}
+
+impl CancelError {
+    /// What those are told who see the task: no addresses, and no names of variables.
+    pub(crate) fn caller_text(&self) -> String {
+        match self {
+            Self::Open(_) => "its circuit breaker is open".to_owned(),
+            Self::Refused(error) => failure_text(error),
+        }
+    }
 }
 
 impl RemoteParts {

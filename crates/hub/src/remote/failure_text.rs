@@ -62,9 +62,10 @@ fn response_kind(what: &str) -> String {
     }
 }
 
-/// The words of an agent, of any length, and perhaps with the credentials that it was sent.
+/// The words of an agent, of any length, and perhaps with the credentials that it was sent. Those are redacted first:
+/// what is left of one that is cut off may no longer look like one.
 fn words(text: &str) -> String {
-    redact::text(&shortened_error(text))
+    shortened_error(&redact::text(text)).into_owned()
 }
 
 #[cfg(test)]
@@ -125,6 +126,9 @@ mod tests {
         let told = failure_text(&said(format!("a{}", "ä".repeat(10_000))));
         assert!(told.contains('…') && told.len() < 2_200, "{}", told.len());
         assert!(log_text(&said("x".repeat(10_000))).len() < 2_200);
+        // The beginning of one that is cut off is none of its words either.
+        let told = failure_text(&said(format!("{}Bearer abcdef0123456789 is wrong", "x ".repeat(1_018))));
+        assert!(told.contains("Bearer ***") && !told.contains("abc"), "{told}");
         let broken = ClientError::Agent(AgentError::with_message(ErrorKind::Internal, "out of memory"));
         assert!(failure_text(&broken).starts_with("it broke down: out of memory"));
     }

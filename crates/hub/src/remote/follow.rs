@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
-use switchboard_a2a::{StreamResponse, Task, TaskId};
+use switchboard_a2a::{ContextId, StreamResponse, Task, TaskId};
 use switchboard_client::{ClientError, TaskStream, Update};
 use switchboard_engine::{AgentError, Stopped};
 use switchboard_webhooks::CallbackWatch;
@@ -13,7 +13,7 @@ use super::emit::{EmitState, Emitted};
 use super::followed_time::FollowedTime;
 use super::outgoing::spread;
 use super::saved::{Attached, Saved};
-use super::turn::{Link, RemoteTurn, task_of};
+use super::turn::{Link, RemoteTurn};
 use crate::metric_definitions as metric;
 use crate::registry::{BreakerState, RequestOutcome};
 
@@ -232,6 +232,12 @@ impl RemoteTurn<'_> {
         attached.spent_ms = spent.millis(now);
         self.task.save(&Saved::Attached(Attached::clone(attached))).await
     }
+}
+
+/// The task that a stream is about, once it has said which one.
+fn task_of(stream: &TaskStream) -> Option<(TaskId, ContextId)> {
+    let context = stream.task().map(|task| task.context_id.clone()).unwrap_or_default();
+    stream.task_id().map(|task| (task, context))
 }
 
 /// Whether an event names another task than the one that is followed. Some agents leave ids out.

@@ -145,6 +145,24 @@ mod tests {
             assert_eq!((is_unclear(&error), is_passing(&error)), (true, false), "{error}");
         }
         assert!(is_unclear(&answered(500)) && is_passing(&answered(500)));
+        // A gateway's JSON has no code, so its status says what it is.
+        let gateway = |status| {
+            let error = switchboard_a2a::Error::new(ErrorKind::Internal);
+            ClientError::Agent(switchboard_a2a::Error { received_status: Some(status), ..error })
+        };
+        for (status, expected) in [
+            (200, (true, false, false)),
+            (302, (false, false, false)),
+            (404, (false, false, false)),
+            (429, (false, true, true)),
+            (500, (true, false, false)),
+            (502, (false, true, false)),
+            (503, (false, true, false)),
+            (504, (false, true, false)),
+        ] {
+            let error = gateway(status);
+            assert_eq!((is_unclear(&error), is_outage(&error), is_not_sent(&error)), expected, "{status}");
+        }
         let refusals = [ErrorKind::InvalidParams, ErrorKind::UnsupportedOperation, ErrorKind::TaskNotFound].map(agent);
         let outages = [agent(ErrorKind::Overloaded), answered(429), answered(503)];
         for error in refusals.into_iter().chain(outages).chain([answered(302), answered(404)]) {

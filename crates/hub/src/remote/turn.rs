@@ -305,14 +305,24 @@ impl<'a> RemoteTurn<'a> {
         progress.unclear = Some(error.clone());
         progress.unclear_answers += u32::from(!is_passing(error));
         if progress.unclear_answers >= MOST_UNCLEAR {
-            self.count_send("unknown");
-            self.give_up_unknown(false, Some(error)).await?;
-            return Ok(None);
+            return self.after_unknown(sending, progress).await;
         }
         if !self.wait(error, None, progress).await? {
             return Ok(None);
         }
         Ok(Some(if sending.keyed { Next::Send(sending) } else { Next::Find(sending) }))
+    }
+
+    /// It cannot be found out whether the message has arrived. A task whose agent broke down over an answer to it is
+    /// followed again: it has gone on, or still asks, and either is told.
+    async fn after_unknown(&self, sending: Box<Sending>, progress: &Progress) -> Result<Option<Next>, AgentError> {
+        self.count_send("unknown");
+        let unclear = progress.unclear.as_ref();
+        if let Some(error) = unclear.filter(|error| sending.answers.is_some() && error.is_breakdown()) {
+            return self.after_refusal(sending, error).await;
+        }
+        self.give_up_unknown(progress.was_stopped, unclear).await?;
+        Ok(None)
     }
 
     /// A task that does not take an answer has ended there, or was answered by another client: it is followed again.
@@ -323,7 +333,8 @@ impl<'a> RemoteTurn<'a> {
         };
         let attached = Box::new(sending.attach(answered.task.clone(), answered.context.clone()));
         self.attach(&attached).await?;
-        let text = format!("{} has not taken the answer: {}", self.parts.name, self.failure(error));
+        let what = if is_unclear(error) { "neither taken nor refused" } else { "not taken" };
+        let text = format!("{} has {what} the answer: {}", self.parts.name, self.failure(error));
         self.task.say(TaskState::Working, Some(Message::text(Role::Agent, text)), None).await?;
         Ok(Some(self.resume(attached)))
     }
@@ -340,9 +351,7 @@ impl<'a> RemoteTurn<'a> {
                 Ok(Some(self.resume(Box::new(attached))))
             }
             Ok(Found::Unknown) if self.parts.settings.resend == Resend::Safe => {
-                self.count_send("unknown");
-                self.give_up_unknown(progress.was_stopped, progress.unclear.as_ref()).await?;
-                Ok(None)
+                self.after_unknown(sending, progress).await
             }
             Ok(Found::NotSent | Found::Unknown) => {
                 progress.is_repeated = true;
@@ -415,12 +424,6 @@ impl<'a> RemoteTurn<'a> {
         let agent = self.parts.name.to_string();
         metrics::counter!(metric::REMOTE_SENDS, "agent" => agent, "outcome" => outcome).increment(1);
     }
-}
-
-/// A stream and the task it is about.
-pub(super) fn task_of(stream: &TaskStream) -> Option<(TaskId, ContextId)> {
-    let context = stream.task().map(|task| task.context_id.clone()).unwrap_or_default();
-    stream.task_id().map(|task| (task, context))
 }
 
 #[cfg(test)]

@@ -45,8 +45,12 @@ pub(crate) struct Counts {
     loads: AtomicUsize,
     journal_fails: AtomicBool,
     rows_fail: AtomicBool,
+    /// Only those of agents, tombstones among them.
+    agent_rows_fail: AtomicBool,
     /// Rows of registrations that were refused therefore.
     failed_rows: AtomicUsize,
+    /// Rows of agents that were written and not deleted by that.
+    agent_rows: AtomicUsize,
 }
 
 /// One look at the counts.
@@ -80,8 +84,17 @@ impl Counts {
         self.rows_fail.store(fail, Ordering::SeqCst);
     }
 
+    /// Whether rows of agents cannot be written, while all others can.
+    pub(crate) fn fail_agent_rows(&self, fail: bool) {
+        self.agent_rows_fail.store(fail, Ordering::SeqCst);
+    }
+
     pub(crate) fn failed_rows(&self) -> usize {
         self.failed_rows.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn agent_rows(&self) -> usize {
+        self.agent_rows.load(Ordering::SeqCst)
     }
 }
 
@@ -220,10 +233,14 @@ forwarded! { HubStore {
         self.store.journal(lines)
     }
     fn put_registration(&self, put: PutRegistration) -> StoreFuture<u64> {
-        if self.counts.rows_fail.load(Ordering::SeqCst) {
+        let is_agent = put.kind == "agent";
+        if self.counts.rows_fail.load(Ordering::SeqCst)
+            || (is_agent && self.counts.agent_rows_fail.load(Ordering::SeqCst))
+        {
             self.counts.failed_rows.fetch_add(1, Ordering::SeqCst);
             return Box::pin(std::future::ready(Err(StoreError::Failed("as the test has ordered".to_owned()))));
         }
+        self.counts.agent_rows.fetch_add(usize::from(is_agent && put.body.is_some()), Ordering::SeqCst);
         self.store.put_registration(put)
     }
 }

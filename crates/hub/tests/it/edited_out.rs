@@ -100,10 +100,38 @@ async fn an_agent_of_this_machine_that_is_edited_out_between_two_starts_serves_i
 }
 
 #[tokio::test]
+async fn an_agent_that_is_edited_out_and_the_schema_of_its_results_with_it_serves_its_tasks() {
+    let (data, files, clock, far) = (folder(), folder(), SimulatedClock::at(START), Far::start().await);
+    let schema = files.path().join("count.json");
+    std::fs::write(&schema, "{\"type\": \"object\"}").unwrap();
+    let skills = "skills: [{ name: count, description: Counts, outputSchema: count.json }]";
+    write(&files, &format!("  - {{ name: far, url: \"{}\", {skills} }}\n", far.remote.url()));
+    let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
+    let path = begin(&running).await;
+    running.stop().await;
+    write(&files, "");
+    std::fs::remove_file(schema).unwrap();
+
+    // First from what the last process has read, then from the tombstone.
+    for _ in 0..2 {
+        let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
+        assert_eq!(remotes(&running), ["far"], "its task still needs it");
+        let (_, task) = running.get(&path, "ann").await;
+        assert_eq!(task["status"]["state"], "TASK_STATE_WORKING", "{task}");
+        running.stop().await;
+    }
+    let running = Running::of_workspace_at(data.path(), files.path(), &clock).await;
+    far.has_ended.store(true, Ordering::SeqCst);
+    until_task(&running, &path, |task| task["status"]["state"] == "TASK_STATE_COMPLETED").await;
+    until(&running, async || remotes(&running).is_empty()).await;
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_stored_of_the_files_has_no_credentials_and_is_written_on_change_alone() {
     let (data, files) = (folder(), folder());
     let far = |token: &str| {
-        let headers = format!("headers: {{ X-Api-Key: {token} }}");
+        let headers = format!("headers: {{ X-Api-Key: {token}, X-Auth: Bearer {token}, X-Team: blue }}");
         format!("  - {{ name: far, url: \"http://127.0.0.1:9\", {headers} }}\n")
     };
     let mut versions = Vec::new();
@@ -116,7 +144,14 @@ async fn what_is_stored_of_the_files_has_no_credentials_and_is_written_on_change
         let row = rows.iter().find(|row| row.name == "definitions").unwrap();
         let body = String::from_utf8(row.body.to_vec()).unwrap();
         assert!(!body.contains("hush"), "{body}");
-        assert_eq!(body.contains("http://127.0.0.1:9"), !agents.is_empty(), "{body}");
+        for kept in ["http://127.0.0.1:9", "blue"] {
+            assert_eq!(body.contains(kept), !agents.is_empty(), "{body}");
+        }
+        // A tombstone neither.
+        for row in store.registrations("agent", "", 9).await.unwrap() {
+            let body = String::from_utf8(row.body.to_vec()).unwrap();
+            assert!(body.contains("blue") && !body.contains("hush"), "{body}");
+        }
         versions.push(row.version);
     }
     assert_eq!(versions, [1, 1, 1, 2], "another token is no change");

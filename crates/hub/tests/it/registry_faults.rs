@@ -9,12 +9,88 @@ use switchboard_engine::store::ServerStore;
 use switchboard_engine::store::hub::PutRegistration;
 use switchboard_host::config::Config;
 
-use crate::card_server::CardServer;
+use crate::card_server::{CardServer, Nobody};
 use crate::counted_store::CountedStore;
+use crate::registry_tombstones::{remotes, until};
 use crate::running::{Running, START, folder};
 
 async fn running(data: &std::path::Path, store: Arc<dyn ServerStore>) -> Running {
     Running::on_store(store, data, Config::default()).await
+}
+
+/// The names of agents that have rows, which are registrations and tombstones.
+async fn agent_rows(store: &dyn ServerStore) -> Vec<String> {
+    let rows = store.registrations("agent", "", 9).await.unwrap();
+    rows.into_iter().map(|row| row.name).collect()
+}
+
+/// Whether an agent is among the definitions of the files as the next process will know them.
+async fn is_known_to_the_next(store: &dyn ServerStore, name: &str) -> bool {
+    let rows = store.registrations("served", "", 9).await.unwrap();
+    let row = rows.iter().find(|row| row.name == "definitions").unwrap();
+    let items: serde_json::Value = serde_json::from_slice(&row.body).unwrap();
+    items.get(name).is_some()
+}
+
+#[tokio::test]
+async fn a_tombstone_that_could_not_be_written_is_written_later_or_by_the_next_process() {
+    for restarts in [false, true] {
+        let (data, nobody) = (folder(), Nobody::start());
+        let workspace = data.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        let write = |agents: &str| {
+            let echo = "  - { name: echo, builtin: echo }\n";
+            std::fs::write(workspace.join("agents.yaml"), format!("agents:\n{echo}{agents}")).unwrap();
+        };
+        write(&format!("  - {{ name: far, url: \"{}\" }}\n", nobody.url()));
+        let (mut store, mut counts) = CountedStore::open(data.path());
+        let mut running = Running::on_store(store.clone(), data.path(), Config::default()).await;
+        counts.fail_agent_rows(true);
+        write("");
+        until(&running, async || running.registry.roster().entry("far").is_none()).await;
+        assert!(counts.failed_rows() > 0);
+        assert_eq!(agent_rows(&*store).await, [] as [&str; 0]);
+        assert!(is_known_to_the_next(&*store, "far").await, "its definition is not lost");
+        if restarts {
+            running.stop().await;
+            drop(store);
+            (store, counts) = CountedStore::open(data.path());
+            running = Running::on_store(store.clone(), data.path(), Config::default()).await;
+            assert_eq!(remotes(&running), ["far"], "its tasks find it");
+            assert_eq!(agent_rows(&*store).await, ["far"]);
+        } else {
+            counts.fail_agent_rows(false);
+        }
+        // Nothing names it, so that it is forgotten then.
+        let is_forgotten = async || {
+            !is_known_to_the_next(&*store, "far").await
+                && counts.agent_rows() > 0
+                && agent_rows(&*store).await.is_empty()
+        };
+        until(&running, is_forgotten).await;
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_tombstone_of_an_agent_that_cannot_be_served_is_deleted_once_nothing_names_it() {
+    let (data, far) = (folder(), CardServer::start(&["review"]).await);
+    let mut config = Config::default();
+    config.hub.registrations.env = vec!["CARGO_PKG_NAME".to_owned()];
+    let (store, _) = CountedStore::open(data.path());
+    let running = Running::on_store(store, data.path(), config).await;
+    let item = json!({ "name": "far", "url": far.url, "bearerEnv": "CARGO_PKG_NAME" });
+    assert_eq!(running.post("/api/agents", "ann", &item).await.0, 201);
+    assert_eq!(running.ask("DELETE /api/agents/far", "ann", &[], "").await.0, 204);
+    running.stop().await;
+
+    // Registrations may not name the variable any more.
+    let (store, _) = CountedStore::open(data.path());
+    let running = Running::on_store(store.clone(), data.path(), Config::default()).await;
+    assert_eq!(remotes(&running), [] as [&str; 0], "it cannot be served");
+    assert_eq!(agent_rows(&*store).await, ["far"]);
+    until(&running, async || agent_rows(&*store).await.is_empty()).await;
+    running.stop().await;
 }
 
 #[tokio::test]

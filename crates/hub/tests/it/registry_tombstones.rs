@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_engine::Directory;
 use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::{Directory, Settings};
+use switchboard_host::config::Config;
+use switchboard_host::config::time_span::TimeSpan;
+use tempfile::TempDir;
 
 use crate::card_server::{CardServer, Nobody};
 use crate::remote::passing;
@@ -217,4 +220,51 @@ async fn a_removed_agent_is_busy_and_then_stays_until_nothing_is_owed_to_it() {
         assert_eq!(remotes(&running), [] as [&str; 0], "no tombstone is left");
         running.stop().await;
     }
+}
+
+/// A server whose registrations may name these variables.
+async fn naming(data: &TempDir, files: &TempDir, clock: &SimulatedClock, variables: &[&str]) -> Running {
+    let settings = Settings { feed_ring_bytes: 0, cancel_grace: Duration::from_secs(1), ..Settings::default() };
+    let change = |config: &mut Config| {
+        config.hub.projector.flush = TimeSpan::ZERO;
+        config.hub.registrations.env = variables.iter().map(|&name| name.to_owned()).collect();
+    };
+    Running::beside(data.path(), files.path(), Vec::new(), clock, change, settings).await
+}
+
+#[tokio::test]
+async fn what_is_owed_to_an_agent_that_cannot_be_served_at_one_start_is_done_after_the_next() {
+    const VARIABLE: &str = "CARGO_PKG_NAME";
+    let (data, files, clock, far) = (folder(), folder(), SimulatedClock::at(START), Far::start().await);
+    std::fs::write(files.path().join("agents.yaml"), format!("agents:\n{ECHO}")).unwrap();
+    let running = naming(&data, &files, &clock, &[VARIABLE]).await;
+    let item = json!({ "name": "far", "url": far.remote.url(), "bearerEnv": VARIABLE });
+    let (status, answer) = running.post("/api/agents", "ann", &item).await;
+    assert_eq!(status, 201, "{answer}");
+    begin(&running).await;
+    assert_eq!(running.ask("DELETE /api/agents/far?force=true", "ann", &[], "").await.0, 204);
+    running.stop().await;
+
+    let running = naming(&data, &files, &clock, &[]).await;
+    assert_eq!(remotes(&running), [] as [&str; 0], "it may not name its variable");
+    let has_failed = async || {
+        let (_, page) = running.get("/api/tasks?agent=far&state=failed", "ann").await;
+        page["items"].as_array().is_some_and(|items| items.len() == 1)
+    };
+    until(&running, has_failed).await;
+    // It is looked often whether anything names it.
+    for _ in 0..30 {
+        running.reload_now.notify_one();
+        running.clock.advance(Duration::from_secs(1));
+        running.get("/api/agents", "ann").await;
+    }
+    running.stop().await;
+
+    let running = naming(&data, &files, &clock, &[VARIABLE]).await;
+    assert_eq!(remotes(&running), ["far"], "a job still needs it");
+    far.hears_of_the_cancellation(&clock).await;
+    until(&running, async || remotes(&running).is_empty()).await;
+    let (_, page) = running.get("/api/feed?from=oldest&topic=remote.%23", "ann").await;
+    assert_eq!(page["items"], json!([]), "nothing is left there");
+    running.stop().await;
 }

@@ -5,7 +5,7 @@ use switchboard_a2a::{ErrorKind, Version};
 use switchboard_client::{Binding, CallContext, ClientError};
 
 use super::script::{COMPLETED, agent, result, says, task};
-use crate::world::{client, say};
+use crate::world::{BINDINGS, client, say};
 
 fn what(error: &ClientError) -> (u16, &str, &str) {
     match error {
@@ -72,6 +72,32 @@ async fn a_status_says_what_a_message_alone_does_not() {
         let error = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
         assert_eq!(error.error_kind(), Some(kind), "{status} {code}: {error}");
         assert_eq!(error.status(), Some(status), "{code}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_without_a_code_counts_by_its_status() {
+    for binding in BINDINGS {
+        for body in [json!({"message": "x"}), json!({"error": "x"})] {
+            // Transient, surely without effect, a breakdown; and how often a message without a key is sent.
+            for (status, expected, times) in [
+                (404, (false, false, false), 1),
+                (429, (true, true, false), 5),
+                (500, (false, false, true), 1),
+                (502, (true, false, true), 1),
+                (503, (true, false, true), 1),
+            ] {
+                let said = body.clone();
+                let peer = agent(false, move |_, _| super::script::json(status, &said)).await;
+                let client = client(peer.url(), |peer| {
+                    (peer.binding, peer.version) = (Some(binding), Some(Version::V1));
+                });
+                let error = client.send(&CallContext::default(), say("hello")).await.unwrap_err();
+                let found = (error.is_transient(), error.is_without_effect(), error.is_breakdown());
+                assert_eq!(found, expected, "{binding:?} {status} {body}: {error}");
+                assert_eq!(peer.asked().len(), times, "{binding:?} {status} {body}");
+            }
+        }
     }
 }
 

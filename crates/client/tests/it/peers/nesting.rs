@@ -81,6 +81,20 @@ async fn an_event_that_is_nested_too_deep_is_one_that_cannot_be_read() {
 }
 
 #[tokio::test]
+async fn a_first_event_that_is_nested_too_deep_is_not_asked_for_again() {
+    let peer = agent(true, |asked, _| match asked.what().as_str() {
+        "SendStreamingMessage" => events(&[event(json!({"task": with_data(90)}))]),
+        _ => error(-32601, "no such method"),
+    })
+    .await;
+    let failed = story(&client(peer.url(), |_| {})).await.unwrap_err();
+    let ClientError::NotA2a { status: 200, what, .. } = &failed else { panic!("{failed}") };
+    assert_eq!(what, "JSON nested deeper than 67 levels, the most that is read");
+    assert!(!failed.is_transient(), "{failed}");
+    assert_eq!(peer.story(), ["SendStreamingMessage"], "it would come again");
+}
+
+#[tokio::test]
 async fn a_message_that_a_server_has_taken_can_be_read_in_the_history_of_its_task() {
     let mut asked = message("asked");
     // The parameters of its request have 64 levels with it.

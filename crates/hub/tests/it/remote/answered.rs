@@ -57,6 +57,51 @@ async fn an_answer_that_is_refused_because_the_task_has_ended_there_ends_it_here
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_over_which_the_agent_breaks_down_ends_neither_the_task_here_nor_the_one_there() {
+    // How often it breaks down, and whether it tells which messages it has taken: only then is the answer sent again.
+    for (breakdowns, has_history) in [(1, true), (3, true), (1, false)] {
+        let here = tempfile::tempdir().unwrap();
+        let mut question = asking();
+        question["status"]["message"]["messageId"] = json!("question");
+        if !has_history {
+            question["history"] = json!([]);
+        }
+        let remote = Scripted::start(false, move |asked, before| match (asked.method(), before) {
+            ("SendMessage", 0) => Reply::Result(json!({ "task": question })),
+            ("SendMessage", _) if before <= breakdowns => Reply::Error(-32603),
+            ("SendMessage", _) => Reply::Result(json!({ "task": task("TASK_STATE_COMPLETED", "m") })),
+            ("GetTask", _) => Reply::Result(question.clone()),
+            _ => Reply::Error(-32601),
+        })
+        .await;
+        let clock = SimulatedClock::at(Timestamp(1_000));
+        let front = tokio::task::block_in_place(|| {
+            hub(here.path(), &remote.url(), |parts| {
+                parts.clock = Arc::new(clock.clone());
+                // Time passes faster than requests are answered.
+                (parts.settings.lost_after, parts.settings.deadline) = (Duration::MAX, None);
+                parts.callbacks = None;
+            })
+        });
+        let client = caller(&front, Version::V1);
+        let asked = finished(&client, say("go")).await;
+        assert_eq!(asked.status.state, TaskState::InputRequired);
+        let second = Duration::from_secs(1);
+        let mut now = passing(&clock, second, finished(&client, answer(&asked, "yes"))).await;
+        if breakdowns == 3 || !has_history {
+            assert_eq!(now.status.state, TaskState::InputRequired, "it asks again: {now:?}");
+            let said = now.history.iter().any(|message| message.joined_text().contains("it broke down"));
+            assert!(said, "{:?}", now.history);
+            now = passing(&clock, second, finished(&client, answer(&now, "yes, really"))).await;
+        }
+        assert_eq!((now.status.state, texts(&now)), (TaskState::Completed, vec!["made".to_owned()]), "{now:?}");
+        assert_eq!(remote.calls("SendMessage").len(), breakdowns + 2);
+        assert_eq!(remote.calls("CancelTask").len(), 0);
+        tokio::task::block_in_place(|| front.kill());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_before_an_answer_is_not_said_again_after_it() {
     let (there, here) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let agent = Worker::new();

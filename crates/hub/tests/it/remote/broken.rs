@@ -129,6 +129,28 @@ async fn a_server_error_that_does_not_pass_ends_the_task_after_a_limited_number_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_gateway_answers_in_json_counts_as_the_same_in_html() {
+    for body in [r#"{"message":"no"}"#, r#"{"error":"no"}"#] {
+        let away = Scripted::start(true, move |asked, before| match (asked.method(), before) {
+            ("SendMessage", 0..20) => Reply::Gateway([502, 503, 504][before % 3], body),
+            ("SendMessage", _) => Reply::Result(json!({ "task": task("TASK_STATE_COMPLETED", "m") })),
+            _ => Reply::Error(-32601),
+        })
+        .await;
+        let (task, _) = sent_to(&away, NEVER).await;
+        assert_eq!(task.status.state, TaskState::Completed, "it is waited for: {task:?}");
+        let sent = away.calls("SendMessage");
+        assert!(keys(&sent).windows(2).all(|two| two[0] == two[1]), "{:?}", keys(&sent));
+        for (status, expected) in [(404, "refused"), (429, "unavailable")] {
+            let remote = Scripted::start(false, move |_, _| Reply::Gateway(status, body)).await;
+            let (task, _) = sent_to(&remote, NEVER).await;
+            assert_eq!(detail(&task).as_deref(), Some(expected), "{status} {body}: {task:?}");
+            assert!(status == 429 || remote.calls("SendMessage").len() == 1, "{status} {body}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_error_on_a_stream_in_place_of_a_task_is_a_refusal_or_leaves_open_whether_the_message_was_taken() {
     for (code, expected, words) in
         [(INVALID_PARAMS, "refused", "has not taken the message"), (INTERNAL, "send_unknown", "whether it has arrived")]

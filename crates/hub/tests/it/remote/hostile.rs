@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_a2a::TaskState;
+use switchboard_a2a::{TaskState, Timestamp, Version};
+use switchboard_client::CallContext;
+use switchboard_engine::clock::SimulatedClock;
 use tokio::sync::Semaphore;
 
 use super::broken::{NEVER, detail, said, sent_to};
 use super::crashes::texts;
 use super::script::{Reply, Scripted, card, frame, task};
+use super::world::{caller, hub, say};
 
 const INVALID_PARAMS: i64 = -32602;
 const LOST_AFTER: Duration = Duration::from_secs(600);
@@ -57,7 +60,55 @@ async fn events_of_another_task_on_our_stream_are_not_told_and_the_task_is_looke
     let (done, _) = sent_to(&remote, NEVER).await;
     assert_eq!((done.status.state, texts(&done)), (TaskState::Completed, vec!["made".to_owned()]), "{done:?}");
     assert!(!format!("{done:?}").contains("another's"), "{done:?}");
-    assert_eq!(remote.calls("GetTask").len(), 1, "not once for each event");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_task_is_looked_at_once_for_many_events_of_another() {
+    let mut own = status("r", "TASK_STATE_WORKING", "still at it");
+    own["statusUpdate"]["status"]["message"]["messageId"] = json!("own");
+    let foreign = (0..4).map(|_| status("other", "TASK_STATE_WORKING", "another's"));
+    let frames = std::iter::once(begun()).chain(foreign).chain([own]).map(|result| frame(None, result));
+    let frames: Vec<String> = frames.collect();
+    let end = vec![frame(None, status("r", "TASK_STATE_COMPLETED", "done"))];
+    let is_over = Arc::new(Semaphore::new(0));
+    let over = Arc::clone(&is_over);
+    let remote = Scripted::with_card(streaming(), move |asked, _| match asked.method() {
+        "SendStreamingMessage" => Reply::Held(frames.clone(), Arc::clone(&over), end.clone()),
+        // A look finds nothing new, so that it ends nothing and further ones would be made.
+        "GetTask" => Reply::Result(begun()["task"].clone()),
+        _ => Reply::Error(-32004),
+    })
+    .await;
+    let here = tempfile::tempdir().unwrap();
+    let clock = SimulatedClock::at(Timestamp(1_000));
+    let start = || {
+        hub(here.path(), &remote.url(), |parts| {
+            parts.clock = Arc::new(clock.clone());
+            // Without polls beside the stream, which are looks as well.
+            parts.callbacks = None;
+        })
+    };
+    let front = tokio::task::block_in_place(start);
+    let mut stream = caller(&front, Version::V1).stream(&CallContext::default(), say("go")).await.unwrap();
+    // The time stands still until all of them have come.
+    let have_come = async {
+        let mut said = String::new();
+        while said != "still at it" {
+            stream.next().await.unwrap().expect("it has not ended");
+            let message = stream.task().and_then(|task| task.status.message.as_ref());
+            said = message.map(|message| message.joined_text()).unwrap_or_default();
+        }
+    };
+    tokio::time::timeout(crate::HANG_GUARD, have_come).await.expect("they come");
+    assert_eq!(remote.calls("GetTask").len(), 0, "it may be told without a look");
+    clock.advance(Duration::from_secs(1));
+    remote.called("GetTask", 1).await;
+    is_over.add_permits(1);
+    let done = tokio::time::timeout(crate::HANG_GUARD, stream.finish()).await.expect("it ends").unwrap();
+    let done = done.task().unwrap();
+    assert_eq!((done.status.state, said(done).as_str()), (TaskState::Completed, "done"));
+    assert_eq!(remote.calls("GetTask").len(), 2, "one look, and one that confirms the end");
+    tokio::task::block_in_place(|| front.kill());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,19 +1,20 @@
 //! Remote agents that refuse to cancel: a refusal does not say that the task has ended.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_a2a::{TaskState, Timestamp, Version};
-use switchboard_client::CallContext;
+use switchboard_client::{CallContext, Client, Credentials, Peer, Secret, egress};
 use switchboard_engine::clock::{Clock, SimulatedClock};
 use switchboard_engine::store::Store;
 use switchboard_engine::store::feed::Position;
 use switchboard_engine::store::hub::{ClaimedJob, NewJob};
 use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobKind, JobOutcome, JobRunner};
 use switchboard_hub::registry::{BreakerSettings, CircuitBreaker, RequestOutcome, RequestSource};
+use switchboard_hub::remote::RemoteParts;
 use switchboard_store::{Durability, Options, SqliteStore};
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +57,7 @@ async fn a_remote_task_is_canceled_again_until_it_has_ended_whatever_the_agent_a
     let canceled = client.cancel(&CallContext::default(), &id, None).await.unwrap();
     assert_eq!(canceled.status.state, TaskState::Canceled);
     let job = owed(&front, &id).await.expect("the remote has not said that it has ended");
-    let parts = switchboard_hub::remote::RemoteParts { breaker: Arc::clone(&breaker), ..parts };
+    let parts = RemoteParts { breaker: Arc::clone(&breaker), ..parts };
     let (engine, store) = (front.engine.clone(), front.store.clone());
     let cancel = CancelJobs { engine, remotes: Arc::new(One(parts)), store: store.clone(), clock: Arc::clone(&shared) };
     let runner = JobRunner::new(store.clone(), Arc::clone(&shared)).with(CANCEL_KIND, Arc::new(cancel));
@@ -93,6 +94,61 @@ async fn a_remote_task_is_canceled_again_until_it_has_ended_whatever_the_agent_a
     let [line] = lines[..] else { panic!("{lines:?}") };
     assert!(line.contains("not for Bearer ***") && !line.contains("abcdef"), "it is no secret: {line}");
     drop(runner);
+    tokio::task::block_in_place(|| front.kill());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_all_are_told_of_an_orphaned_task_names_no_address_and_no_variable() {
+    const VARIABLE: &str = "SWITCHBOARD_TEST_UNSET";
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let gone = Arc::clone(&is_gone);
+    let remote = Scripted::start(false, move |asked, _| match asked.method() {
+        _ if gone.load(Ordering::SeqCst) => Reply::Closes,
+        "SendMessage" => Reply::Result(json!({ "task": task("TASK_STATE_WORKING", "m") })),
+        "GetTask" => Reply::Result(task("TASK_STATE_WORKING", "m")),
+        _ => Reply::Error(INTERNAL),
+    })
+    .await;
+    let here = tempfile::tempdir().unwrap();
+    let start = || hub_with_grace(here.path(), &remote.url(), Duration::from_millis(20), |_| {});
+    let (front, parts) = tokio::task::block_in_place(start);
+    let client = caller(&front, Version::V1);
+    let id = begun(&client, "go").await;
+    client.cancel(&CallContext::default(), &id, None).await.unwrap();
+    let job = owed(&front, &id).await.expect("the remote has not said that it has ended");
+    // It has ended a day ago, so the first refusal is the last.
+    let shared: Arc<dyn Clock> = Arc::new(SimulatedClock::at(Timestamp(1_000 + 24 * 3_600_000)));
+    let given_up = async |parts: RemoteParts| {
+        let (engine, store) = (front.engine.clone(), front.store.clone());
+        let remotes = Arc::new(One(parts));
+        let cancel = CancelJobs { engine, remotes, store: store.clone(), clock: Arc::clone(&shared) };
+        let runner = JobRunner::new(store.clone(), Arc::clone(&shared)).with(CANCEL_KIND, Arc::new(cancel));
+        owe(&*store, NewJob { run_at: shared.now(), ..job.clone() }).await;
+        assert_eq!(runner.run_due().await.unwrap(), 1);
+        let rows = store.read_all(Position::default(), 10_000, usize::MAX).await.unwrap().rows;
+        let rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+        let last = |topic: &str| rows.iter().rfind(|row| row.contains(topic)).cloned().unwrap_or_default();
+        (last("remote.orphaned.front"), last("audit.agents.orphaned"))
+    };
+    let mut peer = Peer::new(remote.url());
+    peer.credentials = Credentials::Bearer(Secret::Environment(VARIABLE.to_owned()));
+    let keyless = RemoteParts { client: Client::new(egress().unwrap(), peer).unwrap(), ..parts.clone() };
+    let breaker = BreakerSettings { failures: 2, open: Duration::from_secs(60) };
+    let breaker = Arc::new(CircuitBreaker::new(breaker, Arc::clone(&shared), |_| {}));
+    (0..2).for_each(|_| breaker.allow().unwrap().record(RequestSource::Probe, RequestOutcome::Failed));
+    let without_key = given_up(keyless).await;
+    let left_alone = given_up(RemoteParts { breaker, ..parts.clone() }).await;
+    is_gone.store(true, Ordering::SeqCst);
+    let away = given_up(parts).await;
+    for ((shown, audited), told, whole) in [
+        (without_key, "it cannot be called as it is configured here", VARIABLE),
+        (left_alone, "its circuit breaker is open", "is open for another"),
+        (away, "the connection to it was lost", "lost"),
+    ] {
+        assert!(shown.contains(told) && !shown.contains(VARIABLE), "{told}: {shown}");
+        assert!(!shown.contains("://") && !shown.contains("127.0.0.1"), "{shown}");
+        assert!(audited.contains(whole) && audited.contains(&remote.url()), "{audited}");
+    }
     tokio::task::block_in_place(|| front.kill());
 }
 

@@ -45,6 +45,8 @@ pub(crate) enum Reply {
     Page(&'static str),
     /// The same with a status.
     BrokenPage(u16, &'static str),
+    /// The JSON of a gateway in front of it, with a status.
+    Gateway(u16, &'static str),
     /// Frames of an event stream, and then its orderly end.
     Events(Vec<String>),
     /// Frames of an event stream, and once there is a permit, others and its orderly end.
@@ -176,6 +178,10 @@ async fn serve(
             Reply::BrokenPage(broken, page) => {
                 (media_type, status) = ("text/html", broken);
                 page.to_owned()
+            }
+            Reply::Gateway(broken, json) => {
+                status = broken;
+                json.to_owned()
             }
             Reply::Held(frames, permit, rest) => return hold(socket, frames, &permit, rest).await,
             Reply::Events(frames) => {

@@ -26,6 +26,8 @@ use super::world::{caller, hub_with_grace, passing, say};
 use crate::running::{Running, START, fanout, folder};
 
 const NOT_FOUND: i64 = -32001;
+/// In place of an error, a page that is none.
+const PAGE: i64 = 200;
 
 fn waiting() -> Value {
     let mut waiting = task("TASK_STATE_INPUT_REQUIRED", "m");
@@ -40,6 +42,7 @@ async fn asking(error: &Arc<AtomicI64>) -> Scripted {
         "SendMessage" => Reply::Result(json!({ "task": waiting() })),
         "GetTask" => match error.load(Ordering::SeqCst) {
             0 => Reply::Result(waiting()),
+            PAGE => Reply::Page("<html>Sign in</html>"),
             code => Reply::Error(code),
         },
         "SubscribeToTask" => Reply::Error(-32004),
@@ -127,6 +130,11 @@ async fn a_question_stays_open_until_its_agent_says_that_it_is_settled() {
     assert!(looks() > before, "a trial is let through");
     poll.look(agents(), &mut looked, after(153)).await.unwrap();
     assert_eq!((looks() >= before + 3, &looked.behind), (true, &Looked::until(now).behind));
+    // An answer that cannot be read says nothing of the agent's other tasks, which are looked at all the same.
+    error.store(PAGE, Ordering::SeqCst);
+    let (before, mut again) = (looks(), Looked::until(now));
+    poll.look(agents(), &mut again, after(60)).await.unwrap();
+    assert_eq!((looks() - before, again.behind.len()), (3, 0));
     error.store(NOT_FOUND, Ordering::SeqCst);
     poll.look_now(&ids[0]).await.unwrap();
     let ended = async {
