@@ -88,7 +88,7 @@ impl AgentFiles {
         if let Some(known) = &self.known {
             // What is wrong with a file may be mended in another one that is named in it and was not read.
             is_same = *known == now;
-            if is_same && !(is_asked_for && !self.problems.is_empty()) {
+            if is_same && (!is_asked_for || self.problems.is_empty()) {
                 return None;
             }
             if !now.is_settled(known, before.as_ref(), is_asked_for) {

@@ -25,7 +25,7 @@ mod served;
 mod settled;
 mod told;
 mod unsent;
-mod waiting;
+pub(crate) mod waiting;
 mod world;
 
 pub(crate) use world::passing;

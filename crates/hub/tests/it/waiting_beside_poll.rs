@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Message, Role, TaskId};
-use switchboard_engine::Seq;
 use switchboard_engine::clock::SimulatedClock;
-use switchboard_engine::store::{Append, AppendGuard, RowPatch, RowState, SideWrites, Store, TaskIdentity};
+use switchboard_engine::store::Store as _;
 use switchboard_store::{Durability, SqliteStore};
 
 use crate::remote::passing;
 use crate::remote::script::{Reply, Scripted, task};
+use crate::remote::waiting::copies;
 use crate::running::{Running, START, fanout, folder};
 
 const WAITING: usize = 20_000;
@@ -38,32 +38,6 @@ async fn asking() -> (Scripted, Arc<AtomicUsize>) {
         _ => Reply::Error(-32601),
     });
     (remote.await, looks)
-}
-
-/// More tasks like one that waits, made in the store alone.
-async fn copies(store: &dyn Store, id: &TaskId, count: usize) {
-    let row = store.row(id).await.unwrap().unwrap();
-    let rows = store.read(row.key, Seq(0), usize::MAX).await.unwrap();
-    let lines: Vec<_> = rows.iter().map(|row| String::from_utf8(row.events.to_vec()).unwrap()).collect();
-    let (events, number) = (lines.join("\n"), rows.iter().map(|row| row.count).sum());
-    let begin = &id.as_str()[..id.as_str().len() - 12];
-    let copy = |index: usize| {
-        let new = TaskId::from(format!("{begin}{index:012x}"));
-        let task = TaskIdentity { id: new.clone(), ..row.task.clone() };
-        store.append(Append {
-            guard: AppendGuard::Create(Arc::new(task)),
-            events: events.replace(id.as_str(), new.as_str()).into(),
-            count: number,
-            row: RowPatch::between(&RowState::default(), &row.state),
-            snapshot: None,
-            note: None,
-            sides: SideWrites::default(),
-            refusable: false,
-        })
-    };
-    for appended in futures_util::future::join_all((0..count).map(copy)).await {
-        appended.unwrap();
-    }
 }
 
 fn message(text: &str) -> Value {

@@ -206,7 +206,7 @@ impl RemoteDirectory for Nothing {
 }
 
 /// More tasks like one that waits, made in the store alone.
-async fn copies(store: &dyn Store, id: &TaskId, count: usize) {
+pub(crate) async fn copies(store: &dyn Store, id: &TaskId, count: usize) {
     let row = store.row(id).await.unwrap().unwrap();
     let rows = store.read(row.key, Seq(0), usize::MAX).await.unwrap();
     let lines: Vec<_> = rows.iter().map(|row| String::from_utf8(row.events.to_vec()).unwrap()).collect();
