@@ -181,6 +181,10 @@ impl FeedReader {
         let read = self.cursor.position.row.max(self.nothing_up_to);
         if *self.committed.borrow_and_update() > read {
             if engine.feed_ring.expects_after(read) {
+                // The senders of this commit are about to run: one page for all of them, not a page for each.
+                tokio::task::yield_now().await;
+            }
+            if engine.feed_ring.misses_after(read) {
                 let filled = engine.feed_ring.wait_for_next(read);
                 let wait = self.hole_wait(read);
                 tokio::select! {
@@ -189,8 +193,6 @@ impl FeedReader {
                     () = engine.clock.sleep(wait) => {}
                     () = engine.drained.cancelled() => return Ok(false),
                 }
-                // The other senders of the same commit are about to run: one page for all of them, not a page for each.
-                tokio::task::yield_now().await;
             }
             self.taken.extend(engine.feed_ring.after(self.id, read, PAGE_BYTES));
             if !self.taken.is_empty() {

@@ -39,8 +39,9 @@ pub(crate) const CONSUMER: &str = "projector";
 const PAGE_ROWS: usize = 16_384;
 /// The same by lines of the journal, each of which may have 64 KiB: no transaction is long.
 const PAGE_LINES: usize = 64;
-/// How long commits gather before they are read: much less than a page takes to be due, and than the ring holds.
-const GATHER: Duration = Duration::from_millis(10);
+/// How long commits gather before they are read: longer than one commit takes, and so short that their rows are still in the
+/// processor's cache. With ten times as much, messages lost another 5 % of their rate to the projector.
+const GATHER: Duration = Duration::from_millis(1);
 /// Rows that come while a page gathers on a busy server.
 const FAR_BEHIND: i64 = 1_024;
 /// How often windows are looked at while nothing happens.

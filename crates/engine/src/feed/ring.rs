@@ -193,6 +193,12 @@ impl FeedRing {
         self.state.lock().released <= row
     }
 
+    /// Whether the row after this one is not there, and may still come.
+    pub(crate) fn misses_after(&self, row: i64) -> bool {
+        let state = self.state.lock();
+        state.released <= row && state.get(row + 1).is_none()
+    }
+
     /// Waits until the row after this one is there or can no longer come.
     pub(crate) async fn wait_for_next(&self, row: i64) {
         loop {
