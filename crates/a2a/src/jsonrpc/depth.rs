@@ -16,7 +16,11 @@ pub fn depth_exceeds(json: &[u8], limit: usize) -> bool {
 
 /// Whether a member has a name that makes `serde_json` read a string as JSON.
 pub(crate) fn hides_nesting(json: &[u8]) -> bool {
-    // Its first character as itself or escaped: there is no third way to write it.
+    // Most values that are read are a text or a number, which have no members.
+    if memchr(b'{', json).is_none() {
+        return false;
+    }
+    // The first character of a name as itself or escaped: there is no third way to write it.
     [&br#""$"#[..], br#""\u0024"#]
         .into_iter()
         .any(|start| memmem::find_iter(json, start).any(|at| is_private(&json[at..])))

@@ -204,11 +204,8 @@ impl FeedRing {
         loop {
             let mut filled = std::pin::pin!(self.filled.notified());
             filled.as_mut().enable();
-            {
-                let state = self.state.lock();
-                if state.released > row || state.get(row + 1).is_some() {
-                    return;
-                }
+            if !self.misses_after(row) {
+                return;
             }
             filled.await;
         }

@@ -86,8 +86,8 @@ impl AgentFiles {
         let mut is_same = false;
         // At the start nothing is known that could be lost.
         if let Some(known) = &self.known {
-            // What is wrong with a file may be mended in another one that is named in it and was not read.
             is_same = *known == now;
+            // What is wrong with a file may be mended in another one that is named in it and was not read.
             if is_same && (!is_asked_for || self.problems.is_empty()) {
                 return None;
             }

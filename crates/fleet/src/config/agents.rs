@@ -82,7 +82,7 @@ pub struct Agent {
     /// Replace what the agent says of itself; an empty list leaves that as it is.
     #[schemars(default)]
     pub skills: Vec<Skill>,
-    /// What was in the file that describes its program. It counts when definitions are compared.
+    /// What was in the files that it names. It counts when definitions are compared.
     #[serde(skip)]
     pub named_content: NamedContent,
     /// Where it was configured.

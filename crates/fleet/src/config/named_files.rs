@@ -1,6 +1,6 @@
 //! The files that agents name beside those that list them: the client certificate for an agent elsewhere with its key, the
-//! description of a program, and the JSON Schema of what a skill answers. What is in them is part of an agent's definition, so that an agent is made anew when one
-//! of them is mended or renewed, though what lists the agent stays the same.
+//! description of a program, and the JSON Schema of what a skill answers. What is in them is part of an agent's definition,
+//! so that an agent is made anew when one of them is mended or renewed, though what lists the agent stays the same.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -78,7 +78,7 @@ pub struct RemoteAgent {
     /// How it is served here.
     #[serde(flatten)]
     pub serving: RemoteServing,
-    /// What was in the files of its client certificate. It counts when definitions are compared.
+    /// What was in the files that it names. It counts when definitions are compared.
     #[serde(skip)]
     pub named_content: NamedContent,
     /// Where it was configured.
