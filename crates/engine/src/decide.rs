@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use switchboard_a2a::{Message, Role, TaskId};
+use switchboard_a2a::{Message, Role, TaskId, Timestamp};
 
 use crate::append::PendingAppend;
 use crate::caller::Caller;
@@ -32,11 +32,26 @@ pub struct ReviewAnswer {
     pub message: Message,
 }
 
+/// An answer as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// When it was given.
+    pub at: Timestamp,
+    /// Whether it was there before, by the same reviewer.
+    pub is_repeated: bool,
+}
+
 impl Engine {
     /// Answers a question, which is the number of the status that asked it. For operators of the task's agent; its owner
     /// may answer where the question leaves that to the caller. The same answer of the same reviewer again is no error;
     /// [`Error::QuestionClosed`] if anything else has ended the wait before.
-    pub async fn answer(&self, by: &Caller, id: &TaskId, question: Seq, answer: ReviewAnswer) -> Result<(), Error> {
+    pub async fn answer(
+        &self,
+        by: &Caller,
+        id: &TaskId,
+        question: Seq,
+        answer: ReviewAnswer,
+    ) -> Result<Answered, Error> {
         let live = self.inner.find_task(id).await?.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
         let agent = &live.task.agent;
         let may_override = by.scopes.operates(agent);
@@ -67,11 +82,11 @@ impl EngineState {
         question: Seq,
         reviewer: Option<(CallerId, bool)>,
         answer: ReviewAnswer,
-    ) -> Result<(), Error> {
+    ) -> Result<Answered, Error> {
         let may_override = reviewer.as_ref().is_none_or(|(_, may_override)| *may_override);
         let by = reviewer.map(|(by, _)| by);
         self.link_children_of_parked(&live).await;
-        let mut wakeup = Wakeup::default();
+        let (mut wakeup, mut at) = (Wakeup::default(), Timestamp(0));
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
             wakeup.undo(core);
             core.check_open(&live, question)?;
@@ -88,8 +103,8 @@ impl EngineState {
                 role: Role::User,
                 ..answer.message.clone()
             };
-            let received =
-                Received { by: by.clone(), decision: Some(decision), ..Received::new(message, self.clock.now()) };
+            at = self.clock.now();
+            let received = Received { by: by.clone(), decision: Some(decision), ..Received::new(message, at) };
             let append = wakeup.append(&self, &live, hosted, core, vec![Event::Received(Arc::new(received))])?;
             self.check_size(append.batch.bytes())?;
             self.check_task_size(core, append.batch.bytes())?;
@@ -104,7 +119,7 @@ impl EngineState {
             };
         }
         wakeup.committed(&self, live);
-        Ok(())
+        Ok(Answered { at, is_repeated: false })
     }
 
     /// Accepts an answer to a closed question if it is the one that has closed it; else the error says who has.
@@ -114,10 +129,10 @@ impl EngineState {
         question: Seq,
         by: Option<&CallerId>,
         answer: &ReviewAnswer,
-    ) -> Result<(), Error> {
+    ) -> Result<Answered, Error> {
         let given = self.answer_to(live, question).await?;
-        if given.as_ref().is_some_and(|given| given.by.as_ref() == by && answer.is_in(given)) {
-            return Ok(());
+        if let Some(given) = given.as_ref().filter(|given| given.by.as_ref() == by && answer.is_in(given)) {
+            return Ok(Answered { at: given.at, is_repeated: true });
         }
         let by = given.as_ref().and_then(|given| given.answered_by(&live.task.owner));
         Err(Error::QuestionClosed { task: live.task.id.clone(), question, by, at: given.map(|given| given.at) })

@@ -106,7 +106,7 @@ impl Received {
     }
 
     /// Who has answered a question with it; absent if the time has decided it.
-    pub(crate) fn answered_by(&self, owner: &CallerId) -> Option<CallerId> {
+    pub fn answered_by(&self, owner: &CallerId) -> Option<CallerId> {
         self.by.clone().or_else(|| self.decision.is_none().then(|| owner.clone()))
     }
 }

@@ -150,7 +150,7 @@ impl EngineState {
         let decided = self.clone().decide_question(live, question, None, answer).await;
         match decided {
             // Another writer was first.
-            Ok(()) | Err(Error::QuestionClosed { .. }) => Ok(()),
+            Ok(_) | Err(Error::QuestionClosed { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -72,7 +72,7 @@ pub use blocking_task::{BLOCKED_BY_KEY, BlockingTask, BlockingTaskView};
 pub use bus::{Announcement, Announcements, Bus, LocalBus};
 pub use call::{Call, CallError, CallOwner, Called};
 pub use caller::{AgentScope, Caller, CallerRole, Callers, Scopes, UnknownRole};
-pub use decide::ReviewAnswer;
+pub use decide::{Answered, ReviewAnswer};
 pub use delegation::{
     AgentDelegation, CHAIN_KEY, ChainRoot, Delegate, Delegates, DelegationChain, DelegationLimits, DelegationRefused,
     DelegationScope, Hop, LimitOverrides, RefusalKind, RefusalListener, TASK_TOKEN_PREFIX, UnknownDelegate,

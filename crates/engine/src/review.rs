@@ -4,7 +4,7 @@
 //! question is open. What a caller sends is never read for it.
 
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{Json, Metadata, TaskState, Timestamp};
+use switchboard_a2a::{Json, Metadata, TaskState, TaskStatusUpdate, Timestamp};
 
 use crate::event::Event;
 use crate::fold::Fold;
@@ -28,6 +28,9 @@ pub struct Review {
     /// The mode under which it has to ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// How far what it asks for reaches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radius: Option<String>,
     /// Which of the turn's questions it is, where a turn has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<u32>,
@@ -95,8 +98,8 @@ pub struct Decision {
 impl Review {
     /// A question that this reviewer answers, of the turn on this message.
     pub fn by(reviewer: Reviewer, turn: Seq) -> Self {
-        let (skill, mode, checkpoint) = (None, None, None);
-        Self { reviewer, turn, skill, mode, checkpoint, expires_at: None, then: ExpiryAction::Fail }
+        let (skill, mode, radius, checkpoint) = (None, None, None, None);
+        Self { reviewer, turn, skill, mode, radius, checkpoint, expires_at: None, then: ExpiryAction::Fail }
     }
 
     /// The metadata of a status that asks.
@@ -107,9 +110,14 @@ impl Review {
     /// What the status says in its metadata, if it asks and says so.
     pub(crate) fn of_event(event: &Event) -> Option<Self> {
         match event {
-            Event::StatusUpdate(update) => Self::of(update.status.state, update.metadata.as_ref()),
+            Event::StatusUpdate(update) => Self::of_status(update),
             _ => None,
         }
+    }
+
+    /// What a status says of its answer, if it asks and says so.
+    pub fn of_status(update: &TaskStatusUpdate) -> Option<Self> {
+        Self::of(update.status.state, update.metadata.as_ref())
     }
 
     fn of(state: TaskState, metadata: Option<&Metadata>) -> Option<Self> {

@@ -116,6 +116,8 @@ pub struct Written {
     pub first: Option<Arc<Received>>,
     /// The terminal event, if the row ends its task; it is the last one.
     pub end: Option<TaskStatusUpdate>,
+    /// The status that asks something, if the row ends with one.
+    pub question: Option<TaskStatusUpdate>,
 }
 
 impl WrittenOnce {
@@ -129,11 +131,12 @@ impl WrittenOnce {
             Some(Event::Received(first)) if first_seq == Seq(1) => Some(Arc::clone(first)),
             _ => None,
         };
-        let end = match events.pop() {
-            Some(Event::StatusUpdate(end)) if end.status.state.is_terminal() => Some(end),
-            _ => None,
+        let (end, question) = match events.pop() {
+            Some(Event::StatusUpdate(end)) if end.status.state.is_terminal() => (Some(end), None),
+            Some(Event::StatusUpdate(question)) if question.status.state.is_interrupted() => (None, Some(question)),
+            _ => (None, None),
         };
-        Self(Mutex::new(Some(Box::new(Written { first, end }))))
+        Self(Mutex::new(Some(Box::new(Written { first, end, question }))))
     }
 }
 

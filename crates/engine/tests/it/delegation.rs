@@ -182,15 +182,7 @@ fn a_decision_is_known_to_the_runs_that_go_on_with_other_answers() {
             ("blue", Some(Verdict::Approve)) => task.complete_with("blue, as approved").await?,
             (_, Some(Verdict::Approve)) => drop(Box::pin(task.ask("which colour?")).now_or_never()),
             _ => {
-                let review = Review {
-                    reviewer: Reviewer::Operator,
-                    turn: turn.seq,
-                    skill: None,
-                    mode: None,
-                    checkpoint: None,
-                    expires_at: None,
-                    then: ExpiryAction::Fail,
-                };
+                let review = Review::by(Reviewer::Operator, turn.seq);
                 drop(Box::pin(task.ask_with(message("may I?"), &review)).now_or_never());
             }
         }
