@@ -65,6 +65,8 @@ pub struct Turn {
     /// The number of its event in the task's log. It names the message, whatever id its sender gave it: see
     /// [`TaskHandle::turn_on`].
     pub seq: Seq,
+    /// The number of the message that the turn began with: this one, unless it is an answer or came while the turn ran.
+    pub began: Seq,
     /// Why it is being worked on now.
     pub cause: Cause,
     /// What the agent saved earlier.
@@ -73,6 +75,8 @@ pub struct Turn {
     pub was_stopped: bool,
     /// Who asks.
     pub caller: CallerId,
+    /// Who wrote the message, where that is not the caller: the reviewer of a question.
+    pub by: Option<CallerId>,
     /// Media types the caller can read; empty means any.
     pub accepted_output_modes: Vec<String>,
     /// The request's metadata.
@@ -115,8 +119,10 @@ pub enum Cause {
 pub struct TaskView {
     /// The task so far.
     pub task: Task,
-    /// The message that was being worked on.
+    /// The message that was being worked on. Of a turn that a reviewer has approved, the one that was approved.
     pub message: Message,
+    /// The number of the message that the turn began with.
+    pub began: Seq,
     /// What the agent saved.
     pub saved: Option<Json>,
     /// Who asks.
@@ -168,12 +174,17 @@ impl AgentError {
 
 /// [`Agent`] in a form that can be kept in a list; every agent is one.
 pub(crate) trait DynAgent: Send + Sync {
+    fn manifest(&self) -> Manifest;
     fn run_boxed(&self, turn: Turn, task: TaskHandle) -> BoxFuture<'_, Result<(), AgentError>>;
     fn is_answer(&self, message: &Message) -> bool;
     fn recover_boxed<'a>(&'a self, task: &'a TaskView) -> BoxFuture<'a, Recovery>;
 }
 
 impl<A: Agent> DynAgent for A {
+    fn manifest(&self) -> Manifest {
+        Agent::manifest(self)
+    }
+
     fn run_boxed(&self, turn: Turn, task: TaskHandle) -> BoxFuture<'_, Result<(), AgentError>> {
         self.run(turn, task).boxed()
     }
@@ -184,6 +195,27 @@ impl<A: Agent> DynAgent for A {
 
     fn recover_boxed<'a>(&'a self, task: &'a TaskView) -> BoxFuture<'a, Recovery> {
         self.recover(task).boxed()
+    }
+}
+
+/// Any agent, for one that wraps it.
+pub struct WrappedAgent(pub(crate) Box<dyn DynAgent>);
+
+impl Agent for WrappedAgent {
+    fn manifest(&self) -> Manifest {
+        self.0.manifest()
+    }
+
+    fn run(&self, turn: Turn, task: TaskHandle) -> impl Future<Output = Result<(), AgentError>> + Send {
+        self.0.run_boxed(turn, task)
+    }
+
+    fn is_answer(&self, message: &Message) -> bool {
+        self.0.is_answer(message)
+    }
+
+    async fn recover(&self, task: &TaskView) -> Recovery {
+        self.0.recover_boxed(task).await
     }
 }
 

@@ -104,7 +104,13 @@ impl EngineState {
                 ..answer.message.clone()
             };
             at = self.clock.now();
+            let lets_go_on = turn.is_some() && matches!(answer.verdict, Verdict::Approve | Verdict::Modify);
+            let asked = core.fold.kernel.current.as_ref().filter(|_| lets_go_on).map(|current| &current.received);
             let received = Received { by: by.clone(), decision: Some(decision), ..Received::new(message, at) };
+            let received = match asked {
+                Some(asked) => received.in_place_of(asked),
+                None => received,
+            };
             let append = wakeup.append(&self, &live, hosted, core, vec![Event::Received(Arc::new(received))])?;
             self.check_size(append.batch.bytes())?;
             self.check_task_size(core, append.batch.bytes())?;
@@ -166,6 +172,24 @@ impl EngineState {
                     _ => {}
                 }
             }
+        }
+    }
+}
+
+impl Received {
+    /// The same with what came along with the message that the question was asked about: the turn goes on as that was sent,
+    /// for its skill and for those media types, whatever its new text is.
+    fn in_place_of(self, asked: &Self) -> Self {
+        let mut metadata = asked.message.metadata.clone().unwrap_or_default();
+        metadata.merge(&self.message.metadata.clone().unwrap_or_default());
+        let metadata = (!metadata.is_empty()).then_some(metadata);
+        Self {
+            message: Message { metadata, ..self.message },
+            accepted_output_modes: asked.accepted_output_modes.clone(),
+            metadata: asked.metadata.clone(),
+            routing: asked.routing.clone(),
+            trace: asked.trace.clone(),
+            ..self
         }
     }
 }

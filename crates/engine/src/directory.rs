@@ -8,13 +8,14 @@ use parking_lot::RwLock;
 use switchboard_a2a::{Json, Message, PushPayload, RestFiles};
 use switchboard_admission::Counter;
 
-use crate::agent::{Agent, DynAgent};
+use crate::agent::{Agent, DynAgent, WrappedAgent};
 use crate::caller::Caller;
 use crate::delegation::AgentDelegation;
 use crate::error::Error;
 use crate::ids::{AgentName, CallerId};
 use crate::manifest::{Execution, Manifest};
 use crate::result_check::ResultCheck;
+use crate::reviewed_skills::ReviewedSkills;
 use crate::routing_hints::RoutingHints;
 
 /// Where a request was sent.
@@ -134,6 +135,8 @@ pub struct Served {
     pub switches: Switches,
     /// What its results are checked by.
     pub(crate) result_check: Option<Arc<dyn ResultCheck>>,
+    /// What a message to one of its tasks cannot ask for by itself.
+    pub(crate) reviewed_skills: ReviewedSkills,
     pub(crate) agent: Box<dyn DynAgent>,
 }
 
@@ -141,7 +144,8 @@ impl Served {
     /// An agent, served as usual.
     pub fn new(agent: impl Agent) -> Self {
         let manifest = agent.manifest();
-        Self { manifest, switches: Switches::default(), result_check: None, agent: Box::new(agent) }
+        let (switches, reviewed_skills) = (Switches::default(), ReviewedSkills::None);
+        Self { manifest, switches, result_check: None, reviewed_skills, agent: Box::new(agent) }
     }
 
     /// The same, served differently.
@@ -154,6 +158,12 @@ impl Served {
     #[must_use]
     pub fn checked(self, check: Arc<dyn ResultCheck>) -> Self {
         Self { result_check: Some(check), ..self }
+    }
+
+    /// The same with an agent around it, which asks a reviewer before these skills.
+    #[must_use]
+    pub fn reviewed<A: Agent>(self, skills: ReviewedSkills, wrap: impl FnOnce(WrappedAgent) -> A) -> Self {
+        Self { reviewed_skills: skills, agent: Box::new(wrap(WrappedAgent(self.agent))), ..self }
     }
 
     /// Whether it has a skill of that id.

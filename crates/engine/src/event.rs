@@ -29,8 +29,11 @@ pub enum Event {
     ArtifactUpdate(TaskArtifactUpdate),
     /// The agent answered with a message instead of a task.
     Replied(Message),
-    /// The agent took a waiting message: the number of its `Received`.
+    /// A turn began on a waiting message: the number of its `Received`. Earlier versions have said so too of what the running
+    /// turn took.
     Taken(u64),
+    /// The running turn took a waiting message.
+    Joined(u64),
     /// The agent put something by for after a restart.
     Saved(Json),
     /// The agent noted something for later tasks of the conversation.

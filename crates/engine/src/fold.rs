@@ -20,7 +20,7 @@ use crate::event::{self, Event, Received, Usage};
 use crate::ids::{Epoch, Seq, TaskKey};
 use crate::progress::PROGRESS_KEY;
 use crate::result_check::is_repair;
-use crate::review::{Decision, QUESTION_KEY, Verdict};
+use crate::review::{Decision, QUESTION_KEY, Review, Verdict};
 use crate::store::{EventRow, TaskIdentity};
 use crate::usage::TaskUsage;
 
@@ -55,6 +55,13 @@ pub struct KernelState {
     pub first: u64,
     /// When the first message was received.
     pub first_at: Option<Timestamp>,
+    /// The number of the message that the current turn began with; answers and messages that it has taken go on with it. 0 in
+    /// what earlier versions have stored.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub turn: u64,
+    /// The number of the turn's last checkpoint.
+    #[serde(skip_serializing_if = "is_none_yet")]
+    pub checkpoint: u32,
     /// Messages received while a turn was running and not yet taken, oldest first.
     pub unread: VecDeque<NumberedMessage>,
     /// The agent's last question while it waits, or the one the current message answers.
@@ -101,6 +108,11 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none_yet(checkpoint: &u32) -> bool {
+    *checkpoint == 0
+}
+
 /// A received message and its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NumberedMessage {
@@ -142,16 +154,8 @@ impl Fold {
                 self.kernel.reply = Some(message.clone());
                 self.kernel.last_stop = seq.0;
             }
-            Event::Taken(taken) => {
-                if let Some(index) = self.kernel.unread.iter().position(|unread| unread.seq == *taken) {
-                    self.kernel.current = self.kernel.unread.remove(index);
-                    if self.kernel.current.as_ref().is_some_and(|current| is_repair(&current.received.message)) {
-                        self.kernel.since_repair = Some(Vec::new());
-                    }
-                    (self.kernel.question, self.kernel.answered, self.kernel.settled) = (None, 0, 0);
-                    self.forget(PROGRESS_KEY);
-                }
-            }
+            Event::Taken(taken) => self.take(*taken, true),
+            Event::Joined(taken) => self.take(*taken, false),
             // Saving nothing takes back what was saved.
             Event::Saved(value) => self.kernel.saved = (value.as_str() != "null").then(|| value.clone()),
             Event::Used(own) => {
@@ -167,6 +171,20 @@ impl Fold {
             // In the task's row, for others to find.
             Event::Noted(_) | Event::Interrupted | Event::Recovered => {}
         }
+    }
+
+    /// Makes an unread message the current one: of a turn that begins with it, or of the one that runs.
+    fn take(&mut self, taken: u64, begins: bool) {
+        let Some(index) = self.kernel.unread.iter().position(|unread| unread.seq == taken) else { return };
+        self.kernel.current = self.kernel.unread.remove(index);
+        let repairs = self.kernel.current.as_ref().is_some_and(|current| is_repair(&current.received.message));
+        if repairs {
+            self.kernel.since_repair = Some(Vec::new());
+        } else if begins {
+            (self.kernel.turn, self.kernel.checkpoint) = (taken, 0);
+        }
+        (self.kernel.question, self.kernel.answered, self.kernel.settled) = (None, 0, 0);
+        self.forget(PROGRESS_KEY);
     }
 
     fn apply_status(&mut self, seq: Seq, status: TaskStatus, metadata: Option<&Metadata>) {
@@ -188,6 +206,9 @@ impl Fold {
         self.task.status = status;
         if let Some(metadata) = metadata {
             self.task.metadata.get_or_insert_default().merge(metadata);
+            if let Some(checkpoint) = Review::of(state, Some(metadata)).and_then(|review| review.checkpoint) {
+                self.kernel.checkpoint = checkpoint;
+            }
         }
     }
 
@@ -237,7 +258,7 @@ impl Fold {
         let numbered = NumberedMessage { seq: seq.0, received: received.clone() };
         let first = self.kernel.first == 0;
         if first {
-            self.kernel.first = seq.0;
+            (self.kernel.first, self.kernel.turn) = (seq.0, seq.0);
             self.kernel.first_at = Some(received.at);
             self.kernel.chain.clone_from(&received.chain);
             self.task.status.timestamp = Some(received.at);

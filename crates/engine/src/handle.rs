@@ -1,5 +1,6 @@
 //! What an agent works with while it runs: status, artifacts, questions, saved state. Terminal events are in `terminal`.
 
+mod checkpoint;
 mod conversation;
 mod save_at_shutdown;
 mod say;
@@ -16,7 +17,7 @@ use crate::event::{Event, Received, Usage};
 use crate::ids::{AgentName, CallerId, Seq};
 use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::output::{push, push_status};
-use crate::review::{Review, Reviewer};
+use crate::review::Review;
 use crate::store::Phase;
 pub(crate) use save_at_shutdown::SaveAtShutdown;
 pub use save_at_shutdown::ShutdownSave;
@@ -146,11 +147,7 @@ impl TaskHandle {
     /// Asks with a message of any parts, and says who may answer and until when: INPUT_REQUIRED of the caller, and of an
     /// operator AUTH_REQUIRED, which keeps the caller's stream open. The answer comes with its decision.
     pub async fn ask_with(&self, question: Message, review: &Review) -> Result<Arc<Received>, Stopped> {
-        let state = match review.reviewer {
-            Reviewer::Caller => TaskState::InputRequired,
-            Reviewer::Operator => TaskState::AuthRequired,
-        };
-        self.ask_in(state, question, review.metadata()).await
+        self.ask_in(review.reviewer.asks_in(), question, review.metadata()).await
     }
 
     async fn ask_in(
@@ -246,7 +243,7 @@ impl TaskHandle {
                 let taken = core.output.taken;
                 let next = core.next_unread()?;
                 let (seq, message) = (next.seq, next.received.message.clone());
-                let pushed = self.push(core, Event::Taken(seq));
+                let pushed = self.push(core, Event::Joined(seq));
                 core.output.taken = if pushed.is_ok() { seq } else { taken };
                 Some(pushed.map(|_| message))
             })
@@ -344,6 +341,7 @@ impl TaskHandle {
         message: Option<Message>,
         metadata: Option<Metadata>,
     ) -> Result<u64, Stopped> {
+        let (state, metadata) = core.as_checkpoint(state, metadata);
         let mark = push_status(&self.engine, &self.live, core, state, message, metadata)?;
         if state.is_interrupted() {
             core.turn.set_progress(RunProgress::Asking);

@@ -29,6 +29,7 @@ use crate::fold::{Fold, NumberedMessage};
 use crate::ids::{Cursor, Epoch, Seq, TaskKey};
 use crate::manifest::Park;
 use crate::reason::Reason;
+use crate::review::Review;
 use crate::store::{Holder, Phase, RowState, TaskIdentity};
 
 pub(crate) use driven_turn::{DrivenTurn, RunProgress};
@@ -141,6 +142,10 @@ pub(crate) struct RunOutput {
     pub(crate) blocker: Option<BlockingTask>,
     /// What a program of the run may do from outside.
     pub(crate) grant: Option<TokenGrant>,
+    /// It asks before the agent's work begins, so that nothing has to wait in memory.
+    pub(crate) parks: bool,
+    /// Who answers what the agent asks, whatever it says itself.
+    pub(crate) checkpoints: Option<Box<Review>>,
 }
 
 impl LiveTask {
@@ -199,6 +204,9 @@ impl LiveTask {
 
     /// Whether its agent can be put away while it waits for an answer.
     pub(crate) fn may_park(&self, core: &Core) -> bool {
+        if core.output.run.parks || core.row.phase == Phase::Parked {
+            return true;
+        }
         let allows = |served: &Arc<Served>| served.manifest.park == Park::Allowed;
         match &core.served {
             Some(served) => allows(served),

@@ -20,6 +20,7 @@ use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask, TurnLocation};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
+use crate::review::Verdict;
 use crate::routing_hints::RoutingHints;
 use crate::store::{Phase, RowState, StoreError, TaskRow};
 use crate::turn::{self, TurnInput};
@@ -86,7 +87,7 @@ impl EngineState {
             return Ok(None);
         }
         *claimed = true;
-        let Some(view) = view(&live) else {
+        let Some(view) = self.view(&live).await? else {
             let text = "its first message is missing".to_owned();
             return self.end_lost(&live, TaskState::Failed, Some(text), Reason::Interrupted).await;
         };
@@ -109,6 +110,29 @@ impl EngineState {
         };
         let begin = message.map(|message| TurnInput::recovered(&live.core.lock(), message, !was_lost));
         Ok(Some(RecoveredTurn { row: row.clone(), live, begin, waits }))
+    }
+
+    /// The task for its agent; nothing if it has no message.
+    async fn view(&self, live: &Arc<LiveTask>) -> Result<Option<TaskView>, Error> {
+        let (view, approved) = {
+            let core = live.core.lock();
+            let kernel = &core.fold.kernel;
+            let Some(current) = &kernel.current else { return Ok(None) };
+            let view = TaskView {
+                task: core.task(),
+                message: current.received.message.clone(),
+                began: turn::began(kernel),
+                saved: kernel.saved.clone(),
+                caller: live.task.owner.clone(),
+                hints: RoutingHints::seen_by(&live.task.agent, &current.received),
+            };
+            let decision = current.received.decision.as_ref();
+            (view, decision.filter(|decision| decision.verdict == Verdict::Approve).and_then(|decision| decision.turn))
+        };
+        let Some(approved) = approved else { return Ok(Some(view)) };
+        let message = self.received(live, approved).await?;
+        let message = message.map_or(view.message, |approved| approved.received.message.clone());
+        Ok(Some(TaskView { message, ..view }))
     }
 
     async fn end_lost(
@@ -197,18 +221,6 @@ fn has_lost_turn(core: &Core) -> bool {
     };
     // A turn that waits in the queue may be held in memory by a parked agent.
     begun && core.location() == TurnLocation::Nowhere && (core.turn.is_idle() || core.turn.is_requeued())
-}
-
-fn view(live: &LiveTask) -> Option<TaskView> {
-    let core = live.core.lock();
-    let current = core.fold.kernel.current.as_ref()?;
-    Some(TaskView {
-        task: core.task(),
-        message: current.received.message.clone(),
-        saved: core.fold.kernel.saved.clone(),
-        caller: live.task.owner.clone(),
-        hints: RoutingHints::seen_by(&live.task.agent, &current.received),
-    })
 }
 
 fn outcome_label(recovery: &Recovery) -> &'static str {

@@ -52,6 +52,16 @@ pub enum Reviewer {
     Operator,
 }
 
+impl Reviewer {
+    /// The state that its questions are asked in. AUTH_REQUIRED keeps the caller's stream open.
+    pub(crate) fn asks_in(self) -> TaskState {
+        match self {
+            Self::Caller => TaskState::InputRequired,
+            Self::Operator => TaskState::AuthRequired,
+        }
+    }
+}
+
 /// What happens to a question whose own time is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -120,7 +130,7 @@ impl Review {
         Self::of(update.status.state, update.metadata.as_ref())
     }
 
-    fn of(state: TaskState, metadata: Option<&Metadata>) -> Option<Self> {
+    pub(crate) fn of(state: TaskState, metadata: Option<&Metadata>) -> Option<Self> {
         let said = metadata.filter(|_| state.is_interrupted())?.get(QUESTION_KEY)?;
         Some(Self::read(said))
     }

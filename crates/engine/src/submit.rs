@@ -381,7 +381,7 @@ impl EngineState {
         approves: bool,
     ) -> Result<(Seq, Option<Task>), Error> {
         self.link_children_of_parked(&live).await;
-        let event = Event::Received(received);
+        let event = Event::Received(Arc::clone(&received));
         let mut wakeup = Wakeup::default();
         let mut initial = None;
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
@@ -390,6 +390,7 @@ impl EngineState {
             if !approves {
                 check_no_approval(&live.task, core)?;
             }
+            live.check_reviewed_skills(core, &received)?;
             let events = vec![event.clone()];
             let answers = core.row.state.is_interrupted() && !core.fold.is_for_operator();
             let append = match answers {

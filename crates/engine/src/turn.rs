@@ -39,7 +39,7 @@ use crate::store::{Phase, RowState, SideWrites, StoreError};
 
 pub(crate) use conclude::panic_text;
 use conclude::{Outcome, conclude, end_stopped, force_end};
-pub(crate) use input::TurnInput;
+pub(crate) use input::{TurnInput, began};
 use timers::{Alarm, Timers};
 pub(crate) use wakeup::Wakeup;
 

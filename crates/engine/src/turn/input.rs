@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use crate::agent::{Cause, Turn};
 use crate::directory::Served;
 use crate::event::Received;
-use crate::fold::NumberedMessage;
+use crate::fold::{KernelState, NumberedMessage};
 use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask};
 use crate::routing_hints::RoutingHints;
@@ -67,17 +67,21 @@ impl TurnInput {
     }
 
     pub(super) fn turn(self, live: &LiveTask) -> Turn {
-        let (approved, decision) = {
+        let (approved, decision, began) = {
             let kernel = &live.core.lock().fold.kernel;
-            (kernel.approved.clone(), kernel.decision.clone())
+            (kernel.approved.clone(), kernel.decision.clone(), began(kernel))
         };
+        // The message of a turn that begins need not be committed as such.
+        let began = if matches!(self.cause, Cause::Begin | Cause::Next) { self.seq } else { began };
         Turn {
             message: self.received.message.clone(),
             seq: self.seq,
+            began,
             cause: self.cause,
             saved: self.saved,
             was_stopped: self.was_stopped,
             caller: live.task.owner.clone(),
+            by: self.received.by.clone(),
             accepted_output_modes: self.received.accepted_output_modes.clone(),
             metadata: self.received.metadata.clone(),
             trace: self.received.trace.clone(),
@@ -86,5 +90,14 @@ impl TurnInput {
             decision,
             approved,
         }
+    }
+}
+
+/// The number of the message that the current turn began with. Earlier versions have not stored it.
+pub(crate) fn began(kernel: &KernelState) -> Seq {
+    match kernel.turn {
+        0 if kernel.answered != 0 => Seq(kernel.first),
+        0 => Seq(kernel.current.as_ref().map_or(0, |current| current.seq)),
+        turn => Seq(turn),
     }
 }

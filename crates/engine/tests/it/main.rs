@@ -14,6 +14,7 @@ mod delegated_messages;
 mod delegation;
 mod direct;
 mod feed;
+mod gated;
 mod guard;
 mod held;
 mod idempotency;
