@@ -214,10 +214,12 @@ mod tests {
         Turn {
             message: Message { metadata: Some(sent()), ..Message::text(Role::User, "go") },
             seq: Seq(1),
+            began: Seq(1),
             cause: Cause::Begin,
             saved: None,
             was_stopped: false,
             caller: "ann".into(),
+            by: None,
             accepted_output_modes: Vec::new(),
             metadata: Some(sent()),
             trace: None,
