@@ -5,6 +5,7 @@
 mod alerts;
 mod api;
 pub mod audit;
+pub mod ceremonies;
 mod consumers;
 mod dispatch;
 mod experiments;

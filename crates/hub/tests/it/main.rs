@@ -10,6 +10,7 @@ mod audit;
 mod bounded_reads;
 mod bus;
 mod card_server;
+mod ceremonies;
 mod chat;
 mod cooldowns;
 mod counted_store;
