@@ -12,7 +12,7 @@ use crate::call::CallError;
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::{CallerId, Seq};
 use crate::manifest::Manifest;
-use crate::review::Decision;
+use crate::review::{Decision, Verdict};
 use crate::routing_hints::RoutingHints;
 use crate::trace_context::TraceContext;
 
@@ -77,6 +77,8 @@ pub struct Turn {
     pub caller: CallerId,
     /// Who wrote the message, where that is not the caller: the reviewer of a question.
     pub by: Option<CallerId>,
+    /// What the message decides, where it is a reviewer's or was made by the time: then it is the `decision`.
+    pub verdict: Option<Verdict>,
     /// Media types the caller can read; empty means any.
     pub accepted_output_modes: Vec<String>,
     /// The request's metadata.
@@ -121,6 +123,8 @@ pub struct TaskView {
     pub task: Task,
     /// The message that was being worked on. Of a turn that a reviewer has approved, the one that was approved.
     pub message: Message,
+    /// The number of the newest message that was being worked on, which may be a reviewer's decision.
+    pub seq: Seq,
     /// The number of the message that the turn began with.
     pub began: Seq,
     /// What the agent saved.

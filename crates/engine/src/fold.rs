@@ -89,6 +89,9 @@ pub struct KernelState {
     /// Skills that reviewers have approved for this task.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub approved: BTreeSet<String>,
+    /// The skill that the current turn was let go on with, by a reviewer or by the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granted: Option<String>,
     /// What the task itself has used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used: Option<Usage>,
@@ -181,7 +184,7 @@ impl Fold {
         if repairs {
             self.kernel.since_repair = Some(Vec::new());
         } else if begins {
-            (self.kernel.turn, self.kernel.checkpoint) = (taken, 0);
+            (self.kernel.turn, self.kernel.checkpoint, self.kernel.granted) = (taken, 0, None);
         }
         (self.kernel.question, self.kernel.answered, self.kernel.settled) = (None, 0, 0);
         self.forget(PROGRESS_KEY);
@@ -275,7 +278,7 @@ impl Fold {
             self.kernel.current = Some(numbered);
             self.kernel.answered = self.kernel.last_stop;
             if let Some(decision) = &received.decision {
-                self.approve(decision);
+                self.approve(decision, received.by.is_some());
             }
             // The question goes into the history before its answer; the status that follows would put it behind.
             self.task.history.extend(self.task.status.message.take());
@@ -289,9 +292,13 @@ impl Fold {
         self.task.history.push(received.message.clone());
     }
 
-    /// Remembers what a reviewer has decided with an answer, and the skill that is approved by it.
-    fn approve(&mut self, decision: &Decision) {
-        if decision.verdict == Verdict::Approve {
+    /// Remembers what was decided with an answer, and the skill that is approved by it: for the whole task only if that was a
+    /// reviewer's word, and not a silence.
+    fn approve(&mut self, decision: &Decision, is_reviewers: bool) {
+        if matches!(decision.verdict, Verdict::Approve | Verdict::Modify) && decision.skill.is_some() {
+            self.kernel.granted.clone_from(&decision.skill);
+        }
+        if decision.verdict == Verdict::Approve && is_reviewers {
             self.kernel.approved.extend(decision.skill.clone());
         }
         self.kernel.decision = Some(decision.clone());

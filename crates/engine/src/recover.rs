@@ -121,6 +121,7 @@ impl EngineState {
             let view = TaskView {
                 task: core.task(),
                 message: current.received.message.clone(),
+                seq: Seq(current.seq),
                 began: turn::began(kernel),
                 saved: kernel.saved.clone(),
                 caller: live.task.owner.clone(),

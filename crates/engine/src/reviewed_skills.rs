@@ -41,7 +41,7 @@ impl RoutingHints {
 
 impl LiveTask {
     /// Refuses a message to a task that names a skill which nobody has approved: its turn may take the message while it
-    /// runs. The skill that the open question is about may be named again.
+    /// runs. The skill that the open question is about, or that the turn was let go on with, may be named again.
     pub(crate) fn check_reviewed_skills(&self, core: &Core, received: &Received) -> Result<(), Error> {
         let Some(served) = self.hosted.as_ref().map(|hosted| hosted.served()) else { return Ok(()) };
         if served.reviewed_skills == ReviewedSkills::None {
@@ -52,6 +52,7 @@ impl LiveTask {
         let is_open = |skill: &String| {
             !served.reviewed_skills.contains(skill)
                 || core.fold.kernel.approved.contains(skill)
+                || core.fold.kernel.granted.as_ref() == Some(skill)
                 || asked.as_ref() == Some(skill)
         };
         match named.iter().find(|skill| !is_open(skill)) {

@@ -11,6 +11,7 @@ use crate::event::Received;
 use crate::fold::{KernelState, NumberedMessage};
 use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask};
+use crate::result_check::is_repair;
 use crate::routing_hints::RoutingHints;
 
 /// A message to work on, and why now.
@@ -72,7 +73,8 @@ impl TurnInput {
             (kernel.approved.clone(), kernel.decision.clone(), began(kernel))
         };
         // The message of a turn that begins need not be committed as such.
-        let began = if matches!(self.cause, Cause::Begin | Cause::Next) { self.seq } else { began };
+        let begins = matches!(self.cause, Cause::Begin | Cause::Next) && !is_repair(&self.received.message);
+        let began = if begins { self.seq } else { began };
         Turn {
             message: self.received.message.clone(),
             seq: self.seq,
@@ -82,6 +84,7 @@ impl TurnInput {
             was_stopped: self.was_stopped,
             caller: live.task.owner.clone(),
             by: self.received.by.clone(),
+            verdict: self.received.decision.as_ref().map(|decision| decision.verdict),
             accepted_output_modes: self.received.accepted_output_modes.clone(),
             metadata: self.received.metadata.clone(),
             trace: self.received.trace.clone(),

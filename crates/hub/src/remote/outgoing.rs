@@ -220,6 +220,7 @@ mod tests {
             was_stopped: false,
             caller: "ann".into(),
             by: None,
+            verdict: None,
             accepted_output_modes: Vec::new(),
             metadata: Some(sent()),
             trace: None,
