@@ -30,3 +30,20 @@ pub const RESUMPTION: &str = "urn:switchboard:a2a:last-event-id:v1";
 
 /// `Idempotency-Key` on messages: one with the same key is executed once, however often it arrives.
 pub const IDEMPOTENCY: &str = "urn:switchboard:a2a:idempotency-key:v1";
+
+/// Whether an extension is understood here, or passed on as it is, so that agents which offer it are always told of it.
+pub fn is_known(uri: &str) -> bool {
+    const KNOWN: [&str; 10] = [
+        RESUMPTION,
+        IDEMPOTENCY,
+        cost::Cost::URI,
+        confidence::Confidence::URI,
+        tool_call::ToolCall::URI,
+        worldstate_delta::WorldstateDelta::URI,
+        trace::URI,
+        effect_domain::URI,
+        hitl_mode::URI,
+        blast::URI,
+    ];
+    KNOWN.contains(&uri)
+}

@@ -85,6 +85,9 @@ pub struct Turn {
     pub metadata: Option<Metadata>,
     /// The request's trace context, for what the agent calls in turn. An answer has its own, or none.
     pub trace: Option<Arc<TraceContext>>,
+    /// The extensions of the agent that the caller has declared, so that they are active; without those that the protocol
+    /// model here knows by itself and those that every caller has to declare.
+    pub extensions: Vec<String>,
     /// The caller's routing hints.
     pub hints: RoutingHints,
     /// What the directory says of how it picked the agent.

@@ -197,6 +197,7 @@ impl TaskHandle {
         let routed = Routed {
             incoming,
             deadline,
+            extensions: Vec::new(),
             lineage,
             chain,
             tree,

@@ -88,6 +88,9 @@ pub struct Received {
     /// The trace context of the request it came with. Shared, because the turn and what the agent sends get it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Arc<TraceContext>>,
+    /// The extensions of its agent that the caller has declared, see [`crate::Turn::extensions`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<String>,
 }
 
 impl Received {
@@ -105,6 +108,7 @@ impl Received {
             routing: None,
             deadline: None,
             trace: None,
+            extensions: Vec::new(),
         }
     }
 

@@ -100,6 +100,7 @@ impl LiveTask {
                     accepted_output_modes: current.accepted_output_modes.clone(),
                     metadata: current.metadata.clone(),
                     trace: current.trace.clone(),
+                    extensions: current.extensions.clone(),
                     ..Received::new(message, engine.clock.now())
                 };
                 events.extend([Event::StatusUpdate(end), Event::Received(Arc::new(again))]);

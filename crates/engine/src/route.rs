@@ -33,6 +33,8 @@ pub struct Routed {
     /// When the task has to be done, if it is a new one and that is before `tasks.deadline`. The deadline of the message's
     /// delegation chain, if it has one.
     pub deadline: Option<Timestamp>,
+    /// The extensions of its agent that the caller has declared, see [`crate::Turn::extensions`].
+    pub extensions: Vec<String>,
     /// Where a new task comes from.
     pub(crate) lineage: Lineage,
     /// The message's delegation chain.
@@ -185,6 +187,7 @@ impl Engine {
         Ok(Routed {
             incoming,
             deadline,
+            extensions: Vec::new(),
             lineage,
             chain: sent,
             tree: None,

@@ -85,6 +85,7 @@ struct Origin {
     tree: Option<TreeLimits>,
     refused: Option<Box<DelegationRefused>>,
     deadline: Option<Timestamp>,
+    extensions: Vec<String>,
     /// Whether it may answer a question that asks for an approval.
     approves: bool,
 }
@@ -121,6 +122,7 @@ impl Engine {
         let Routed {
             incoming,
             deadline,
+            extensions,
             lineage,
             chain,
             tree,
@@ -135,7 +137,7 @@ impl Engine {
         if self.inner.closing.is_cancelled() && !by_turn {
             return Err(shutting_down());
         }
-        let origin = Origin { owner, lineage, chain, tree, refused, deadline, approves };
+        let origin = Origin { owner, lineage, chain, tree, refused, deadline, extensions, approves };
         match key {
             None => self.inner.clone().submit(origin, incoming, destination, None).await,
             // Boxed, like every rare path here: the future of the common path is copied with every message.
@@ -215,7 +217,7 @@ impl EngineState {
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
         let Resolved { hosted, decision, cooldown } = resolved;
-        let Origin { owner, lineage, chain, tree, refused, deadline, .. } = origin;
+        let Origin { owner, lineage, chain, tree, refused, deadline, extensions, .. } = origin;
         media_types::check(&served.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
         if lineage.ancestors.is_none() {
@@ -238,7 +240,7 @@ impl EngineState {
             Replies::Message => true,
             Replies::Either => !return_immediately,
         };
-        let received = Received { hidden, chain, deadline, routing: decision, ..self.receive(&task, send) };
+        let received = Received { hidden, chain, deadline, extensions, routing: decision, ..self.receive(&task, send) };
         let received = Arc::new(received);
         let mut batch = Batch::default();
         self.check_size(batch.push(Event::Received(received.clone())))?;
@@ -360,7 +362,8 @@ impl EngineState {
         let (streaming, approves) = (send.streaming, origin.approves);
         let sides =
             SideWrites { send: record, webhook: named(send.webhook.clone(), &live.task.id), ..SideWrites::default() };
-        let received = Arc::new(Received { chain: origin.chain, ..self.receive(&live.task, send) });
+        let Origin { chain, extensions, .. } = origin;
+        let received = Arc::new(Received { chain, extensions, ..self.receive(&live.task, send) });
         // Spawned: the caller may disconnect, the append must go on.
         let engine = self.clone();
         let task = live.clone();

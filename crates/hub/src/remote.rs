@@ -28,7 +28,7 @@ mod waiting;
 
 use std::sync::Arc;
 
-use switchboard_client::Client;
+use switchboard_client::{CallContext, Client};
 use switchboard_engine::clock::Clock;
 use switchboard_engine::{Agent, AgentError, AgentName, Manifest, Recovery, TaskHandle, TaskView, Turn};
 
@@ -68,6 +68,12 @@ pub struct RemoteAgent {
 }
 
 impl RemoteParts {
+    /// The context of a call that belongs to no turn.
+    pub(crate) fn call_context(&self, parent_id: Option<String>) -> CallContext {
+        let extensions = outgoing::extensions_of_any_call(&self.manifest.extensions);
+        CallContext { parent_id, extensions, ..CallContext::default() }
+    }
+
     /// Whether a remote task is at another address than this agent, which has not heard of it, or has another one of its id.
     pub(crate) fn is_elsewhere(&self, url: Option<&str>) -> bool {
         url.is_some_and(|url| url != self.url)

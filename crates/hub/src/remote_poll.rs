@@ -18,7 +18,6 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use switchboard_a2a::{ErrorKind, TaskId, Timestamp};
-use switchboard_client::CallContext;
 use switchboard_engine::store::hub::HubStore;
 use switchboard_engine::store::survey::WaitingQuery;
 use switchboard_engine::store::{ListPosition, Store, StoreError, TaskRow};
@@ -199,7 +198,7 @@ impl RemotePoll {
         }
         let Ok(permit) = parts.breaker.allow() else { return Ok(Look::Away) };
         metrics::counter!(metric::REMOTE_LOOKS, "agent" => agent.to_string(), "why" => why).increment(1);
-        match parts.recorded(&permit, task, parts.client.get(&CallContext::default(), remote, Some(0)).await) {
+        match parts.recorded(&permit, task, parts.client.get(&parts.call_context(None), remote, Some(0)).await) {
             Ok(now) if now.status.state.is_interrupted() => return Ok(Look::Done),
             Ok(_) => {}
             // What it has told of the end may be known here.

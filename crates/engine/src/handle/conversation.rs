@@ -26,6 +26,7 @@ impl TaskHandle {
             accepted_output_modes: received.accepted_output_modes.clone(),
             metadata: received.metadata.clone(),
             trace: received.trace.clone(),
+            extensions: received.extensions.clone(),
             hints: RoutingHints::seen_by(&self.live.task.agent, &received),
             routing: received.routing.clone(),
             ..turn

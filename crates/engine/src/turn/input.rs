@@ -88,6 +88,7 @@ impl TurnInput {
             accepted_output_modes: self.received.accepted_output_modes.clone(),
             metadata: self.received.metadata.clone(),
             trace: self.received.trace.clone(),
+            extensions: self.received.extensions.clone(),
             hints: RoutingHints::seen_by(&live.task.agent, &self.received),
             routing: self.received.routing.clone(),
             decision,

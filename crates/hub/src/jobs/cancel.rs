@@ -162,7 +162,7 @@ impl CancelJobs {
             }
             return self.give_up(&body, "the agent is at another address now".into()).await;
         }
-        let context = CallContext { parent_id: Some(body.task.to_string()), ..CallContext::default() };
+        let context = parts.call_context(Some(body.task.to_string()));
         let found = match known {
             Known::Remote(remote) => Ok(Some(remote)),
             Known::Sent { turn } => find(&parts, &context, &body.task, turn).await,

@@ -1,13 +1,9 @@
 //! The request of a turn to its remote agent. It is the same bytes however often it is made: an agent that recognises a
 //! repetition refuses one that differs.
 
-use switchboard_a2a::card::AgentCard;
-use switchboard_a2a::extension::confidence::Confidence;
-use switchboard_a2a::extension::cost::Cost;
-use switchboard_a2a::extension::tool_call::ToolCall;
+use switchboard_a2a::card::{AgentCard, AgentExtension};
 use switchboard_a2a::extension::trace::{self, Trace};
-use switchboard_a2a::extension::worldstate_delta::WorldstateDelta;
-use switchboard_a2a::extension::{IDEMPOTENCY, Payload, RESUMPTION, blast, effect_domain, hitl_mode, stamp_request};
+use switchboard_a2a::extension::{is_known, stamp_request};
 use switchboard_a2a::{
     AuthenticationInfo, Json, Message, MessageId, Metadata, PushConfig, Role, SendConfiguration, SendRequest, TaskId,
 };
@@ -16,20 +12,6 @@ use switchboard_engine::{CHAIN_KEY, DelegationChain, RoutingHints, Turn, sha256}
 use uuid::Uuid;
 
 use super::saved::Sending;
-
-/// Extensions that are understood here, or passed on as they are.
-const KNOWN_EXTENSIONS: [&str; 10] = [
-    RESUMPTION,
-    IDEMPOTENCY,
-    Cost::URI,
-    Confidence::URI,
-    ToolCall::URI,
-    WorldstateDelta::URI,
-    trace::URI,
-    effect_domain::URI,
-    hitl_mode::URI,
-    blast::URI,
-];
 
 /// What a request is made of beside the turn.
 pub(super) struct Outgoing<'a> {
@@ -97,16 +79,25 @@ fn own_traceparent(root: &str, task: &TaskId) -> String {
     format!("00-{}-{}-01", hex(&trace[..16]), hex(&span[..8]))
 }
 
-/// The extensions to declare at an agent: those that it requires, which its callers here had to declare, those that are
-/// known, and those of the message.
-pub(super) fn extensions(card: &AgentCard, turn: &Turn) -> Vec<String> {
-    let offered = card.capabilities.extensions.iter();
-    let wanted = offered.filter(|extension| {
-        extension.required
-            || KNOWN_EXTENSIONS.contains(&extension.uri.as_str())
-            || turn.message.extensions.contains(&extension.uri)
-    });
-    wanted.map(|extension| extension.uri.clone()).collect()
+/// The extensions to declare at an agent for a turn: those of every call, those that its caller has declared, and those of
+/// the message.
+pub(super) fn extensions(offered: &[AgentExtension], turn: &Turn) -> Vec<String> {
+    let of_turn = |uri: &String| turn.extensions.contains(uri) || turn.message.extensions.contains(uri);
+    offered.iter().filter(|offered| is_always_declared(offered) || of_turn(&offered.uri)).map(uri).collect()
+}
+
+/// The same for a call that belongs to no turn.
+pub(super) fn extensions_of_any_call(offered: &[AgentExtension]) -> Vec<String> {
+    offered.iter().filter(|offered| is_always_declared(offered)).map(uri).collect()
+}
+
+/// One that the agent requires, which its callers here had to declare, or that is known.
+fn is_always_declared(offered: &AgentExtension) -> bool {
+    offered.required || is_known(&offered.uri)
+}
+
+fn uri(extension: &AgentExtension) -> String {
+    extension.uri.clone()
 }
 
 /// What the extensions of a card expect in the request.
@@ -201,6 +192,8 @@ pub(super) fn spread() -> f64 {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use switchboard_a2a::extension::Payload;
+    use switchboard_a2a::extension::cost::Cost;
     use switchboard_engine::{Cause, Seq};
 
     use super::*;
@@ -224,6 +217,7 @@ mod tests {
             accepted_output_modes: Vec::new(),
             metadata: Some(sent()),
             trace: None,
+            extensions: Vec::new(),
             hints: RoutingHints { skill: Some("review".to_owned()), ..Default::default() },
             routing: None,
             decision: None,
@@ -291,7 +285,10 @@ mod tests {
         });
         let card = AgentCard::decode(card.to_string().as_bytes()).unwrap();
         let turn = turn();
-        assert_eq!(extensions(&card, &turn), [Cost::URI, "urn:needed"]);
+        let offered = &card.capabilities.extensions;
+        assert_eq!(extensions(offered, &turn), [Cost::URI, "urn:needed"]);
+        let declaring = Turn { extensions: vec!["urn:other".to_owned()], ..turn.clone() };
+        assert_eq!(extensions(offered, &declaring), [Cost::URI, "urn:needed", "urn:other"]);
         let sending = Sending {
             context: Some("there".into()),
             callback: Some("https://public.test/callback".to_owned()),

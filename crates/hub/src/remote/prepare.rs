@@ -37,7 +37,7 @@ impl RemoteTurn<'_> {
         };
         let card = card.as_deref().map(|found| &found.card);
         if let Some(card) = card {
-            self.context.extensions = outgoing::extensions(card, &self.turn);
+            self.context.extensions = outgoing::extensions(&card.capabilities.extensions, &self.turn);
         }
         let keyed =
             card.is_some_and(|card| card.capabilities.extensions.iter().any(|extension| extension.uri == IDEMPOTENCY));

@@ -145,6 +145,10 @@ impl<'a> RemoteTurn<'a> {
             Plan::Find(sending) => Next::Find(Box::new(sending)),
             Plan::Send { answers } => Next::Prepare(answers),
         };
+        if !matches!(next, Next::Prepare(_)) {
+            // The card is not asked for first.
+            self.context.extensions = outgoing::extensions(&self.parts.manifest.extensions, &self.turn);
+        }
         let is_perhaps_sent = matches!(next, Next::Send(_) | Next::Find(_));
         let progress = Progress {
             connecting: OutageBackoff::new(self.parts.settings.connect_within),

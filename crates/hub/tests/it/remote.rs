@@ -1,5 +1,6 @@
 //! Agents of other servers behind this one.
 
+mod advertised;
 mod answered;
 mod asked_again;
 mod broken;

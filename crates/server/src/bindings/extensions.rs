@@ -1,7 +1,7 @@
 //! Extensions: which the caller declares, which the agent requires, and which are active.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use switchboard_a2a::extension::{IDEMPOTENCY, RESUMPTION};
+use switchboard_a2a::extension::{IDEMPOTENCY, RESUMPTION, is_known};
 use switchboard_a2a::{Error, ErrorKind, Version};
 use switchboard_engine::Manifest;
 
@@ -38,6 +38,14 @@ impl DeclaredExtensions {
             }
         }
         Ok(())
+    }
+
+    /// Those that the agent offers and does not hear of otherwise: neither known here nor required of every caller.
+    pub(super) fn of_agent(&self, manifest: &Manifest) -> Vec<String> {
+        let is_offered = |uri: &&String| {
+            !is_known(uri) && manifest.extensions.iter().any(|offered| offered.uri == **uri && !offered.required)
+        };
+        self.0.iter().filter(is_offered).cloned().collect()
     }
 
     /// The header that says which of the declared extensions are active, under the name the version knows.

@@ -166,6 +166,11 @@ impl<'a> OperationCall<'a> {
         }
     }
 
+    /// The extensions of its agent that the caller has declared.
+    pub(super) fn extensions_of_agent(&self) -> Vec<String> {
+        self.served.as_ref().map(|served| self.declared.of_agent(&served.manifest)).unwrap_or_default()
+    }
+
     /// The agent that works on a task the caller can see here.
     pub(super) async fn agent_of(&self, id: &TaskId) -> Option<Arc<Hosted>> {
         // A missing task is reported by the operation itself.

@@ -67,6 +67,7 @@ pub(super) async fn route(call: &mut OperationCall<'_>, request: SendRequest) ->
     let mut routed = call.state.engine.route(&call.identity.caller, incoming).await.map_err(from_engine)?;
     (call.hosted, call.served) = (routed.hosted().cloned(), routed.served());
     call.check_extensions()?;
+    routed.extensions = call.extensions_of_agent();
     call.read_files(&mut routed.incoming.message)?;
     limits::parts(&call.state.options, &routed.incoming.message)?;
     Ok(routed)
