@@ -1,7 +1,7 @@
 //! What an agent says of itself; the card is made from it.
 
 use switchboard_a2a::Json;
-use switchboard_a2a::card::AgentExtension;
+use switchboard_a2a::card::{AgentExtension, AgentProvider};
 use switchboard_a2a::extension::effect_domain::Effect;
 
 use crate::tool_call::tool_call_extension;
@@ -33,6 +33,12 @@ pub struct Manifest {
     pub execution: Execution,
     /// Extensions it supports.
     pub extensions: Vec<AgentExtension>,
+    /// Who offers it.
+    pub provider: Option<AgentProvider>,
+    /// Where to read more.
+    pub documentation_url: Option<String>,
+    /// A picture.
+    pub icon_url: Option<String>,
 }
 
 impl Manifest {
@@ -51,6 +57,9 @@ impl Manifest {
             park: Park::Allowed,
             execution: Execution::Local,
             extensions: Vec::new(),
+            provider: None,
+            documentation_url: None,
+            icon_url: None,
         }
     }
 
@@ -102,6 +111,10 @@ pub struct Skill {
     pub examples: Vec<String>,
     /// Words in a message that ask for it, where its caller names no skill.
     pub keywords: Vec<String>,
+    /// Media types it reads, if not the agent's.
+    pub input_modes: Vec<String>,
+    /// Media types it writes, if not the agent's.
+    pub output_modes: Vec<String>,
     /// Shown on the extended card only.
     pub private: bool,
     /// What it is expected to change outside of its tasks.
@@ -120,6 +133,8 @@ impl Skill {
             tags: Vec::new(),
             examples: Vec::new(),
             keywords: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
             private: false,
             effects: Vec::new(),
             output_schema: None,
@@ -164,6 +179,8 @@ impl From<Tool> for Skill {
             tags: tool.capabilities,
             examples: tool.examples,
             keywords: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
             private: false,
             effects: Vec::new(),
             output_schema: None,

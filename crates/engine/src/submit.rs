@@ -218,7 +218,7 @@ impl EngineState {
     ) -> Result<Submitted, Error> {
         let Resolved { hosted, decision, cooldown } = resolved;
         let Origin { owner, lineage, chain, tree, refused, deadline, extensions, .. } = origin;
-        media_types::check(&served.manifest, &send.message, &send.accepted_output_modes)?;
+        media_types::check(&served.manifest, &hosted.name, &send, decision.as_ref())?;
         check_context(send.message.context_id.as_ref())?;
         if lineage.ancestors.is_none() {
             self.check_parked(&owner)?;
@@ -357,7 +357,7 @@ impl EngineState {
             return Err(Error::Invalid { field: "message.contextId", problem });
         }
         if let Some(hosted) = &live.hosted {
-            media_types::check(&hosted.served().manifest, &send.message, &send.accepted_output_modes)?;
+            media_types::check(&hosted.served().manifest, &hosted.name, &send, None)?;
         }
         let (streaming, approves) = (send.streaming, origin.approves);
         let sides =

@@ -29,6 +29,13 @@ pub fn reconcile(agent: &RemoteAgent, card: Option<&AgentCard>) -> Vec<(Skill, S
             skills.push((of_card(skill), SkillSource::Card));
         }
     }
+    for (skill, _) in &mut skills {
+        let of_card = card.and_then(|card| card.skills.iter().find(|of_card| of_card.id == skill.id));
+        if let Some(of_card) = of_card {
+            skill.input_modes.clone_from(&of_card.input_modes);
+            skill.output_modes.clone_from(&of_card.output_modes);
+        }
+    }
     let mut declared = card.map(declared_effects).unwrap_or_default();
     for (skill, _) in &mut skills {
         // What the configuration declares replaces what the card does.

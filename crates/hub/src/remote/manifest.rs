@@ -43,5 +43,8 @@ pub fn manifest(agent: &RemoteAgent, card: Option<&AgentCard>) -> Manifest {
             shown.clone_from(modes);
         }
     }
+    manifest.provider.clone_from(&card.provider);
+    manifest.documentation_url.clone_from(&card.documentation_url);
+    manifest.icon_url.clone_from(&card.icon_url);
     manifest
 }

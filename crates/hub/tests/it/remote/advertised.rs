@@ -94,3 +94,45 @@ async fn a_waiting_task_is_looked_at_with_what_the_agent_requires() {
     assert_eq!(remote.calls("GetTask")[0].header("a2a-extensions"), Some("urn:x:needed"));
     running.stop().await;
 }
+
+#[tokio::test]
+async fn a_picture_for_a_skill_that_reads_pictures_is_not_refused() {
+    let (data, files) = (folder(), folder());
+    let mut shown = card(false);
+    let provider = json!({ "organization": "Far Inc", "url": "https://far.example" });
+    (shown["provider"], shown["iconUrl"]) = (provider.clone(), "https://far.example/icon.png".into());
+    shown["documentationUrl"] = "https://far.example/docs".into();
+    let skill = |id: &str| json!({ "id": id, "name": id, "description": "", "tags": [] });
+    let mut ocr = skill("ocr");
+    (ocr["inputModes"], ocr["outputModes"]) = (json!(["image/png"]), json!(["application/json"]));
+    shown["skills"] = json!([ocr, skill("chat")]);
+    let remote = Scripted::with_card(shown, completes).await;
+    let running = serving(data.path(), files.path(), &remote).await;
+    let send = async |media_type: &str, accepted: &[&str], metadata: Value| {
+        let parts = json!([{ "raw": "iVBORw0KGgo=", "mediaType": media_type }]);
+        let mut body: Value = serde_json::from_str(&message(&parts, &metadata)).unwrap();
+        body["configuration"]["acceptedOutputModes"] = json!(accepted);
+        running.ask("POST /a2a/far/message:send", "ann", &[], &body.to_string()).await
+    };
+    for (media_type, accepted, metadata, expected) in [
+        ("image/png", &["application/json"][..], json!({ "skill": "ocr" }), 200),
+        // The agent finds out which of its skills is meant.
+        ("image/png", &[], json!({}), 200),
+        ("text/plain", &["application/json"], json!({}), 200),
+        ("image/png", &[], json!({ "skill": "chat" }), 400),
+        ("text/plain", &["application/json"], json!({ "skill": "chat" }), 400),
+        ("image/gif", &[], json!({ "skill": "ocr" }), 400),
+        ("image/gif", &[], json!({}), 400),
+    ] {
+        let (status, answer) = send(media_type, accepted, metadata.clone()).await;
+        assert_eq!(status, expected, "{media_type} {metadata}: {answer}");
+    }
+    let (_, refused) = send("image/gif", &[], json!({})).await;
+    assert!(refused.to_string().contains("it reads text/plain, image/png"), "{refused}");
+    let (_, card) = running.get("/a2a/far/.well-known/agent-card.json", "").await;
+    assert_eq!(card["skills"][0]["inputModes"], json!(["image/png"]), "{card}");
+    assert_eq!(card["skills"][0]["outputModes"], json!(["application/json"]), "{card}");
+    assert_eq!((&card["provider"], &card["iconUrl"]), (&provider, &json!("https://far.example/icon.png")), "{card}");
+    assert_eq!(card["documentationUrl"], "https://far.example/docs", "{card}");
+    running.stop().await;
+}

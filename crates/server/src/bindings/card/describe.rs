@@ -29,6 +29,9 @@ pub(in crate::bindings) fn agent(state: &State, address: &Address, served: &Serv
         default_input_modes: manifest.input_modes.clone(),
         default_output_modes: manifest.output_modes.clone(),
         skills: skills.map(described).collect(),
+        provider: manifest.provider.clone(),
+        documentation_url: manifest.documentation_url.clone(),
+        icon_url: manifest.icon_url.clone(),
         supported_interfaces: interfaces(options, address),
         capabilities: AgentCapabilities {
             streaming: Some(manifest.streaming),
@@ -79,6 +82,8 @@ fn described(skill: &Skill) -> AgentSkill {
         description: skill.description.clone(),
         tags: skill.tags.clone(),
         examples: skill.examples.clone(),
+        input_modes: skill.input_modes.clone(),
+        output_modes: skill.output_modes.clone(),
         ..AgentSkill::default()
     }
 }
