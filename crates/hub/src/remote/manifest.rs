@@ -1,6 +1,7 @@
 //! What is said of a remote agent here: what its own card says, with what the configuration adds.
 
-use switchboard_a2a::card::AgentCard;
+use switchboard_a2a::card::{AgentCard, AgentExtension};
+use switchboard_a2a::extension::{IDEMPOTENCY, RESUMPTION};
 use switchboard_engine::{Execution, Manifest, Park, Replies, Start};
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 use switchboard_fleet::config::remote_serving::RemoteReplies;
@@ -30,7 +31,7 @@ pub fn manifest(agent: &RemoteAgent, card: Option<&AgentCard>) -> Manifest {
         return manifest;
     };
     manifest.streaming = card.capabilities.streaming.unwrap_or(false);
-    manifest.extensions.clone_from(&card.capabilities.extensions);
+    manifest.extensions = extensions(card);
     declare_effects(&mut manifest);
     if !card.version.is_empty() {
         manifest.version.clone_from(&card.version);
@@ -47,4 +48,17 @@ pub fn manifest(agent: &RemoteAgent, card: Option<&AgentCard>) -> Manifest {
     manifest.documentation_url.clone_from(&card.documentation_url);
     manifest.icon_url.clone_from(&card.icon_url);
     manifest
+}
+
+/// Those of its card, each once: a server may repeat what one behind it has said. Whether streams can be resumed and keys
+/// count is said of this server, to callers who need not know that of the agent.
+fn extensions(card: &AgentCard) -> Vec<AgentExtension> {
+    let mut unique: Vec<AgentExtension> = Vec::new();
+    for extension in &card.capabilities.extensions {
+        if unique.iter().all(|known| known.uri != extension.uri) {
+            let is_own = [RESUMPTION, IDEMPOTENCY].contains(&extension.uri.as_str());
+            unique.push(AgentExtension { required: extension.required && !is_own, ..extension.clone() });
+        }
+    }
+    unique
 }

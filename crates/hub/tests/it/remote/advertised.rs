@@ -136,3 +136,37 @@ async fn a_picture_for_a_skill_that_reads_pictures_is_not_refused() {
     assert_eq!(card["documentationUrl"], "https://far.example/docs", "{card}");
     running.stop().await;
 }
+
+fn uris(card: &Value) -> Vec<&str> {
+    let extensions = card["capabilities"]["extensions"].as_array();
+    extensions.into_iter().flatten().filter_map(|extension| extension["uri"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn the_card_of_a_server_like_this_one_names_each_extension_once_also_where_it_leads_back_here() {
+    let (data, files) = (folder(), folder());
+    std::fs::write(files.path().join("agents.yaml"), "agents:\n  - name: echo\n    builtin: echo\n").unwrap();
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let entry = |name: &str, agent: &str| {
+        let url = format!("http://{}/a2a/{agent}", running.address);
+        format!("  - name: {name}\n    url: {url}\n    headers: {{ Authorization: Bearer ann }}\n")
+    };
+    let agents = ["agents:\n  - name: echo\n    builtin: echo\n".to_owned(), entry("near", "echo"), entry("me", "me")];
+    std::fs::write(files.path().join("agents.yaml"), agents.concat()).unwrap();
+    running.reload_now.notify_one();
+    running.topics("hub.agent.added.%23", 2).await;
+    let refreshed = async |name: &str| {
+        let (status, shown) = running.ask(&format!("POST /api/agents/{name}:refresh"), "ann", &[], "").await;
+        assert_eq!(status, 200, "{shown}");
+        let (_, card) = running.get(&format!("/a2a/{name}/.well-known/agent-card.json"), "").await;
+        card
+    };
+    let (_, direct) = running.get("/a2a/echo/.well-known/agent-card.json", "").await;
+    assert_eq!(uris(&refreshed("near").await), uris(&direct));
+    let (first, second) = (refreshed("me").await, refreshed("me").await);
+    assert_eq!((uris(&first), first.to_string().len()), (uris(&direct), second.to_string().len()), "{second}");
+    let changes = running.topics("hub.agent.card_changed.me", 1).await.len();
+    refreshed("me").await;
+    assert_eq!(running.topics("hub.agent.card_changed.me", 1).await.len(), changes, "nothing has changed since");
+    running.stop().await;
+}

@@ -17,7 +17,9 @@ pub(in crate::bindings) fn agent(state: &State, address: &Address, served: &Serv
         required: false,
         params: None,
     };
-    let own = manifest.extensions.iter().cloned();
+    // Those two are this server's to offer, whatever an agent elsewhere says of its own.
+    let is_own = |extension: &&AgentExtension| ![RESUMPTION, IDEMPOTENCY].contains(&extension.uri.as_str());
+    let own = manifest.extensions.iter().filter(is_own).cloned();
     let resumption = extension(RESUMPTION, "Last-Event-ID on a stream goes on exactly after that event");
     let once = "A message with an Idempotency-Key is acted on once, however often it arrives";
     let common = manifest.streaming.then_some(resumption).into_iter().chain([extension(IDEMPOTENCY, once)]);
