@@ -7,7 +7,7 @@ use super::RoutingRules;
 use super::decision::{DecidedBy, Decision};
 use super::keywords::KeywordRule;
 use super::rendezvous;
-use super::roster_view::{AgentView, Availability, RosterView};
+use super::roster_view::{AgentView, RosterView};
 use super::targets;
 use crate::tasks::fanout_plan::FanoutPlan;
 
@@ -33,6 +33,8 @@ pub enum Choice {
     Decided(Decision),
     /// None of the agents in particular: the default one.
     Default,
+    /// The default one, because the agent of this decision is down; that one all the same if the default one is too.
+    DefaultInPlaceOf(Decision),
 }
 
 /// Picks the agent.
@@ -50,7 +52,7 @@ pub fn choose(view: &RosterView, rules: &RoutingRules, query: &RoutingQuery<'_>)
             None => Ok(Choice::Default),
         };
     }
-    Ok(by_keyword(view, rules, query).map_or(Choice::Default, Choice::Decided))
+    Ok(by_keyword(view, rules, query))
 }
 
 /// The agent that the conversation was with, if it is still there and has the skill.
@@ -61,7 +63,8 @@ fn same_conversation(view: &RosterView, query: &RoutingQuery<'_>) -> Option<Deci
         agent.is_some_and(|agent| skill.is_none_or(|skill| agent.has_skill(skill)))
     };
     if let Some(plan) = query.last_fanout {
-        let targets: Vec<AgentName> = plan.targets.iter().filter(|name| still_serves(name)).cloned().collect();
+        let targets = plan.targets.iter().filter(|name| still_serves(name)).cloned().collect();
+        let targets = targets::in_order(view, targets, plan.policy);
         if targets.is_empty() {
             return None;
         }
@@ -82,8 +85,7 @@ fn by_skill(view: &RosterView, query: &RoutingQuery<'_>, skill: &str) -> Option<
             None => vec![&experiment.control, &experiment.challenger],
         };
         // Whatever its success so far: an arm that gets nothing more could never lose.
-        let is_up = |agent: &AgentView| agent.availability != Availability::Down;
-        let reachable = |name: &&AgentName| able.iter().any(|agent| agent.name == **name && is_up(agent));
+        let reachable = |name: &&AgentName| able.iter().any(|agent| agent.name == **name && agent.is_reachable());
         let arms: Vec<&AgentName> = arms.into_iter().filter(reachable).collect();
         if let Some((agent, _)) = rendezvous::pick(&key, arms.iter().map(|arm| (*arm, 1.0))) {
             let mut decision = Decision::of(agent, DecidedBy::Experiment, Some(skill));
@@ -105,14 +107,24 @@ fn hash_key(message: &Message) -> String {
 }
 
 /// What the first keyword rule says that matches and picks an agent that the caller may call. The operator's own rules go
-/// before the words of skills.
-fn by_keyword(view: &RosterView, rules: &RoutingRules, query: &RoutingQuery<'_>) -> Option<Decision> {
+/// before the words of skills. A rule whose agent is down is passed by if another one or the default agent can serve.
+fn by_keyword(view: &RosterView, rules: &RoutingRules, query: &RoutingQuery<'_>) -> Choice {
     let of_skills = view.callable(query.caller).flat_map(|agent| &agent.keywords);
     let mut all = rules.keywords.iter().chain(of_skills).peekable();
-    all.peek()?;
+    if all.peek().is_none() {
+        return Choice::Default;
+    }
     let text = query.message.joined_text().to_lowercase();
-    let mut matching = all.filter(|rule| rule.matches(&text));
-    matching.find_map(|rule| picked_by(view, query, rule))
+    let matching = all.filter(|rule| rule.matches(&text));
+    let mut passed_by: Option<Decision> = None;
+    for decision in matching.filter_map(|rule| picked_by(view, query, rule)) {
+        if view.is_reachable(&decision.agent) {
+            let left_out = passed_by.map(|passed_by| passed_by.agent).into_iter().collect();
+            return Choice::Decided(Decision { left_out, ..decision });
+        }
+        passed_by.get_or_insert(decision);
+    }
+    passed_by.map_or(Choice::Default, Choice::DefaultInPlaceOf)
 }
 
 fn picked_by(view: &RosterView, query: &RoutingQuery<'_>, rule: &KeywordRule) -> Option<Decision> {

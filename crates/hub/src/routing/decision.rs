@@ -58,6 +58,8 @@ pub struct Decision {
     pub skill: Option<String>,
     /// The agents it was picked from.
     pub candidates: Vec<AgentName>,
+    /// Agents that it would have been, or that would have been among its targets, were they not down.
+    pub left_out: Vec<AgentName>,
     /// Its weight among them, where weights have decided.
     pub weight: Option<f64>,
     /// What a fan-out is to do.
@@ -67,7 +69,15 @@ pub struct Decision {
 impl Decision {
     pub(super) fn of(agent: &AgentName, by: DecidedBy, skill: Option<&str>) -> Self {
         let skill = skill.map(str::to_owned);
-        Self { agent: agent.clone(), by, skill, candidates: Vec::new(), weight: None, fanout: None }
+        Self {
+            agent: agent.clone(),
+            by,
+            skill,
+            candidates: Vec::new(),
+            left_out: Vec::new(),
+            weight: None,
+            fanout: None,
+        }
     }
 
     /// The form in which it is stored.
@@ -82,6 +92,8 @@ impl Decision {
             mode: &'static str,
             #[serde(skip_serializing_if = "Vec::is_empty")]
             candidates: Vec<&'a str>,
+            #[serde(rename = "leftOut", skip_serializing_if = "Vec::is_empty")]
+            left_out: Vec<&'a str>,
             #[serde(skip_serializing_if = "Option::is_none")]
             weight: Option<f64>,
             #[serde(flatten)]
@@ -93,6 +105,7 @@ impl Decision {
             skill: self.skill.as_deref(),
             mode: if self.fanout.is_some() { "fanout" } else { "single" },
             candidates: self.candidates.iter().map(AgentName::as_str).collect(),
+            left_out: self.left_out.iter().map(AgentName::as_str).collect(),
             weight: self.weight,
             fanout: self.fanout.as_ref(),
         };

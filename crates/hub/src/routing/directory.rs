@@ -132,19 +132,28 @@ impl RoutingDirectory {
                 choose(&self.view(), &rules, &query)?
             }
         };
+        let by_default = |hosted: Arc<Hosted>| {
+            let decision = Decision::of(&hosted.name, DecidedBy::Default, hints.skill.as_deref());
+            (hosted, decision)
+        };
         let (hosted, decision) = match choice {
-            Choice::Decided(decision) => {
-                let Some(hosted) = self.agents.find(&decision.agent) else { return Err(gone(&decision.agent)) };
-                (hosted, decision)
-            }
-            Choice::Default => {
-                let hosted = self.default_agent(caller, &rules)?;
-                let decision = Decision::of(&hosted.name, DecidedBy::Default, hints.skill.as_deref());
-                (hosted, decision)
-            }
+            Choice::Decided(decision) => (self.found(&decision.agent)?, decision),
+            // Also if it is down: there is no other, and a task waits for it.
+            Choice::Default => by_default(self.default_agent(caller, &rules)?),
+            Choice::DefaultInPlaceOf(passed_by) => match self.default_agent(caller, &rules) {
+                Ok(hosted) if self.signals.availability(&hosted.name) != Availability::Down => {
+                    let (hosted, decision) = by_default(hosted);
+                    (hosted, Decision { left_out: vec![passed_by.agent], ..decision })
+                }
+                _ => (self.found(&passed_by.agent)?, passed_by),
+            },
         };
         let cooldown = cooldown(&rules, decision.skill.as_deref(), hints);
         Ok(Resolved { hosted, decision: decision.to_json(), cooldown })
+    }
+
+    fn found(&self, name: &AgentName) -> Result<Arc<Hosted>, Error> {
+        self.agents.find(name).ok_or_else(|| gone(name))
     }
 
     /// The helm as long as it is served: one that only ends what it has begun gets nothing new.

@@ -75,6 +75,11 @@ impl AgentView {
         self.skills.iter().any(|id| id == skill)
     }
 
+    /// Whether it can be reached, as far as is known.
+    pub fn is_reachable(&self) -> bool {
+        self.availability != Availability::Down
+    }
+
     /// Its part of the messages, beside those of the others.
     pub fn weight(&self) -> f64 {
         let Track { outcomes, success_rate, cost_per_success } = self.track;
@@ -92,6 +97,11 @@ impl AgentView {
 }
 
 impl RosterView {
+    /// Whether an agent can be reached, as far as is known.
+    pub fn is_reachable(&self, name: &AgentName) -> bool {
+        self.find(name).is_none_or(AgentView::is_reachable)
+    }
+
     /// An agent by its name.
     pub fn find(&self, name: &AgentName) -> Option<&AgentView> {
         self.agents.iter().find(|agent| agent.name == *name)

@@ -37,11 +37,13 @@ pub(super) fn decide(
     }
     // Those beside `all` add nothing, but a name that is wrong is told of.
     let named = named(view, query)?;
-    let targets = match wants_all || hints.targets.is_empty() {
-        true => all(view, query)?,
-        false => named,
+    let policy = policy.unwrap_or_default();
+    let (targets, left_out) = match wants_all || hints.targets.is_empty() {
+        true => reachable(view, all(view, query)?, policy),
+        false => (named, Vec::new()),
     };
-    if let FanoutPolicy::Quorum(Some(count)) = policy.unwrap_or_default()
+    let targets = in_order(view, targets, policy);
+    if let FanoutPolicy::Quorum(Some(count)) = policy
         && count.get() > targets.len()
     {
         let problem = format!("{count} of {} targets cannot complete: ask for fewer", targets.len());
@@ -52,8 +54,29 @@ pub(super) fn decide(
         return Err(invalid("metadata.targets", problem));
     }
     let mut decision = Decision::of(&AgentName::from(FANOUT), DecidedBy::Target, skill);
-    decision.fanout = Some(FanoutPlan { targets, policy: policy.unwrap_or_default() });
+    decision.fanout = Some(FanoutPlan { targets, policy });
+    decision.left_out = left_out;
     Ok(Some(decision))
+}
+
+/// In the order they were asked for in, but of those that are tried one after the other the ones that are down come last: each
+/// would delay the next one.
+pub(super) fn in_order(view: &RosterView, mut targets: Vec<AgentName>, policy: FanoutPolicy) -> Vec<AgentName> {
+    if policy == FanoutPolicy::Failover {
+        targets.sort_by_key(|name| !view.is_reachable(name));
+    }
+    targets
+}
+
+/// Of all agents those that are not down, and those that are. All of them if no other can be reached, or if too few would be
+/// left to complete.
+fn reachable(view: &RosterView, all: Vec<AgentName>, policy: FanoutPolicy) -> (Vec<AgentName>, Vec<AgentName>) {
+    let needed = match policy {
+        FanoutPolicy::Quorum(Some(count)) => count.get(),
+        _ => 1,
+    };
+    let (up, down): (Vec<AgentName>, Vec<AgentName>) = all.iter().cloned().partition(|name| view.is_reachable(name));
+    if up.len() < needed { (all, Vec::new()) } else { (up, down) }
 }
 
 /// Every agent that the caller may call and that has the skill.

@@ -71,6 +71,7 @@ impl Ask<'_> {
         match self.choose() {
             Ok(Choice::Default) => "default".to_owned(),
             Ok(Choice::Decided(decision)) => words(&decision),
+            Ok(Choice::DefaultInPlaceOf(decision)) => format!("default in place of {}", words(&decision)),
             Err(error) => error.to_string(),
         }
     }
@@ -316,4 +317,54 @@ fn the_decision_says_what_it_was_made_by() {
     let decision = ask(&view, &rules, "hi", json!({"targets": ["ann", "bob"]})).decision();
     let stored = decision.to_json().unwrap();
     assert_eq!(stored.read::<FanoutPlan>().unwrap(), decision.fanout.unwrap(), "the agent of the fan-out reads it");
+}
+
+/// The view in which these agents are down.
+fn view_without(down: &[&str]) -> RosterView {
+    let mut view = view();
+    for agent in view.agents.iter_mut().filter(|agent| down.contains(&agent.name.as_str())) {
+        agent.availability = Availability::Down;
+    }
+    view
+}
+
+#[test]
+fn a_keyword_for_an_agent_that_is_down_is_passed_by_if_another_one_can_serve() {
+    let keywords = vec![
+        keyword("help", KeywordMatch::Word, Some("zoe"), None),
+        keyword("help", KeywordMatch::Word, Some("bob"), None),
+        keyword("cook", KeywordMatch::Word, None, Some("cook")),
+    ];
+    let rules = RoutingRules { keywords, ..rules() };
+    let (view, both) = (view_without(&["zoe"]), view_without(&["zoe", "bob"]));
+    let told = json_of(&ask(&view, &rules, "help", json!({})).decision());
+    assert_eq!((&told["agent"], &told["by"], &told["leftOut"]), (&json!("bob"), &json!("keyword"), &json!(["zoe"])));
+    assert_eq!(ask(&both, &rules, "help", json!({})).told(), "default in place of zoe by keyword single");
+    assert_eq!(ask(&both, &rules, "cook", json!({})).told(), "default in place of bob by keyword single");
+    assert_eq!(ask(&both, &rules, "hi", json!({})).told(), "default");
+}
+
+#[test]
+fn all_leaves_out_who_is_down_and_failover_tries_them_last_but_who_is_named_is_asked() {
+    let rules = rules();
+    let (one, two, all) = (view_without(&["zoe"]), view_without(&["zoe", "ann"]), view_without(&["zoe", "ann", "bob"]));
+    for (view, hints, expected, left_out) in [
+        (&one, json!({"targets": "all"}), "all of ann,bob", json!(["zoe"])),
+        (&two, json!({"fanout": "first"}), "first of bob", json!(["zoe", "ann"])),
+        (&one, json!({"targets": "all", "skill": "draw"}), "all of bob", json!(["zoe"])),
+        (&all, json!({"targets": "all"}), "all of zoe,ann,bob", Value::Null),
+        // Too few would be left to complete.
+        (&one, json!({"targets": "all", "fanout": "quorum:3"}), "quorum:3 of zoe,ann,bob", Value::Null),
+        (&one, json!({"targets": "all", "fanout": "quorum:2"}), "quorum:2 of ann,bob", json!(["zoe"])),
+        (&one, json!({"targets": ["zoe", "bob", "ann"], "fanout": "failover"}), "failover of bob,ann,zoe", Value::Null),
+        (&one, json!({"targets": ["zoe", "bob"]}), "all of zoe,bob", Value::Null),
+    ] {
+        let decision = ask(view, &rules, "hi", hints.clone()).decision();
+        assert_eq!(words(&decision), format!("~fanout by target fanout {expected}"), "{hints}");
+        assert_eq!(json_of(&decision)["leftOut"], left_out, "{hints}");
+    }
+    assert_eq!(ask(&one, &rules, "hi", json!({"targets": "zoe"})).told(), "zoe by target single");
+    let plan: FanoutPlan = serde_json::from_value(json!({"targets": ["zoe", "bob"], "policy": "failover"})).unwrap();
+    let again = Ask { last: Some(("~fanout", Some(plan))), ..ask(&one, &rules, "hi", json!({})) };
+    assert_eq!(again.told(), "~fanout by context fanout failover of bob,zoe");
 }

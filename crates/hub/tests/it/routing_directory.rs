@@ -9,7 +9,10 @@ use switchboard_engine::clock::{Clock, SimulatedClock};
 use switchboard_engine::fold::ROUTING_KEY;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::*;
-use switchboard_hub::routing::{DropReason, Drops, NoSignals, RoutingDirectory, RoutingRules};
+use switchboard_hub::routing::{
+    AgentSignals, Availability, DropReason, Drops, Experiment, KeywordMatch, KeywordRule, NoSignals, RoutingDirectory,
+    RoutingRules, Track,
+};
 use switchboard_store::{Durability, Options, SqliteStore};
 
 /// Answers with its name.
@@ -34,6 +37,10 @@ struct Fixture {
 }
 
 async fn start(rules: RoutingRules) -> Fixture {
+    start_with(rules, Arc::new(NoSignals)).await
+}
+
+async fn start_with(rules: RoutingRules, signals: Arc<dyn AgentSignals>) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { durability: Durability::Process, ..Options::default() };
     let store = Arc::new(SqliteStore::open(folder.path(), options).unwrap());
@@ -43,7 +50,7 @@ async fn start(rules: RoutingRules) -> Fixture {
     let agents = vec![hosted("zoe", &["draw"]), hosted("ann", &["sing"]), hosted("bob", &[])];
     let fixed = Arc::new(FixedDirectory::new(agents, Some("bob".into())));
     let drops = Arc::new(Drops::new(shared.clone()));
-    let directory = RoutingDirectory::new(fixed, rules, Arc::new(NoSignals), drops.clone());
+    let directory = RoutingDirectory::new(fixed, rules, signals, drops.clone());
     let engine = Engine::start(store, Arc::new(directory), shared, Settings::default()).await.unwrap();
     Fixture { engine, clock, drops, _folder: folder }
 }
@@ -95,6 +102,41 @@ async fn decisions_are_in_metadata_and_a_conversation_stays_with_its_agent() {
     let unknown = fixture.send("c3", json!({"skill": "fly"})).await.unwrap();
     assert_eq!(routing(&unknown), json!({"agent": "bob", "by": "default", "skill": "fly", "mode": "single"}));
     assert_eq!(fixture.lines(), []);
+}
+
+/// These agents are down.
+struct Down(&'static [&'static str]);
+
+impl AgentSignals for Down {
+    fn track(&self, agent: &AgentName) -> Track {
+        NoSignals.track(agent)
+    }
+
+    fn availability(&self, agent: &AgentName) -> Availability {
+        if self.0.contains(&agent.as_str()) { Availability::Down } else { Availability::Up }
+    }
+
+    fn experiments(&self) -> Vec<Experiment> {
+        Vec::new()
+    }
+}
+
+#[tokio::test]
+async fn the_default_agent_serves_in_place_of_a_keywords_that_is_down_and_is_the_last_resort_itself() {
+    let rule = KeywordRule { text: "hi".to_owned(), by: KeywordMatch::Word, agent: Some("ann".into()), skill: None };
+    let rules = RoutingRules { keywords: vec![rule], max_targets: 64, ..RoutingRules::default() };
+    for (down, expected) in [
+        (&[][..], json!({"agent": "ann", "by": "keyword", "mode": "single"})),
+        (&["ann"], json!({"agent": "bob", "by": "default", "mode": "single", "leftOut": ["ann"]})),
+        (&["ann", "bob"], json!({"agent": "ann", "by": "keyword", "mode": "single"})),
+    ] {
+        let fixture = start_with(rules.clone(), Arc::new(Down(down))).await;
+        assert_eq!(routing(&fixture.send("c", json!({})).await.unwrap()), expected, "{down:?}");
+    }
+    let fixture =
+        start_with(RoutingRules { max_targets: 64, ..RoutingRules::default() }, Arc::new(Down(&["bob"]))).await;
+    let task = fixture.send("c", json!({})).await.unwrap();
+    assert_eq!(routing(&task), json!({"agent": "bob", "by": "default", "mode": "single"}), "its task waits for it");
 }
 
 #[tokio::test]
