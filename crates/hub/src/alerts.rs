@@ -14,10 +14,11 @@ use switchboard_engine::store::hub::HealthBy;
 use switchboard_host::config::hub::Alerts;
 
 use crate::health::{Sum, Sums, Window};
+use crate::inbox::Waiting;
 use crate::metric_definitions as metric;
 
 /// The alerts there are.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "agent_stuck",
     "cost_over_budget",
     "skill_orphaned",
@@ -26,6 +27,7 @@ const NAMES: [&str; 8] = [
     "projector_behind",
     "drop_storm",
     "effect_drift",
+    "inbox_waiting",
 ];
 /// Outcomes that a failure rate is worth looking at with.
 const STUCK_OUTCOMES: u64 = 5;
@@ -139,6 +141,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) lag: Duration,
     pub(crate) drops: &'a [Drop],
     pub(crate) noticed: &'a [Noticed],
+    /// Questions that have waited too long, by agent.
+    pub(crate) waiting: &'a BTreeMap<String, Waiting>,
     /// Whether what an alert is about an agent is over, as this process sees it now. What is known of an agent begins anew
     /// with the process and with its definition, so its end is not always noticed.
     pub(crate) is_over: &'a dyn Fn(&str, &str) -> bool,
@@ -170,6 +174,7 @@ pub(crate) fn evaluate(states: &mut AlertStates, given: &Evaluation<'_>) -> Vec<
     let level = if given.lag > BEHIND { Level::Fire } else { Level::Resolve };
     board.decide("projector_behind", None, "projector", level, json!({ "lagMs": given.lag.as_millis() as u64 }));
     board.storms();
+    board.waiting_questions();
     let lines = board.lines;
     forget(states, given.now);
     lines
@@ -199,7 +204,7 @@ impl Board<'_> {
         }
         for ((agent, _), sum) in seen {
             let rate = sum.failure_rate();
-            let level = if rate > threshold && sum.outcomes >= STUCK_OUTCOMES {
+            let level = if rate > threshold && sum.decided() >= STUCK_OUTCOMES {
                 Level::Fire
             } else if rate < threshold * STUCK_CALM && self.is_calm("agent_stuck", &agent) {
                 Level::Resolve
@@ -209,7 +214,7 @@ impl Board<'_> {
                 }
                 Level::Hold
             };
-            let detail = json!({ "failureRate1h": rate, "outcomes": sum.outcomes });
+            let detail = json!({ "failureRate1h": rate, "outcomes": sum.decided() });
             self.decide("agent_stuck", Some(&agent), &agent, level, detail);
         }
     }
@@ -238,14 +243,14 @@ impl Board<'_> {
             }
         }
         for ((agent, skill), sum) in seen {
-            let level = if sum.successes > 0 || sum.outcomes == 0 {
+            let level = if sum.successes > 0 || sum.decided() == 0 {
                 Level::Resolve
-            } else if sum.outcomes >= ORPHAN_OUTCOMES && skill != "-" {
+            } else if sum.decided() >= ORPHAN_OUTCOMES && skill != "-" {
                 Level::Fire
             } else {
                 Level::Hold
             };
-            let detail = json!({ "skill": skill, "outcomes": sum.outcomes });
+            let detail = json!({ "skill": skill, "outcomes": sum.decided() });
             self.decide("skill_orphaned", Some(&agent), &format!("{agent}/{skill}"), level, detail);
         }
     }
@@ -284,6 +289,17 @@ impl Board<'_> {
                 _ => Level::Hold,
             };
             self.decide("drop_storm", None, &subject, level, json!({ "key": subject, "drops": count }));
+        }
+    }
+
+    fn waiting_questions(&mut self) {
+        let waiting = self.given.waiting;
+        for agent in self.subjects("inbox_waiting").into_iter().filter(|agent| !waiting.contains_key(agent)) {
+            self.decide("inbox_waiting", Some(&agent), &agent, Level::Resolve, json!({ "questions": 0 }));
+        }
+        for (agent, Waiting { count, oldest }) in waiting {
+            let detail = json!({ "questions": count, "oldest": oldest });
+            self.decide("inbox_waiting", Some(agent), agent, Level::Fire, detail);
         }
     }
 

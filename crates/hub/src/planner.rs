@@ -79,7 +79,7 @@ pub(crate) fn candidates(
                 score: effect.delta.abs() * trust,
                 delta: effect.delta,
                 trust,
-                samples: sum.map_or(0, |sum| sum.outcomes),
+                samples: sum.map_or(0, Sum::decided),
             });
         }
     }
@@ -101,7 +101,7 @@ pub(crate) fn to_call<'a>(candidates: &'a [Candidate], signals: &dyn AgentSignal
 
 /// How much a declared effect is believed: as declared, until there are enough outcomes of the skill.
 fn trust(declared: f64, observed: Option<&Sum>) -> f64 {
-    let Some(sum) = observed.filter(|sum| sum.outcomes >= ENOUGH_SAMPLES) else { return declared };
+    let Some(sum) = observed.filter(|sum| sum.decided() >= ENOUGH_SAMPLES) else { return declared };
     let success = sum.success_rate().unwrap_or(0.0);
     let confidence = sum.average_confidence().unwrap_or(declared);
     let minutes = (sum.average_ms() / MINUTE_MS).clamp(0.0, 2.0);

@@ -74,7 +74,9 @@ pub(super) fn entry(hub: &HubState, agent: &str, by: HealthBy, name: &str, sum: 
     }
     let is_wanted = |skill: &str| by == HealthBy::All || skill == name;
     let skills = sums.window(now, Window::Day, HealthBy::Skill);
-    let orphaned = skills.iter().filter(|((of, skill), sum)| of == agent && skill != "-" && sum.successes == 0);
+    let orphaned = skills
+        .iter()
+        .filter(|((of, skill), sum)| of == agent && skill != "-" && sum.decided() > 0 && sum.successes == 0);
     entry["orphanedSkills"] = orphaned.map(|((_, skill), _)| skill.as_str()).filter(|skill| is_wanted(skill)).collect();
     let failures = hub.failures.read();
     let failures = failures.get(agent).into_iter().flatten();
@@ -87,6 +89,7 @@ pub(super) fn figures(sum: &Sum) -> Value {
     json!({
         "outcomes": sum.outcomes,
         "successes": sum.successes,
+        "canceled": sum.canceled,
         "successRate": sum.success_rate(),
         "p50Ms": sum.durations.quantile(0.5),
         "p95Ms": sum.durations.quantile(0.95),

@@ -20,12 +20,13 @@ pub(super) const ROUTE: Route =
         .parameters(&[
             Parameter::new(
                 "metric",
-                "`outcomes`, `successes`, `failures`, `successRate`, `p50Ms`, `p95Ms`, `inputTokens`, `outputTokens` or `costUsd`; required.",
+                "`outcomes`, `successes`, `failures`, `canceled`, `successRate`, `p50Ms`, `p95Ms`, `inputTokens`, `outputTokens` or `costUsd`; required.",
             )
             .words(&[
                 "outcomes",
                 "successes",
                 "failures",
+                "canceled",
                 "successRate",
                 "p50Ms",
                 "p95Ms",
@@ -49,7 +50,8 @@ type Metric = fn(&Sum) -> Value;
 const METRICS: &[(&str, Metric)] = &[
     ("outcomes", |sum| sum.outcomes.into()),
     ("successes", |sum| sum.successes.into()),
-    ("failures", |sum| (sum.outcomes - sum.successes).into()),
+    ("failures", |sum| sum.failures().into()),
+    ("canceled", |sum| sum.canceled.into()),
     ("successRate", |sum| sum.success_rate().into()),
     ("p50Ms", |sum| sum.durations.quantile(0.5).into()),
     ("p95Ms", |sum| sum.durations.quantile(0.95).into()),

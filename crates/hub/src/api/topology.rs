@@ -77,7 +77,7 @@ fn answer(request: &ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     };
     let hours = Window::Day.duration().as_secs_f64() / 3_600.0;
     let edge = |((from, to), sum): (&(Node, Node), &Sum)| {
-        let (rate, errors) = (sum.outcomes as f64 / hours, sum.outcomes - sum.successes);
+        let (rate, errors) = (sum.outcomes as f64 / hours, sum.failures());
         json!({ "from": from.id(), "to": to.id(), "outcomes": sum.outcomes, "rate": rate, "errors": errors })
     };
     let nodes: Vec<Value> = nodes.iter().map(shown).collect();

@@ -91,8 +91,12 @@ impl Sample {
             "keyword" => routing.candidates == [control.as_str(), challenger.as_str()],
             _ => false,
         };
-        let is_counted =
-            is_picked && routing.skill == *skill && first.at >= defined.at && defined.definition.names(&outcome.agent);
+        let is_decided = outcome.success || outcome.has_failed();
+        let is_counted = is_picked
+            && is_decided
+            && routing.skill == *skill
+            && first.at >= defined.at
+            && defined.definition.names(&outcome.agent);
         is_counted.then(|| Self {
             skill: skill.clone(),
             version: defined.version,

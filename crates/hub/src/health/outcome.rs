@@ -64,6 +64,11 @@ impl Outcome {
         Ok(Self::new(hub, task, origin, end, said))
     }
 
+    /// Whether the agent has failed. A task that was canceled says nothing of it.
+    pub(crate) fn has_failed(&self) -> bool {
+        !self.success && self.state != TaskState::Canceled
+    }
+
     /// The outcome of a task by what was reported of it.
     pub(crate) fn new(
         hub: &HubState,

@@ -145,7 +145,7 @@ impl Sums {
     /// How well each agent has done in the last 24 hours.
     pub(crate) fn tracks(&self, now: Timestamp) -> BTreeMap<String, Track> {
         let track = |sum: &Sum| Track {
-            outcomes: sum.outcomes,
+            outcomes: sum.decided(),
             success_rate: sum.success_rate().unwrap_or_default(),
             cost_per_success: sum.cost_per_success().unwrap_or_default(),
         };

@@ -20,6 +20,7 @@ use super::{Projector, drift};
 use crate::alerts;
 use crate::experiments;
 use crate::health::{Outcome, Reported, Sums, Tally};
+use crate::inbox::ClosedQuestion;
 
 /// What has been read and not been written.
 #[derive(Default)]
@@ -39,6 +40,8 @@ pub(super) struct Page {
     /// What was observed of declared effects, in order.
     pub(super) observations: Vec<drift::Observation>,
     pub(super) journal: Vec<JournalLine>,
+    /// Questions that were closed.
+    pub(super) closed: Vec<ClosedQuestion>,
     /// Ended tasks that an experiment has given to its agents.
     pub(super) samples: Vec<experiments::Sample>,
 }
@@ -87,6 +90,9 @@ impl Projector {
             Some(_) => None,
             None => decode_status(events.last_line()),
         };
+        let question = written.and_then(|written| written.question.as_ref());
+        let question = question.or(decoded.as_ref().filter(|status| status.status.state.is_interrupted()));
+        page.closed.extend(self.questions.fold(key, task, events, question, self.state.told));
         let Some(end) = written.and_then(|written| written.end.as_ref()).or(decoded.as_ref()) else {
             if let Some(first) = written.and_then(|written| written.first.as_ref()) {
                 page.last_at = Some(first.at);
@@ -134,7 +140,7 @@ impl Projector {
         // Only skills of the card have sums of their own: a caller may write any word.
         let known = |skill: &&str| agent.served.as_ref().is_some_and(|served| served.has_skill(skill));
         page.tally.add(&outcome, outcome.skill.as_deref().filter(known).unwrap_or("-"));
-        if !outcome.success {
+        if outcome.has_failed() {
             page.failures.push((outcome.agent.to_string(), Failure::of(task, &outcome)));
         }
         Ok(())

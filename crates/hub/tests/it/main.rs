@@ -9,6 +9,7 @@ mod api;
 mod audit;
 mod bounded_reads;
 mod bus;
+mod canceled_outcomes;
 mod card_server;
 mod ceremonies;
 mod chat;
