@@ -14,11 +14,10 @@ use switchboard_engine::store::hub::HealthBy;
 use switchboard_host::config::hub::Alerts;
 
 use crate::health::{Sum, Sums, Window};
-use crate::inbox::Waiting;
 use crate::metric_definitions as metric;
 
 /// The alerts there are.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 8] = [
     "agent_stuck",
     "cost_over_budget",
     "skill_orphaned",
@@ -27,7 +26,6 @@ const NAMES: [&str; 9] = [
     "projector_behind",
     "drop_storm",
     "effect_drift",
-    "inbox_waiting",
 ];
 /// Outcomes that a failure rate is worth looking at with.
 const STUCK_OUTCOMES: u64 = 5;
@@ -141,8 +139,6 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) lag: Duration,
     pub(crate) drops: &'a [Drop],
     pub(crate) noticed: &'a [Noticed],
-    /// Questions that have waited too long, by agent.
-    pub(crate) waiting: &'a BTreeMap<String, Waiting>,
     /// Whether what an alert is about an agent is over, as this process sees it now. What is known of an agent begins anew
     /// with the process and with its definition, so its end is not always noticed.
     pub(crate) is_over: &'a dyn Fn(&str, &str) -> bool,
@@ -174,7 +170,6 @@ pub(crate) fn evaluate(states: &mut AlertStates, given: &Evaluation<'_>) -> Vec<
     let level = if given.lag > BEHIND { Level::Fire } else { Level::Resolve };
     board.decide("projector_behind", None, "projector", level, json!({ "lagMs": given.lag.as_millis() as u64 }));
     board.storms();
-    board.waiting_questions();
     let lines = board.lines;
     forget(states, given.now);
     lines
@@ -289,17 +284,6 @@ impl Board<'_> {
                 _ => Level::Hold,
             };
             self.decide("drop_storm", None, &subject, level, json!({ "key": subject, "drops": count }));
-        }
-    }
-
-    fn waiting_questions(&mut self) {
-        let waiting = self.given.waiting;
-        for agent in self.subjects("inbox_waiting").into_iter().filter(|agent| !waiting.contains_key(agent)) {
-            self.decide("inbox_waiting", Some(&agent), &agent, Level::Resolve, json!({ "questions": 0 }));
-        }
-        for (agent, Waiting { count, oldest }) in waiting {
-            let detail = json!({ "questions": count, "oldest": oldest });
-            self.decide("inbox_waiting", Some(agent), agent, Level::Fire, detail);
         }
     }
 

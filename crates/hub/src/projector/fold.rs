@@ -20,7 +20,6 @@ use super::{Projector, drift};
 use crate::alerts;
 use crate::experiments;
 use crate::health::{Outcome, Reported, Sums, Tally};
-use crate::inbox::ClosedQuestion;
 
 /// What has been read and not been written.
 #[derive(Default)]
@@ -40,8 +39,6 @@ pub(super) struct Page {
     /// What was observed of declared effects, in order.
     pub(super) observations: Vec<drift::Observation>,
     pub(super) journal: Vec<JournalLine>,
-    /// Questions that were closed.
-    pub(super) closed: Vec<ClosedQuestion>,
     /// Ended tasks that an experiment has given to its agents.
     pub(super) samples: Vec<experiments::Sample>,
 }
@@ -90,9 +87,6 @@ impl Projector {
             Some(_) => None,
             None => decode_status(events.last_line()),
         };
-        let question = written.and_then(|written| written.question.as_ref());
-        let question = question.or(decoded.as_ref().filter(|status| status.status.state.is_interrupted()));
-        page.closed.extend(self.questions.fold(key, task, events, question, self.state.told));
         let Some(end) = written.and_then(|written| written.end.as_ref()).or(decoded.as_ref()) else {
             if let Some(first) = written.and_then(|written| written.first.as_ref()) {
                 page.last_at = Some(first.at);
