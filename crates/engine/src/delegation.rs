@@ -6,6 +6,7 @@
 
 mod approval;
 mod chain;
+mod consequence;
 mod delegates;
 mod guard;
 mod limits;

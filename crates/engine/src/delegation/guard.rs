@@ -174,7 +174,7 @@ impl TaskHandle {
 }
 
 impl EngineState {
-    fn hop(&self, task: &TaskIdentity) -> Hop {
+    pub(super) fn hop(&self, task: &TaskIdentity) -> Hop {
         Hop { node: self.node_id.clone(), agent: task.agent.to_string(), task: task.id.to_string() }
     }
 

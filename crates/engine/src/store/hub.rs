@@ -177,6 +177,16 @@ pub trait HubStore: Send + Sync + 'static {
     /// How many jobs are owed, by kind.
     fn owed_jobs(&self) -> StoreFuture<Vec<(String, u64)>>;
 
+    /// Jobs whose names begin alike, by name, after the given one. Whether they are claimed does not matter: this is for jobs
+    /// without a time of their own, which another job works through in their order.
+    fn jobs_named(&self, prefix: &str, after: &str, max: usize) -> StoreFuture<Vec<NewJob>>;
+
+    /// How many jobs have names that begin alike.
+    fn count_jobs_named(&self, prefix: &str) -> StoreFuture<u64>;
+
+    /// Deletes jobs, claimed or not; says how many there were.
+    fn remove_jobs(&self, names: Vec<String>) -> StoreFuture<usize>;
+
     /// How many tasks there are in each state, hidden ones left out: of one owner if there is one, and of some agents.
     fn count_tasks(
         &self,

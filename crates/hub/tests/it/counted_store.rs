@@ -14,7 +14,7 @@ use switchboard_engine::store::feed::{
     FeedCursor, FeedPage, FeedRow, FeedStart, JournalLine, JournalRetention, Located, LogsQuery, Position,
 };
 use switchboard_engine::store::hub::{
-    Advance, ClaimedJob, ConsumerRow, HealthSeries, HealthStep, HealthSum, HubStore, JobEnd, PutRegistration,
+    Advance, ClaimedJob, ConsumerRow, HealthSeries, HealthStep, HealthSum, HubStore, JobEnd, NewJob, PutRegistration,
     RegistrationRow,
 };
 use switchboard_engine::store::keys::{KeyRow, KeyStore};
@@ -223,6 +223,9 @@ forwarded! { HubStore {
     fn health_series(series: HealthSeries, since: Timestamp, max: usize) -> StoreFuture<Vec<(Timestamp, Bytes)>>;
     fn ended_with_live_children(keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskKey>>;
     fn owed_jobs() -> StoreFuture<Vec<(String, u64)>>;
+    fn jobs_named(prefix: &str, after: &str, max: usize) -> StoreFuture<Vec<NewJob>>;
+    fn count_jobs_named(prefix: &str) -> StoreFuture<u64>;
+    fn remove_jobs(names: Vec<String>) -> StoreFuture<usize>;
     fn count_tasks(owner: Option<CallerId>, agents: Option<Vec<AgentName>>) -> StoreFuture<Vec<(TaskState, u64)>>;
     fn evict_health(step: HealthStep, before: Timestamp, max: usize) -> StoreFuture<usize>;
 }

@@ -120,6 +120,7 @@ macro_rules! conformance_suite {
                 sums_jobs_and_tasks_are_counted_for_their_readers,
                 a_job_is_claimed_once_and_finished_by_its_claimer,
                 a_job_that_is_owed_again_while_it_runs_is_run_again,
+                jobs_without_a_time_are_found_and_deleted_by_their_names,
                 a_registration_is_replaced_by_one_that_knows_its_version,
                 a_cooldown_is_taken_with_an_append_and_refuses_the_next,
             }

@@ -169,6 +169,31 @@ pub(crate) async fn a_job_that_is_owed_again_while_it_runs_is_run_again(fixture:
     assert_eq!(store.owed_jobs().await.unwrap(), []);
 }
 
+pub(crate) async fn jobs_without_a_time_are_found_and_deleted_by_their_names(fixture: impl Fixture) {
+    let store = fixture.open();
+    let fence = store.take_consumer("projector").await.unwrap().fence;
+    let names = ["match:a:2", "match:a:1", "match:b:1", "match:a", "match:aa:1", "match:a:ü"];
+    let jobs = names.map(|name| job(name, i64::MAX)).to_vec();
+    store.advance(Advance { jobs, ..page(fence, 1) }).await.unwrap();
+    assert_eq!(store.claim_jobs(Timestamp(i64::MAX - 1), 9).await.unwrap(), [], "their time never comes");
+    let named = async |prefix: &str, after: &str, max| {
+        let found = store.jobs_named(prefix, after, max).await.unwrap();
+        found.into_iter().map(|found| found.name).collect::<Vec<_>>()
+    };
+    assert_eq!(named("match:a:", "", 9).await, ["match:a:1", "match:a:2", "match:a:ü"]);
+    assert_eq!(named("match:a:", "match:a:1", 1).await, ["match:a:2"]);
+    assert_eq!(named("match:b:", "match:a:1", 9).await, ["match:b:1"]);
+    assert_eq!(store.jobs_named("match:b:", "", 9).await.unwrap(), [job("match:b:1", i64::MAX)]);
+    assert_eq!(store.count_jobs_named("match:a:").await.unwrap(), 3);
+    assert_eq!(store.count_jobs_named("match:").await.unwrap(), 6);
+    assert_eq!(store.count_jobs_named("other").await.unwrap(), 0);
+    let removed = ["match:a:1", "match:a:9", "match:aa:1"].map(str::to_owned).to_vec();
+    assert_eq!(store.remove_jobs(removed).await.unwrap(), 2);
+    drop(store);
+    let store = fixture.open();
+    assert_eq!(store.count_jobs_named("match:").await.unwrap(), 4);
+}
+
 pub(crate) async fn a_registration_is_replaced_by_one_that_knows_its_version(fixture: impl Fixture) {
     let store = fixture.open();
     let put = |name: &str, expected_version, body: Option<&'static str>| PutRegistration {
