@@ -25,6 +25,7 @@ mod retention;
 mod retry_policy;
 mod service;
 mod signature;
+mod signed_post;
 mod step;
 
 pub use callback_receiver::{AdmittedSender, CALLBACK_PATH, CallbackReceiver, CallbackWatch, ReceiveError, Received};
@@ -32,3 +33,4 @@ pub use options::Options;
 pub use outbox::Webhooks;
 pub use service::{DeliveryView, SecretView, WebhookService, WebhookView, state_named};
 pub use signature::{Secret, sign};
+pub use signed_post::{PostAttempt, PostOutcome, PostSender, SignedPost};
