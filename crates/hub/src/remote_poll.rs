@@ -120,7 +120,7 @@ impl RemotePoll {
         let away = Mutex::new(HashSet::new());
         let mut after: Option<ListPosition> = None;
         while !agents.is_empty() {
-            let query = WaitingQuery { owner: None, agents: Some(agents.clone()), after, max: PAGE };
+            let query = WaitingQuery { agents: Some(agents.clone()), after, max: PAGE, ..WaitingQuery::default() };
             let rows = self.store.waiting(query).await?;
             self.look_at_page(&rows, looked, now, &away).await;
             match rows.last().filter(|_| rows.len() == PAGE) {

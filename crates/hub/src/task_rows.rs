@@ -9,10 +9,9 @@ use switchboard_engine::store::survey::SurveyQuery;
 use switchboard_engine::store::{ListPosition, StoreError, TaskRow};
 use switchboard_engine::{AgentName, AgentScope, Caller, CallerId, CallerRole, Scopes, Seq, state_label};
 
-use crate::feed::View;
+use crate::feed::{View, is_own};
 use crate::health::Outcome;
 use crate::hub::HubState;
-use crate::tasks::fanout_plan::FANOUT;
 
 /// How many rows are looked at for one page; a page of which nearly all are left out ends early.
 const READ_ROWS: usize = 100;
@@ -42,21 +41,24 @@ impl CallerNames {
 pub(crate) fn visible(view: &View, owner: Option<CallerId>, agent: Option<AgentName>) -> SurveyQuery {
     let caller = view.caller();
     let owner = if view.has_role() { owner } else { Some(caller.id.clone()) };
-    let is_own = owner.as_ref() == Some(&caller.id);
     let scope = &caller.scopes.agents;
-    let agents = match (agent, scope.names()) {
+    // What the hub's agents do for it is its own, whichever agents it may call.
+    let own = Some(caller.id.clone()).filter(|_| scope.names().is_some());
+    match (agent, scope.names()) {
+        (Some(agent), _) if is_own(&agent) && !view.sees_agent(&agent) => {
+            let is_of_another = owner.as_ref().is_some_and(|owner| *owner != caller.id);
+            let agents = Some(if is_of_another { Vec::new() } else { vec![agent] });
+            SurveyQuery { owner: Some(caller.id.clone()), agents, ..SurveyQuery::default() }
+        }
         (Some(agent), _) => {
-            let is_seen = if is_own { scope.allows(&agent) } else { view.sees_agent(&agent) };
-            Some(is_seen.then_some(agent).into_iter().collect())
+            let agents = Some(scope.allows(&agent).then_some(agent).into_iter().collect());
+            SurveyQuery { owner, agents, ..SurveyQuery::default() }
         }
-        (None, None) => None,
-        (None, Some(names)) => {
-            // Its own fan-outs are its own, whichever agents it may call.
-            let own = is_own.then(|| AgentName::from(FANOUT));
-            Some(names.iter().cloned().chain(own).collect())
+        (None, names) => {
+            let agents = names.map(<[AgentName]>::to_vec);
+            SurveyQuery { owner, agents, own, ..SurveyQuery::default() }
         }
-    };
-    SurveyQuery { owner, agents, ..SurveyQuery::default() }
+    }
 }
 
 /// So many rows that are wanted, and where the next page begins.

@@ -12,6 +12,8 @@ pub struct SurveyQuery {
     pub owner: Option<CallerId>,
     /// Of which agents; all if absent.
     pub agents: Option<Vec<AgentName>>,
+    /// Beside those, what the server's own agents do for this caller.
+    pub own: Option<CallerId>,
     pub state: Option<TaskState>,
     pub via: Option<Via>,
     /// The root and everything below it.
@@ -43,6 +45,8 @@ pub struct WaitingQuery {
     pub owner: Option<CallerId>,
     /// Of which agents; all if absent.
     pub agents: Option<Vec<AgentName>>,
+    /// Beside those, what the server's own agents do for this caller.
+    pub own: Option<CallerId>,
     /// After the last task of the page before.
     pub after: Option<ListPosition>,
     pub max: usize,

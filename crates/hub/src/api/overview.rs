@@ -34,14 +34,20 @@ async fn answer(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let (hub, view) = (request.hub, View::of(request.caller()));
     let store = &hub.parts.store;
     // Whose tasks, and of which agents.
-    let SurveyQuery { owner, agents, .. } = visible(&view, None, None);
-    let counts = store.count_tasks(owner.clone(), agents.clone()).await.map_err(ApiError::Store)?;
-    let live = |state: TaskState| counts.iter().find(|(counted, _)| *counted == state).map_or(0, |(_, count)| *count);
-    let waiting = WaitingQuery { owner: owner.clone(), agents: agents.clone(), after: None, max: SHOWN };
+    let SurveyQuery { owner, agents, own, .. } = visible(&view, None, None);
+    let mut counts = store.count_tasks(owner.clone(), agents.clone()).await.map_err(ApiError::Store)?;
+    if own.is_some() {
+        let agents = Some(AgentName::OWN.map(AgentName::from).to_vec());
+        counts.extend(store.count_tasks(own.clone(), agents).await.map_err(ApiError::Store)?);
+    }
+    let live = |state: TaskState| counts.iter().filter(|(of, _)| *of == state).map(|(_, count)| count).sum::<u64>();
+    let (after, max) = (None, SHOWN);
+    let waiting = WaitingQuery { owner: owner.clone(), agents: agents.clone(), own: own.clone(), after, max };
     let waiting = store.waiting(waiting).await.map_err(ApiError::Store)?;
     let failed = SurveyQuery {
         owner: owner.clone(),
         agents,
+        own,
         state: Some(TaskState::Failed),
         page_size: SHOWN,
         ..SurveyQuery::default()
@@ -90,7 +96,7 @@ fn ended(request: &ApiRequest<'_>, view: &View) -> Value {
                 sum.merge(found);
             }
         }
-        spark.push(json!({ "outcomes": sum.outcomes, "failures": sum.outcomes - sum.successes }));
+        spark.push(json!({ "outcomes": sum.outcomes, "failures": sum.failures() }));
         totals.merge(&sum);
     }
     let mut ended = figures(&totals);

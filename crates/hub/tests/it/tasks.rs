@@ -178,3 +178,35 @@ async fn an_operator_stops_a_task_of_any_caller_once() {
     );
     running.stop().await;
 }
+
+#[tokio::test]
+async fn a_key_with_a_role_and_some_agents_sees_its_own_fan_outs_in_lists() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    let fan_out = async |key: &str, text: &str| {
+        let body = json!({ "message": text, "targets": ["echo"], "fanout": "all", "wait": "30s" });
+        let (status, task) = running.post("/api/dispatch", key, &body).await;
+        assert_eq!(status, 200, "{task}");
+        task["id"].as_str().unwrap().to_owned()
+    };
+    let (others, own) = (fan_out("bob", "hello").await, fan_out("eva", "hello").await);
+    let list = async |path: &str, key: &str| ids(&running.get(path, key).await.1);
+    let all = list("/api/tasks", "eva").await;
+    assert!(all.contains(&own) && !all.contains(&others), "{all:?}");
+    assert_eq!(all.len(), 3, "and what both have had echo do: {all:?}");
+    assert_eq!(list("/api/tasks?agent=~fanout", "eva").await, [own.as_str()]);
+    assert_eq!(list("/api/tasks?agent=~fanout&owner=eva", "eva").await, [own.as_str()]);
+    assert_eq!(list("/api/tasks?agent=~fanout&owner=bob", "eva").await, Vec::<String>::new());
+    assert_eq!(list("/api/tasks?owner=bob", "eva").await.len(), 1, "not bob's fan-out");
+    assert_eq!(list("/api/tasks?state=completed&pageSize=2", "eva").await.len(), 2);
+    assert_eq!(list("/api/tasks?agent=~fanout", "vic").await, [&own, &others].map(String::as_str));
+    // Its open question too; the child that asks and the fan-out that waits for it.
+    fan_out("bob", "ask").await;
+    fan_out("eva", "ask").await;
+    let (_, overview) = running.get("/api/overview", "eva").await;
+    assert_eq!((&overview["live"]["inputRequired"], &overview["questions"]["open"]), (&json!(3), &json!(3)));
+    let oldest = overview["questions"]["oldest"].as_array().unwrap();
+    let of_fanout = oldest.iter().filter(|question| question["agent"] == "~fanout").count();
+    assert_eq!((oldest.len(), of_fanout), (3, 1), "{overview}");
+    running.stop().await;
+}

@@ -182,36 +182,6 @@ impl HubStore for SqliteStore {
         })
     }
 
-    fn jobs_named(&self, prefix: &str, after: &str, max: usize) -> StoreFuture<Vec<NewJob>> {
-        let (first, end, after) = (prefix.to_owned(), end_of(prefix), after.to_owned());
-        self.read(move |Reader { connection, .. }| {
-            let sql = "SELECT run_at, name, kind, body FROM job WHERE name >= ?1 AND name < ?2 AND name > ?3 \
-                       ORDER BY name LIMIT ?4";
-            rows(connection, sql, params![first, end, after, limit(max)], job)
-        })
-    }
-
-    fn count_jobs_named(&self, prefix: &str) -> StoreFuture<u64> {
-        let (first, end) = (prefix.to_owned(), end_of(prefix));
-        self.read(move |Reader { connection, .. }| {
-            let sql = "SELECT count(*) FROM job WHERE name >= ?1 AND name < ?2";
-            let count = optional_row(connection, sql, (first, end), |row| row.get::<_, i64>(0))?;
-            Ok(count.unwrap_or(0).cast_unsigned())
-        })
-    }
-
-    fn remove_jobs(&self, names: Vec<String>) -> StoreFuture<usize> {
-        self.queue.write_exclusive(move |session| {
-            session.transaction(|session| {
-                let mut removed = 0;
-                for name in &names {
-                    removed += session.execute("DELETE FROM job WHERE name = ?1", [name])?;
-                }
-                Ok(removed)
-            })
-        })
-    }
-
     /// From the task counters (table `tally`).
     fn count_tasks(
         &self,
@@ -219,13 +189,13 @@ impl HubStore for SqliteStore {
         agents: Option<Vec<AgentName>>,
     ) -> StoreFuture<Vec<(TaskState, u64)>> {
         self.read(move |reader| {
-            let Some((owner, agents)) = reader.numbers_of(owner.as_ref(), agents.as_deref())? else {
+            let Some(whose) = reader.whose(owner.as_ref(), agents.as_deref(), None)? else {
                 return Ok(Vec::new());
             };
             let sql = "SELECT state, sum(n) FROM tally WHERE hidden = 0 AND (?1 IS NULL OR owner = ?1) \
                        AND (?2 IS NULL OR agent IN (SELECT value FROM json_each(?2))) \
                        GROUP BY state HAVING sum(n) > 0 ORDER BY state";
-            rows(&reader.connection, sql, (owner, agents), |row| {
+            rows(&reader.connection, sql, (whose.owner, whose.agents), |row| {
                 Ok((state_from(0, row.get(0)?)?, row.get::<_, i64>(1)?.cast_unsigned()))
             })
         })
@@ -284,21 +254,12 @@ pub(crate) fn cursor(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Fe
     Ok(Some(FeedCursor { epoch: Epoch(epoch.cast_unsigned()), position }))
 }
 
-/// Behind all names that begin with a prefix.
-fn end_of(prefix: &str) -> String {
-    format!("{prefix}{}", char::MAX)
-}
-
-/// A job out of the columns run_at, name, kind and body.
-fn job(row: &Row<'_>) -> rusqlite::Result<NewJob> {
-    Ok(NewJob {
+fn claimed_job(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
+    let job = NewJob {
         run_at: Timestamp(row.get(0)?),
         name: row.get(1)?,
         kind: row.get(2)?,
         body: Bytes::from(row.get::<_, Vec<u8>>(3)?),
-    })
-}
-
-fn claimed_job(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
-    Ok(ClaimedJob { job: job(row)?, attempts: row.get(4)? })
+    };
+    Ok(ClaimedJob { job, attempts: row.get(4)? })
 }

@@ -25,7 +25,8 @@ const PREFIXED: usize = 1_000;
 
 /// What every survey checks of a row, whichever way it was found.
 const MATCHES: &str = "hidden = 0 AND (:owner IS NULL OR owner = :owner) \
-     AND (:agents IS NULL OR agent IN (SELECT value FROM json_each(:agents))) AND (:state IS NULL OR state = :state) \
+     AND (:agents IS NULL OR agent IN (SELECT value FROM json_each(:agents)) \
+     OR owner = :own AND agent IN (SELECT value FROM json_each(:own_agents))) AND (:state IS NULL OR state = :state) \
      AND (:via IS NULL OR via = :via) AND (:tree IS NULL OR root = :tree) AND status_at >= :since AND status_at < :before";
 
 /// Which index a survey goes along, newest key first.
@@ -50,20 +51,30 @@ pub(crate) const GROUP: &str = "SELECT status_at, key FROM task INDEXED BY task_
      WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at >= ?4 AND status_at < ?5 \
      AND status_at <= ?6 AND (status_at < ?6 OR key < ?7) AND (?8 IS NULL OR via = ?8) ORDER BY status_at DESC, key DESC";
 
-/// Parameters: the owner and the agents, the position to begin after, the limit.
+/// Parameters: the owner and the agents, the position to begin after, the limit, the caller and the agents of its own.
 pub(crate) fn waiting() -> String {
     format!(
         "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_waiting WHERE state IN (6, 8) \
-         AND (?1 IS NULL OR owner = ?1) AND (?2 IS NULL OR agent IN (SELECT value FROM json_each(?2))) \
+         AND (?1 IS NULL OR owner = ?1) AND (?2 IS NULL OR agent IN (SELECT value FROM json_each(?2)) \
+         OR owner = ?6 AND agent IN (SELECT value FROM json_each(?7))) \
          AND status_at >= ?3 AND (status_at > ?3 OR key > ?4) ORDER BY status_at, key LIMIT ?5"
     )
 }
 
+/// Whose tasks, by the numbers of names.
+#[derive(Default)]
+pub(crate) struct Whose {
+    pub(crate) owner: Option<i64>,
+    /// The agents' numbers as a JSON array; all if absent.
+    pub(crate) agents: Option<String>,
+    /// Beside those, the tasks that the server's own agents have of this owner.
+    own: Option<i64>,
+    own_agents: Option<String>,
+}
+
 /// A query whose names are numbers and whose open ends are closed.
 struct Bounds {
-    owner: Option<i64>,
-    /// The agents' numbers as a JSON array; all if absent.
-    agents: Option<String>,
+    whose: Whose,
     state: Option<i64>,
     via: Option<i64>,
     tree: Option<i64>,
@@ -104,43 +115,58 @@ impl Reader {
     }
 
     pub(crate) fn waiting(&mut self, node: &Node, query: &WaitingQuery) -> rusqlite::Result<Vec<TaskRow>> {
-        let Some((owner, agents)) = self.numbers_of(query.owner.as_ref(), query.agents.as_deref())? else {
+        let Some(whose) = self.whose(query.owner.as_ref(), query.agents.as_deref(), query.own.as_ref())? else {
             return Ok(Vec::new());
         };
+        let Whose { owner, agents, own, own_agents } = whose;
         let (at, key) = query.after.map_or((i64::MIN, i64::MIN), |(at, key)| (at.0, key.0));
-        self.task_rows(node, &waiting(), params![owner, agents, at, key, limit(query.max)])
+        self.task_rows(node, &waiting(), params![owner, agents, at, key, limit(query.max), own, own_agents])
     }
 
-    /// The number of an owner and those of agents as a JSON array; nothing if no task can match.
-    pub(crate) fn numbers_of(
+    /// The numbers of an owner, of agents, and of what one has of the server's own agents; nothing if no task can match.
+    pub(crate) fn whose(
         &mut self,
         owner: Option<&CallerId>,
         agents: Option<&[AgentName]>,
-    ) -> rusqlite::Result<Option<(Option<i64>, Option<String>)>> {
+        own: Option<&CallerId>,
+    ) -> rusqlite::Result<Option<Whose>> {
         let Self { connection, names } = self;
-        let mut owner_number = None;
+        let mut whose = Whose::default();
         if let Some(owner) = owner {
-            owner_number = names.number(connection, owner.as_str())?;
-            if owner_number.is_none() {
+            whose.owner = names.number(connection, owner.as_str())?;
+            if whose.owner.is_none() {
                 return Ok(None);
             }
         }
-        let Some(agents) = agents else { return Ok(Some((owner_number, None))) };
-        let mut numbers = Vec::new();
-        for agent in agents {
-            // An agent that has never had a task has no number.
-            numbers.extend(names.number(connection, agent.as_str())?);
+        let Some(agents) = agents else { return Ok(Some(whose)) };
+        let mut numbers = |agents: &mut dyn Iterator<Item = &str>| {
+            let mut numbers: Vec<i64> = Vec::new();
+            for agent in agents {
+                // An agent that has never had a task has no number.
+                numbers.extend(names.number(connection, agent)?);
+            }
+            Ok::<_, rusqlite::Error>(numbers)
+        };
+        let agents = numbers(&mut agents.iter().map(AgentName::as_str))?;
+        if own.is_some() {
+            whose.own_agents = Some(format!("{:?}", numbers(&mut AgentName::OWN.into_iter())?));
         }
-        Ok((!numbers.is_empty()).then(|| (owner_number, Some(format!("{numbers:?}")))))
+        if let Some(own) = own {
+            whose.own = names.number(connection, own.as_str())?;
+        }
+        if agents.is_empty() && whose.own.is_none() {
+            return Ok(None);
+        }
+        whose.agents = Some(format!("{agents:?}"));
+        Ok(Some(whose))
     }
 
     fn survey_bounds(&mut self, query: &SurveyQuery) -> rusqlite::Result<Option<Bounds>> {
-        let Some((owner, agents)) = self.numbers_of(query.owner.as_ref(), query.agents.as_deref())? else {
+        let Some(whose) = self.whose(query.owner.as_ref(), query.agents.as_deref(), query.own.as_ref())? else {
             return Ok(None);
         };
         Ok(Some(Bounds {
-            owner,
-            agents,
+            whose,
             state: query.state.map(state_number),
             via: query.via.map(via_number),
             tree: query.tree.map(|root| root.0),
@@ -163,10 +189,12 @@ impl Reader {
     fn survey_groups(&self, bounds: &Bounds) -> rusqlite::Result<Option<Vec<Group>>> {
         let sql = "SELECT DISTINCT owner, agent, state FROM tally WHERE hidden = 0 AND n > 0 \
                    AND (:owner IS NULL OR owner = :owner) \
-                   AND (:agents IS NULL OR agent IN (SELECT value FROM json_each(:agents))) \
+                   AND (:agents IS NULL OR agent IN (SELECT value FROM json_each(:agents)) \
+                   OR owner = :own AND agent IN (SELECT value FROM json_each(:own_agents))) \
                    AND (:state IS NULL OR state = :state) LIMIT :limit";
         let params = named_params! {
-            ":owner": bounds.owner, ":agents": bounds.agents, ":state": bounds.state, ":limit": limit(GROUPS + 1),
+            ":owner": bounds.whose.owner, ":agents": bounds.whose.agents, ":own": bounds.whose.own,
+            ":own_agents": bounds.whose.own_agents, ":state": bounds.state, ":limit": limit(GROUPS + 1),
         };
         let groups = rows(&self.connection, sql, params, |row| {
             Ok(Group { owner: row.get(0)?, agent: row.get(1)?, state: row.get(2)? })
@@ -233,10 +261,12 @@ pub(crate) fn by_context_prefix() -> String {
 
 impl Bounds {
     /// The parameters of [`MATCHES`].
-    fn matching(&self) -> [(&str, &dyn ToSql); 7] {
+    fn matching(&self) -> [(&str, &dyn ToSql); 9] {
         [
-            (":owner", &self.owner),
-            (":agents", &self.agents),
+            (":owner", &self.whose.owner),
+            (":agents", &self.whose.agents),
+            (":own", &self.whose.own),
+            (":own_agents", &self.whose.own_agents),
             (":state", &self.state),
             (":via", &self.via),
             (":tree", &self.tree),

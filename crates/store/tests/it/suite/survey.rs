@@ -120,4 +120,19 @@ pub(crate) async fn waiting_questions_are_found_oldest_first(fixture: impl Fixtu
     assert_eq!(waiting(WaitingQuery { owner: Some("carl".into()), ..query() }).await, []);
     store.write(inbox(late, 1, &["an answer"], working(40, 2))).await.unwrap();
     assert_eq!(waiting(query()).await, [early, middle]);
+    // Beside the tasks of some agents, what the server's own have of one owner.
+    let (_, own_of_ann) = make(&store, "ann", "~fanout", "c", parked(50, 99)).await;
+    make(&store, "bob", "~fanout", "c", parked(60, 99)).await;
+    for (agent, own, expected) in [
+        ("guide", "ann", &[early, middle, own_of_ann][..]),
+        ("nobody", "ann", &[own_of_ann]),
+        ("guide", "carl", &[early, middle]),
+        ("nobody", "carl", &[]),
+    ] {
+        let (agents, own) = (Some(vec![agent.into()]), Some(own.into()));
+        assert_eq!(waiting(WaitingQuery { agents: agents.clone(), own: own.clone(), ..query() }).await, expected);
+        let mut found = pages(&store, SurveyQuery { agents, own, ..SurveyQuery::default() }).await;
+        found.reverse();
+        assert_eq!(found, expected, "{agent}");
+    }
 }
