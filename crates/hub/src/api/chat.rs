@@ -15,7 +15,7 @@ use super::error::ApiError;
 use super::request::ApiRequest;
 use super::route::{Header, Parameter, Route};
 use crate::dispatch::{Dispatch, DispatchHints, DispatchResult, Dispatched, dispatch};
-use crate::reply::{failure, has_failed, state_text, text};
+use crate::reply::{failure, has_failed, state_text, text, text_of};
 use crate::routing::ALL;
 
 pub(super) const CHAT: Route =
@@ -150,7 +150,7 @@ pub(super) fn told(done: &Dispatched, correlation: &str, returns_immediately: bo
         }
         DispatchResult::Replied(message) => {
             let mut answer = names(done, correlation, "completed");
-            answer["response"] = message.joined_text().into();
+            answer["response"] = text_of(message).into();
             // There is no task that could be read.
             if let Some(answer) = answer.as_object_mut() {
                 answer.remove("taskId");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::dispatch::while_time_passes;
+use crate::remote::script::{Reply, Scripted, task};
 use crate::running::{Running, folder};
 
 #[tokio::test]
@@ -158,5 +159,36 @@ async fn tasks_are_flow_items() {
     assert_eq!((&item["data"]["id"], &item["data"]["title"]), (&json!(id), &json!("ask")), "{item}");
     assert_eq!(running.get("/api/flows", "bob").await.0, 403);
     assert_eq!(running.get("/api/flows/none", "vic").await.0, 404);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_result_without_text_is_told_as_such_and_not_as_nothing() {
+    let (data, files) = (folder(), folder());
+    let remote = Scripted::start(false, |asked, _| {
+        let mut task = task("TASK_STATE_COMPLETED", "m");
+        let parts = match asked.body["params"]["message"]["parts"][0]["text"].as_str() {
+            Some("data") => json!([{ "data": { "sum": 3 } }]),
+            _ => json!([{ "text": " " }]),
+        };
+        task["artifacts"][0]["parts"] = parts;
+        Reply::Result(json!({ "task": task }))
+    })
+    .await;
+    let agents = format!("agents:\n  - name: far\n    url: {}\n", remote.url());
+    std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    let running = Running::of_workspace(data.path(), files.path(), |_| {}).await;
+    let chat = async |text: &str| {
+        let body = json!({ "agent": "far", "message": text });
+        let (status, answer) = running.post("/api/a2a/chat", "ann", &body).await;
+        assert_eq!((status, &answer["data"]["taskState"]), (200, &json!("completed")), "{answer}");
+        answer["data"].clone()
+    };
+    let said = chat("data").await;
+    let id = said["taskId"].as_str().unwrap();
+    assert_eq!(said["response"], json!(format!("(no text: task {id} has one part that is none)")));
+    let (_, polled) = running.get(&format!("/api/a2a/task/{id}"), "ann").await;
+    assert_eq!(polled["data"]["response"], said["response"], "{polled}");
+    assert_eq!(chat("nothing").await["response"], "(no text)");
     running.stop().await;
 }
