@@ -28,7 +28,7 @@ pub(crate) struct Reported {
     pub(crate) model: Option<String>,
     pub(crate) confidence: Option<f64>,
     pub(crate) success: Option<bool>,
-    /// The time of the first status.
+    /// The time of the first status, unless that is the end.
     pub(crate) began_at: Option<Timestamp>,
 }
 
@@ -126,6 +126,8 @@ impl Reported {
                 && seq > Seq(1)
                 && line.starts_with(br#"{"statusUpdate""#)
                 && let Ok(Event::StatusUpdate(update)) = Event::decode(line)
+                // An end without a word before it does not say when the work has begun.
+                && !update.status.state.is_terminal()
             {
                 self.began_at = update.status.timestamp;
             }

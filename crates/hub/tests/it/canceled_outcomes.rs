@@ -45,3 +45,16 @@ async fn six_tasks_that_their_caller_has_canceled_are_no_failures_of_their_agent
     }
     running.stop().await;
 }
+
+#[tokio::test]
+async fn a_task_that_has_told_nothing_before_its_end_does_not_say_how_long_it_was_queued() {
+    let data = folder();
+    let running = Running::in_folder(data.path()).await;
+    running.send("bob", "echo", "hello").await;
+    running.send("bob", "echo", "steps 1").await;
+    let (_, page) = running.get("/api/invocations", "vic").await;
+    let queued: Vec<bool> =
+        page["items"].as_array().unwrap().iter().map(|outcome| outcome["queueMs"].is_u64()).collect();
+    assert_eq!(queued, [true, false], "{page}");
+    running.stop().await;
+}
