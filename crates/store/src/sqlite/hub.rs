@@ -182,6 +182,36 @@ impl HubStore for SqliteStore {
         })
     }
 
+    fn jobs_named(&self, prefix: &str, after: &str, max: usize) -> StoreFuture<Vec<NewJob>> {
+        let (first, end, after) = (prefix.to_owned(), end_of(prefix), after.to_owned());
+        self.read(move |Reader { connection, .. }| {
+            let sql = "SELECT run_at, name, kind, body FROM job WHERE name >= ?1 AND name < ?2 AND name > ?3 \
+                       ORDER BY name LIMIT ?4";
+            rows(connection, sql, params![first, end, after, limit(max)], job)
+        })
+    }
+
+    fn count_jobs_named(&self, prefix: &str) -> StoreFuture<u64> {
+        let (first, end) = (prefix.to_owned(), end_of(prefix));
+        self.read(move |Reader { connection, .. }| {
+            let sql = "SELECT count(*) FROM job WHERE name >= ?1 AND name < ?2";
+            let count = optional_row(connection, sql, (first, end), |row| row.get::<_, i64>(0))?;
+            Ok(count.unwrap_or(0).cast_unsigned())
+        })
+    }
+
+    fn remove_jobs(&self, names: Vec<String>) -> StoreFuture<usize> {
+        self.queue.write_exclusive(move |session| {
+            session.transaction(|session| {
+                let mut removed = 0;
+                for name in &names {
+                    removed += session.execute("DELETE FROM job WHERE name = ?1", [name])?;
+                }
+                Ok(removed)
+            })
+        })
+    }
+
     /// From the task counters (table `tally`).
     fn count_tasks(
         &self,
@@ -254,12 +284,21 @@ pub(crate) fn cursor(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Fe
     Ok(Some(FeedCursor { epoch: Epoch(epoch.cast_unsigned()), position }))
 }
 
-fn claimed_job(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
-    let job = NewJob {
+/// Behind all names that begin with a prefix.
+fn end_of(prefix: &str) -> String {
+    format!("{prefix}{}", char::MAX)
+}
+
+/// A job out of the columns run_at, name, kind and body.
+fn job(row: &Row<'_>) -> rusqlite::Result<NewJob> {
+    Ok(NewJob {
         run_at: Timestamp(row.get(0)?),
         name: row.get(1)?,
         kind: row.get(2)?,
         body: Bytes::from(row.get::<_, Vec<u8>>(3)?),
-    };
-    Ok(ClaimedJob { job, attempts: row.get(4)? })
+    })
+}
+
+fn claimed_job(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
+    Ok(ClaimedJob { job: job(row)?, attempts: row.get(4)? })
 }
