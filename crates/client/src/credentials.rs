@@ -2,6 +2,7 @@
 //! redacted in `Debug`.
 
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,29 +20,58 @@ pub enum Secret {
     Plain(String),
     /// An environment variable, read at every call.
     Environment(String),
+    /// The same, as long as it is permitted, which is asked at every call.
+    Permitted(String, SecretPermit),
 }
+
+/// Says whether a variable may be read now, and otherwise why not.
+#[derive(Clone)]
+pub struct SecretPermit(Arc<Permits>);
+
+type Permits = dyn Fn(&str) -> Result<(), String> + Send + Sync;
+
+impl SecretPermit {
+    /// One that asks a function, which is told the variable.
+    pub fn new(permits: impl Fn(&str) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(permits))
+    }
+}
+
+impl PartialEq for SecretPermit {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SecretPermit {}
 
 impl Secret {
     /// Reads the secret.
     ///
     /// # Errors
-    /// When the variable is not set, with its name.
+    /// When the variable is not set or may not be read, with its name.
     pub fn read(&self) -> Result<String, ClientError> {
         match self {
             Self::Plain(secret) => Ok(secret.clone()),
-            Self::Environment(name) => std::env::var(name)
-                .ok()
-                .filter(|value| !value.is_empty())
-                .ok_or_else(|| ClientError::Secret(format!("the environment variable {name} is not set"))),
+            Self::Environment(name) => variable(name),
+            Self::Permitted(name, SecretPermit(permits)) => {
+                permits(name).map_err(ClientError::Secret)?;
+                variable(name)
+            }
         }
     }
+}
+
+fn variable(name: &str) -> Result<String, ClientError> {
+    let value = std::env::var(name).ok().filter(|value| !value.is_empty());
+    value.ok_or_else(|| ClientError::Secret(format!("the environment variable {name} is not set")))
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(_) => formatter.write_str("***"),
-            Self::Environment(name) => write!(formatter, "${name}"),
+            Self::Environment(name) | Self::Permitted(name, _) => write!(formatter, "${name}"),
         }
     }
 }
@@ -72,6 +102,22 @@ pub enum Credentials {
 }
 
 impl Credentials {
+    /// Whether the secret can be read now.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check(&self) -> Result<(), ClientError> {
+        match self {
+            Self::None => Ok(()),
+            Self::Bearer(secret)
+            | Self::ApiKey { key: secret, .. }
+            | Self::ApiKeyInQuery { key: secret, .. }
+            | Self::Basic { password: secret, .. }
+            | Self::Signature { secret, .. } => secret.read().map(drop),
+            Self::OAuth(oauth) => oauth.client_secret.read().map(drop),
+        }
+    }
+
     /// Adds a query parameter if the credentials are one; says whether they are.
     pub(crate) fn add_to_uri(&self, uri: &mut Uri) -> Result<bool, ClientError> {
         let Self::ApiKeyInQuery { name, key } = self else { return Ok(false) };

@@ -48,7 +48,7 @@ pub use card_cache::CardLookup;
 pub use client::Client;
 pub use context::CallContext;
 pub use conversation::Conversation;
-pub use credentials::{Credentials, Secret};
+pub use credentials::{Credentials, Secret, SecretPermit};
 pub use discovery::FoundCard;
 pub use error::{CardAttempt, ClientError};
 pub use interface::Interface;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use http::HeaderName;
-use switchboard_client::{Client, ClientCredentials, ClientError, Credentials, Peer, Secret};
+use switchboard_client::{Client, ClientCredentials, ClientError, Credentials, Peer, Secret, SecretPermit};
 use switchboard_egress::{ClientCertificate, Egress, Options, SetupError};
 use switchboard_host::config::regular_file;
 
@@ -50,12 +50,21 @@ impl RemoteClients {
     /// The client of an agent whose tasks are followed. Nothing is sent yet. Its `timeout` bounds a request, not the
     /// task: how long that may take is said by `deadline`.
     pub fn client(&self, agent: &RemoteAgent) -> Result<Client, RemoteClientError> {
+        self.client_of(agent, peer(agent))
+    }
+
+    /// The same with secrets that are read only while that is permitted.
+    pub fn permitted(&self, agent: &RemoteAgent, permit: &SecretPermit) -> Result<Client, RemoteClientError> {
+        let secret = |name: &str| Secret::Permitted(name.to_owned(), permit.clone());
+        self.client_of(agent, peer_with(agent, secret))
+    }
+
+    fn client_of(&self, agent: &RemoteAgent, mut peer: Peer) -> Result<Client, RemoteClientError> {
         let identity = client_certificate(agent, &self.folder)?;
         let egress = match identity {
             None => self.shared.clone(),
             identity => Egress::new(Options { identity, ..options(self.tasks) })?,
         };
-        let mut peer = peer(agent);
         if let Some(limit) = peer.limits.total.take() {
             (peer.limits.head, peer.limits.answer) = (limit, limit);
         }
@@ -70,12 +79,15 @@ fn options(tasks: usize) -> Options {
 
 /// How an agent is called.
 pub fn peer(agent: &RemoteAgent) -> Peer {
+    peer_with(agent, |name| Secret::Environment(name.to_owned()))
+}
+
+fn peer_with(agent: &RemoteAgent, secret: impl Fn(&str) -> Secret) -> Peer {
     let mut peer = Peer::new(agent.url.as_str());
     peer.headers = agent.headers.iter().collect();
     peer.trust_card_url = agent.trust_card_url;
     peer.rest_files = agent.v03.rest_files.into();
     peer.limits.total = agent.time_limit();
-    let secret = |name: &String| Secret::Environment(name.clone());
     // The file has no more than one of them.
     if let Some(name) = &agent.bearer_env {
         peer.credentials = Credentials::Bearer(secret(name));
@@ -83,8 +95,8 @@ pub fn peer(agent: &RemoteAgent) -> Peer {
         peer.credentials = Credentials::ApiKey { header: HeaderName::from_static("x-api-key"), key: secret(name) };
     } else if let Some(name) = &agent.hmac_env {
         peer.credentials = Credentials::Signature { header: agent.signature_header(), secret: secret(name) };
-    } else if let Some((token_url, client_id, secret)) = agent.oauth.parts() {
-        let mut oauth = ClientCredentials::new(token_url, client_id, Secret::Environment(secret.to_owned()));
+    } else if let Some((token_url, client_id, name)) = agent.oauth.parts() {
+        let mut oauth = ClientCredentials::new(token_url, client_id, secret(name));
         oauth.scopes.clone_from(&agent.oauth.scopes);
         peer.credentials = Credentials::OAuth(oauth);
     }

@@ -16,6 +16,7 @@ mod roster;
 mod rows;
 mod skills;
 mod tombstones;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -48,6 +49,7 @@ pub use skills::{SkillSource, reconcile};
 
 use self::apply::Definitions;
 use self::journal::JournalQueue;
+use self::variables::ListedVariables;
 use crate::remote::serve;
 use crate::routing::{AgentSignals, Availability, Experiment, RoutingSignals, Track};
 
@@ -71,6 +73,7 @@ pub struct Registry {
     parts: ServerParts,
     programs: Programs,
     clients: RemoteClients,
+    variables: ListedVariables,
     serve_remote: RemoteFactory,
     own: Vec<Arc<Hosted>>,
     roster: RwLock<Arc<Roster>>,
@@ -102,6 +105,7 @@ impl Registry {
         let registry = Arc::new(Self {
             programs,
             clients,
+            variables: ListedVariables::following(&parts),
             serve_remote: serve::factory(&parts),
             roster: RwLock::new(Arc::new(Roster::new(Vec::new(), Vec::new(), &own, default_agent, Vec::new()))),
             definitions: tokio::sync::Mutex::default(),
@@ -131,7 +135,7 @@ impl Registry {
                 Entry::Hosted(agent) => switchboard_fleet::served(agent, &self.programs).map(|_| ())?,
                 Entry::Remote(agent) => {
                     let name = agent.name.to_string();
-                    let built = self.remote_state(&AgentName::from(name.as_str()), agent, None, None);
+                    let built = self.remote_state(&AgentName::from(name.as_str()), agent, false, None, None);
                     built.map(|_| ()).map_err(|problem| StartError::Agent { name, problem })?;
                 }
             }

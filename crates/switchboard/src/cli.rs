@@ -110,7 +110,7 @@ see switchboard config check.";
 enum ConfigCommand {
     /// Read the configuration and say what is in force and where it comes from
     Check(ConfigFlags),
-    /// Have the running server read it again, as SIGHUP does, and apply whom webhooks may reach
+    /// Have the running server read it again, as SIGHUP does, and apply what needs no restart
     Reload(DataFlags),
     /// Say what is in force for commands that call agents, and where each setting comes from
     #[command(after_help = SHOW)]

@@ -99,6 +99,7 @@ pub struct Registrations {
     /// Largest card that is stored.
     pub card: Size,
     /// Variables of the environment that registrations may name for credentials.
+    /// While one is not listed, tasks of agents that name it wait. `switchboard config reload` applies a change.
     pub env: Vec<String>,
 }
 

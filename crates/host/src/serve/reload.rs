@@ -1,5 +1,5 @@
-//! Reloads the configuration of a running server and applies what can change: the allowlist of webhooks, the nameservers
-//! and the rules of routing. Every other changed key is reported as needing a restart.
+//! Reloads the configuration of a running server and applies what can change: the allowlist of webhooks, the nameservers,
+//! the rules of routing and the variables that registrations may use. Every other changed key is reported as needing a restart.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use switchboard_egress::Egress;
 use crate::config::{Config, Problems, Setting, Workspace};
 
 /// The keys that a running server can change.
-const APPLIED: [&str; 7] = [
+const APPLIED: [&str; 8] = [
     "webhooks.allowedHosts",
     "webhooks.allowedCidrs",
     "webhooks.nameservers",
+    "hub.registrations.env",
     "hub.roles.helm",
     "hub.routing.unknownSkill",
     "hub.routing.keywords",

@@ -65,8 +65,8 @@ impl Registry {
                 entries.push(Arc::new(entry));
                 continue;
             }
-            let built = self.check_variables(&definition, &source);
-            let built = built.and_then(|()| self.build(&name, &definition, known, definitions));
+            let is_registered = matches!(source, EntrySource::Registration { .. });
+            let built = self.build(&name, &definition, is_registered, known, definitions);
             let (served, remote) = match built {
                 Ok(built) => built,
                 Err(problem) => {
@@ -158,11 +158,8 @@ impl Registry {
         for (name, registered) in &definitions.registrations {
             let entry = by_name.get(&AgentName::from(name.as_str()));
             let Some(entry) = entry.filter(|entry| entry.remote.is_none()) else { continue };
-            if !self.unlisted_variables(&registered.agent).is_empty() {
-                continue;
-            }
             let card = definitions.cards.get(name).cloned();
-            match self.remote_state(&entry.name, &registered.agent, card, None) {
+            match self.remote_state(&entry.name, &registered.agent, true, card, None) {
                 Ok(remote) => {
                     let (name, hosted) = (entry.name.clone(), entry.hosted.clone());
                     let remote = Some(remote);
@@ -189,6 +186,7 @@ impl Registry {
         self: &Arc<Self>,
         name: &AgentName,
         definition: &Entry,
+        is_registered: bool,
         known: Option<&Arc<RosterEntry>>,
         definitions: &Definitions,
     ) -> Result<(Option<Served>, Option<Arc<RemoteState>>), String> {
@@ -203,7 +201,7 @@ impl Registry {
                     Some(_) => None,
                     None => definitions.cards.get(name.as_str()).cloned(),
                 };
-                let remote = self.remote_state(name, agent, card, known)?;
+                let remote = self.remote_state(name, agent, is_registered, card, known)?;
                 let served = agent.serving.serve.then(|| (self.serve_remote)(&remote));
                 Ok((served, Some(remote)))
             }
@@ -216,10 +214,15 @@ impl Registry {
         self: &Arc<Self>,
         name: &AgentName,
         agent: &RemoteAgent,
+        is_registered: bool,
         card: Option<KnownCard>,
         known: Option<&Arc<RemoteState>>,
     ) -> Result<Arc<RemoteState>, String> {
-        let client = self.clients.client(agent).map_err(|error| error.to_string())?;
+        let client = match is_registered {
+            true => self.clients.permitted(agent, &self.variables.permit()),
+            false => self.clients.client(agent),
+        };
+        let client = client.map_err(|error| error.to_string())?;
         if let Some(known) = known.filter(|known| known.definition.url == agent.url) {
             let observed = known.observed.lock();
             let observed = Observed {
@@ -259,18 +262,6 @@ impl Registry {
             removed: CancellationToken::new(),
             breaker_retired,
         }))
-    }
-
-    /// A registration names only variables that are listed now, whatever was listed when it was made.
-    fn check_variables(&self, definition: &Entry, source: &EntrySource) -> Result<(), String> {
-        let (Entry::Remote(agent), EntrySource::Registration { .. }) = (definition, source) else { return Ok(()) };
-        match self.unlisted_variables(agent).first() {
-            None => Ok(()),
-            Some((key, variable)) => Err(format!(
-                "{key}: {variable} is not a variable that registrations may use: list it in hub.registrations.env, or \
-                 update the agent"
-            )),
-        }
     }
 }
 

@@ -137,7 +137,7 @@ impl Registry {
 
     /// Looks for an agent that is not registered.
     pub async fn look_at(&self, agent: &RemoteAgent) -> Result<Arc<FoundCard>, String> {
-        let client = self.clients.client(agent).map_err(|error| error.to_string())?;
+        let client = self.clients.permitted(agent, &self.variables.permit()).map_err(|error| error.to_string())?;
         fetch_card(&client, self.probe_settings().timeout).await.map_err(|error| error.to_string())
     }
 

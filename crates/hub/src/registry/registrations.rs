@@ -203,7 +203,7 @@ impl Registry {
             true => Ok(None),
             false => Err(RegistrationError::Unreachable(error)),
         };
-        let client = match self.clients.client(agent) {
+        let client = match self.clients.permitted(agent, &self.variables.permit()) {
             Ok(client) => client,
             Err(error) => return failed(error.to_string()),
         };
@@ -251,12 +251,11 @@ impl Registry {
 
     /// Variables that an agent names and that registrations may not use, under their keys.
     pub(super) fn unlisted_variables<'a>(&self, agent: &'a RemoteAgent) -> Vec<(&'static str, &'a str)> {
-        let listed = &self.parts.config.hub.registrations.env;
         let oauth = ("oauth.clientSecretEnv", &agent.oauth.client_secret_env);
         let named =
             [("apiKeyEnv", &agent.api_key_env), ("bearerEnv", &agent.bearer_env), ("hmacEnv", &agent.hmac_env), oauth];
         let unlisted = named.into_iter().filter_map(|(key, variable)| {
-            let variable = variable.as_ref().filter(|variable| !listed.contains(variable))?;
+            let variable = variable.as_ref().filter(|variable| !self.variables.lists(variable))?;
             Some((key, variable.as_str()))
         });
         unlisted.collect()

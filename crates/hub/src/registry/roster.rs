@@ -103,7 +103,7 @@ impl Roster {
 }
 
 impl RosterEntry {
-    /// What is wrong with it, with its file or with its card.
+    /// What is wrong with it, with its file, with its card or with its secret.
     pub fn problems(&self, roster: &Roster) -> Vec<String> {
         let file = match self.definition.origin() {
             Origin::File { file, .. } if self.source == EntrySource::File => Some(file),
@@ -116,6 +116,9 @@ impl RosterEntry {
             roster.problems.iter().filter(is_of).map(|problem| problem.text.clone()).collect();
         if let Some(known) = self.remote.as_ref().and_then(|remote| remote.observed.lock().card.clone()) {
             problems.extend(problems_of(&known.card));
+        }
+        if let Some(Err(error)) = self.remote.as_ref().map(|remote| remote.client.peer().credentials.check()) {
+            problems.push(format!("it cannot be called, and its tasks wait: {error}"));
         }
         problems
     }

@@ -40,11 +40,8 @@ impl Registry {
                 Ok(Entry::Hosted(agent)) => switchboard_fleet::served(&agent, &self.programs)
                     .map(|served| (served, None))
                     .map_err(|error| error.to_string()),
-                Ok(Entry::Remote(agent)) if !is_of_file && !self.unlisted_variables(&agent).is_empty() => {
-                    Err("it names a variable that registrations may not use any more".to_owned())
-                }
                 Ok(Entry::Remote(agent)) => self
-                    .remote_state(&name, &agent, card, None)
+                    .remote_state(&name, &agent, !is_of_file, card, None)
                     .map(|remote| ((self.serve_remote)(&remote), Some(remote))),
                 Err(problems) => Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
             };

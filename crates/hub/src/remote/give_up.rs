@@ -19,7 +19,7 @@ const RETRY_AFTER_KEY: &str = "switchboard/retryAfterMs";
 impl RemoteTurn<'_> {
     /// The agent could not be reached, or has refused the message.
     pub(super) async fn give_up_unsent(&self, error: &ClientError) -> Result<(), AgentError> {
-        if is_outage(error) {
+        if is_outage(error) && !matches!(error, ClientError::Secret(_)) {
             let retry = self.parts.settings.connect_within;
             let text = format!("{} cannot be reached: {}", self.parts.name, self.failure(error));
             return Ok(self.fail("unavailable", &text, Some(retry)).await?);

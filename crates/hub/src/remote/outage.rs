@@ -14,11 +14,13 @@ pub(super) struct OutageBackoff {
     since: Option<Duration>,
     limit: Duration,
     attempt: u32,
+    /// The failure that it was told of last.
+    why: Option<ClientError>,
 }
 
 impl OutageBackoff {
     pub(super) fn new(limit: Duration) -> Self {
-        Self { since: None, limit, attempt: 0 }
+        Self { since: None, limit, attempt: 0, why: None }
     }
 
     /// How long to wait after a failure at this time; nothing once the limit has passed.
@@ -31,8 +33,14 @@ impl OutageBackoff {
     }
 
     /// It has failed at this time.
-    pub(super) fn begin(&mut self, now: Duration) {
+    pub(super) fn begin(&mut self, now: Duration, why: &ClientError) {
         self.since.get_or_insert(now);
+        self.why = Some(why.clone());
+    }
+
+    /// The last failure that it was told of.
+    pub(super) fn why(&mut self) -> Option<ClientError> {
+        self.why.take()
     }
 
     /// Whether it has failed since it was last well.
@@ -49,12 +57,13 @@ impl OutageBackoff {
     }
 }
 
-/// Whether an error says that the agent is away, not what it thinks.
+/// Whether an error says that the agent is away, not what it thinks. One whose secret cannot be read is as good as away: it can
+/// be called once the configuration is mended.
 pub(super) fn is_outage(error: &ClientError) -> bool {
     let is_silent = |attempt: &CardAttempt| attempt.status.is_none_or(|status| status >= 500 || status == 429);
     match error {
         ClientError::NoCard(tried) => tried.iter().any(is_silent),
-        ClientError::Timeout { .. } => true,
+        ClientError::Timeout { .. } | ClientError::Secret(_) => true,
         error => error.is_transient() || error.is_without_effect(),
     }
 }
@@ -94,6 +103,7 @@ pub(super) fn is_final(error: &ClientError) -> bool {
         | ClientError::Lost { .. }
         | ClientError::Timeout { .. }
         | ClientError::NotA2a { .. }
+        | ClientError::Secret(_)
         | ClientError::NoCard(_) => false,
         _ => true,
     }
@@ -109,7 +119,7 @@ pub(super) fn is_forgotten(error: &ClientError) -> bool {
 
 /// Whether the message has surely not arrived.
 pub(super) fn is_not_sent(error: &ClientError) -> bool {
-    matches!(error, ClientError::NoCard(_)) || error.is_without_effect()
+    matches!(error, ClientError::NoCard(_) | ClientError::Secret(_)) || error.is_without_effect()
 }
 
 #[cfg(test)]

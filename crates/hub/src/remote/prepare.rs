@@ -86,7 +86,7 @@ impl RemoteTurn<'_> {
                 let at_least = self.parts.breaker.reopens_in();
                 match backoff.wait(self.parts.clock.monotonic(), at_least) {
                     Some(wait) => self.parts.clock.sleep(wait).await,
-                    None => return Err(error.unwrap_or_else(unreachable_for_now)),
+                    None => return Err(error.or_else(|| backoff.why()).unwrap_or_else(unreachable_for_now)),
                 }
                 let Ok(permit) = self.allowed() else { continue };
                 match self.called(&permit, self.parts.client.refresh_card(&self.context).await) {

@@ -281,7 +281,7 @@ impl<'a> RemoteTurn<'a> {
             }
             // Nothing is owed to the remote server while it is waited for.
             self.task.save(&Saved::Unsent(Sending::clone(&sending))).await?;
-            progress.connecting.begin(self.parts.clock.monotonic());
+            progress.connecting.begin(self.parts.clock.monotonic(), error);
             return Ok(Some(Next::Prepare(sending.answers)));
         }
         progress.is_perhaps_sent = true;

@@ -38,6 +38,7 @@ mod registry_probes;
 mod registry_registrations;
 mod registry_serves;
 mod registry_tombstones;
+mod registry_variables;
 mod remote;
 mod rendezvous;
 mod routing;

@@ -74,18 +74,22 @@ async fn a_tombstone_that_could_not_be_written_is_written_later_or_by_the_next_p
 
 #[tokio::test]
 async fn the_tombstone_of_an_agent_that_cannot_be_served_is_deleted_once_nothing_names_it() {
-    let (data, far) = (folder(), CardServer::start(&["review"]).await);
-    let mut config = Config::default();
-    config.hub.registrations.env = vec!["CARGO_PKG_NAME".to_owned()];
+    let data = folder();
     let (store, _) = CountedStore::open(data.path());
-    let running = Running::on_store(store, data.path(), config).await;
-    let item = json!({ "name": "far", "url": far.url, "bearerEnv": "CARGO_PKG_NAME" });
-    assert_eq!(running.post("/api/agents", "ann", &item).await.0, 201);
-    assert_eq!(running.ask("DELETE /api/agents/far", "ann", &[], "").await.0, 204);
-    running.stop().await;
-
-    // Registrations may not name the variable any more.
-    let (store, _) = CountedStore::open(data.path());
+    // Its certificate is gone with its file.
+    let item = json!({ "name": "far", "url": "http://127.0.0.1:1", "tls": { "cert": "gone.pem", "key": "gone.key" } });
+    let body = json!({ "item": item, "removed": true, "file": true });
+    let tombstone = PutRegistration {
+        kind: "agent".to_owned(),
+        name: "far".to_owned(),
+        expected_version: 0,
+        owner: "ann".into(),
+        at: START,
+        body: Some(Bytes::from(body.to_string())),
+        job: None,
+        journal: Vec::new(),
+    };
+    store.put_registration(tombstone).await.unwrap();
     let running = Running::on_store(store.clone(), data.path(), Config::default()).await;
     assert_eq!(remotes(&running), [] as [&str; 0], "it cannot be served");
     assert_eq!(agent_rows(&*store).await, ["far"]);

@@ -246,18 +246,18 @@ async fn what_is_owed_to_an_agent_that_cannot_be_served_at_one_start_is_done_aft
     running.stop().await;
 
     let running = naming(&data, &files, &clock, &[]).await;
-    assert_eq!(remotes(&running), [] as [&str; 0], "it may not name its variable");
-    let has_failed = async || {
-        let (_, page) = running.get("/api/tasks?agent=far&state=failed", "ann").await;
-        page["items"].as_array().is_some_and(|items| items.len() == 1)
-    };
-    until(&running, has_failed).await;
+    assert_eq!(remotes(&running), ["far"], "its task waits for its variable");
+    let asked = far.remote.calls("CancelTask").len();
+    let (_, page) = running.get("/api/tasks?agent=far", "ann").await;
+    let id = page["items"][0]["taskId"].as_str().unwrap().to_owned();
+    cancel(&running, &format!("/a2a/far/tasks/{id}")).await;
     // It is looked often whether anything names it.
     for _ in 0..30 {
         running.reload_now.notify_one();
         running.clock.advance(Duration::from_secs(1));
         running.get("/api/agents", "ann").await;
     }
+    assert_eq!(far.remote.calls("CancelTask").len(), asked, "nobody is told a secret that is not listed");
     running.stop().await;
 
     let running = naming(&data, &files, &clock, &[VARIABLE]).await;
