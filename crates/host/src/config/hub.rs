@@ -6,6 +6,7 @@ use crate::config::decimal::Decimal;
 use crate::config::extensions::Extensions;
 use crate::config::pricing::Pricing;
 use crate::config::review_mode::{MinimumModes, OnTimeout};
+use crate::config::routes::Routes;
 use crate::config::routing::{Roles, Routing};
 use crate::config::size::{Count, Size};
 use crate::config::time_span::{TimeLimit, TimeSpan};
@@ -34,6 +35,8 @@ pub struct Hub {
     pub projector: Projector,
     /// Agents with a part of their own.
     pub roles: Roles,
+    /// Events that become messages or POSTs.
+    pub routes: Routes,
     /// Which agent gets a message to the root address.
     pub routing: Routing,
     /// How agents elsewhere are looked at.
@@ -240,6 +243,7 @@ section_keys!(Hub, {
     messages (section): Messages::default(),
     projector (section): Projector::default(),
     roles (section): Roles::default(),
+    routes (section): Routes::default(),
     routing (section): Routing::default(),
     probe (section): Probe::default(),
     breaker (section): Breaker::default(),
