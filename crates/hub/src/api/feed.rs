@@ -174,5 +174,6 @@ pub(super) fn filter(request: &ApiRequest<'_>) -> Result<FeedFilter, ApiError> {
         task: request.value("task").map(Into::into),
         context: request.value("context").map(Into::into),
         correlation: request.value("correlation").map(str::to_owned),
+        index: None,
     })
 }

@@ -1,17 +1,25 @@
 //! Which items a reader of the feed wants.
 
+use std::sync::Arc;
+
 use switchboard_a2a::{ContextId, TaskId};
 use switchboard_engine::AgentName;
 use switchboard_engine::store::TaskIdentity;
 
 use super::alias::{FIRST_WORDS, NamedItem};
 use super::topic::Pattern;
+use super::topic_index::TopicIndex;
+
+/// The first words of topics of tasks, by whatever name.
+pub(crate) const TASK_WORDS: [&str; 7] = ["task", "outcome", "inbox", "flow", "agent", "hitl", "autonomous"];
 
 /// Which items are wanted; what is absent leaves none out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FeedFilter {
     /// One of these has to match; all topics if there is none.
     pub(crate) topics: Vec<Pattern>,
+    /// In place of them, where there are many. Then it is only asked what there is: items come without their payload.
+    pub(crate) index: Option<Arc<TopicIndex>>,
     pub(crate) agent: Option<AgentName>,
     pub(crate) task: Option<TaskId>,
     pub(crate) context: Option<ContextId>,
@@ -20,17 +28,34 @@ pub(crate) struct FeedFilter {
 
 impl FeedFilter {
     pub(crate) fn wants_topic(&self, topic: &str) -> bool {
-        self.topics.is_empty() || self.topics.iter().any(|pattern| pattern.matches(topic))
+        match &self.index {
+            Some(index) => index.has(topic),
+            None => self.topics.is_empty() || self.topics.iter().any(|pattern| pattern.matches(topic)),
+        }
     }
 
     /// The same for an item of a task, which earlier hubs call something else.
     pub(crate) fn wants_alias(&self, item: &NamedItem<'_>) -> bool {
+        if self.index.is_some() {
+            return !self.aliases_in_index(item).is_empty();
+        }
         let mut patterns = self.topics.iter().filter(|pattern| pattern.begins_with(&FIRST_WORDS)).peekable();
         if patterns.peek().is_none() {
             return false;
         }
         let aliases = item.aliases();
         patterns.any(|pattern| aliases.iter().any(|alias| pattern.matches(alias)))
+    }
+
+    /// What earlier hubs call an item of a task, as far as the index has it.
+    pub(crate) fn aliases_in_index(&self, item: &NamedItem<'_>) -> Vec<String> {
+        let Some(index) = self.index.as_ref().filter(|index| FIRST_WORDS.iter().any(|word| index.begins_with(word)))
+        else {
+            return Vec::new();
+        };
+        let mut aliases = item.aliases();
+        aliases.retain(|alias| index.has(alias));
+        aliases
     }
 
     /// Whether it names tasks, whose logs can be read in place of all rows.

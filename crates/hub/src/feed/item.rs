@@ -38,6 +38,12 @@ pub(crate) struct Item {
     pub(crate) source: Source,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) payload: Option<Box<RawValue>>,
+    /// The state of its task, if it is about one.
+    #[serde(skip)]
+    pub(crate) state: Option<TaskState>,
+    /// What else it is called, if an index was asked for it.
+    #[serde(skip)]
+    pub(crate) aliases: Vec<String>,
 }
 
 /// What an item is about.
@@ -98,6 +104,8 @@ impl Item {
             parent_id: None,
             source: Source::default(),
             payload: None,
+            state: None,
+            aliases: Vec::new(),
         }
     }
 
@@ -144,7 +152,8 @@ async fn task_items(
     if !filter.wants_correlation(Some(&origin.correlation)) {
         return Ok(Vec::new());
     }
-    let mut builder = RowItems { hub, filter, row, key, task, origin: &origin, events, at: None, items: Vec::new() };
+    let items = Vec::new();
+    let mut builder = RowItems { hub, filter, row, key, task, origin: &origin, events, at: None, state: None, items };
     for (seq, line) in events.lines().filter(|(seq, _)| *seq > after) {
         builder.add(seq, line).await?;
     }
@@ -162,11 +171,14 @@ struct RowItems<'a> {
     events: &'a EventRow,
     /// The time of the last event that has one.
     at: Option<Timestamp>,
+    /// The state that the event is about that is looked at.
+    state: Option<TaskState>,
     items: Vec<Item>,
 }
 
 impl RowItems<'_> {
     async fn add(&mut self, seq: Seq, line: &[u8]) -> Result<(), StoreError> {
+        self.state = None;
         if line.starts_with(br#"{"artifactUpdate""#) {
             self.push(seq, "task.artifact", None, || raw(line));
         } else if line.starts_with(br#"{"statusUpdate""#) {
@@ -184,6 +196,7 @@ impl RowItems<'_> {
 
     fn add_status(&mut self, seq: Seq, line: &[u8], update: &TaskStatusUpdate) {
         let state = update.status.state;
+        self.state = Some(state);
         self.at = update.status.timestamp.or(self.at);
         self.push(seq, &format!("task.{}", state_label(state)), None, || raw(line));
         if state.is_interrupted() {
@@ -201,7 +214,9 @@ impl RowItems<'_> {
         }
         let skill = self.origin.skill.as_deref().unwrap_or("-");
         // It may take a whole log to know it.
-        if self.wants(seq, "outcome", Some(skill)) {
+        if self.filter.index.is_some() {
+            self.push(seq, "outcome", Some(skill), || None);
+        } else if self.wants(seq, "outcome", Some(skill)) {
             let outcome = Outcome::read(self.hub, self.key, self.task, self.origin, self.events, update).await?;
             let actor_name = self.hub.parts.callers.name(&outcome.actor);
             let payload = OutcomePayload { outcome: &outcome, actor_name };
@@ -244,9 +259,12 @@ impl RowItems<'_> {
 
     /// Whether an item is wanted, by its topic or by what earlier hubs call it.
     fn wants(&self, seq: Seq, topic: &str, word: Option<&str>) -> bool {
+        self.filter.wants_topic(&self.topic(topic, word)) || self.filter.wants_alias(&self.named(seq, topic, word))
+    }
+
+    fn named<'b>(&'b self, seq: Seq, topic: &'b str, word: Option<&'b str>) -> NamedItem<'b> {
         let (correlation, actor) = (self.origin.correlation.as_str(), self.task.owner.as_str());
-        let named = NamedItem { topic, is_first: seq == Seq(1), correlation, actor, skill: word };
-        self.filter.wants_topic(&self.topic(topic, word)) || self.filter.wants_alias(&named)
+        NamedItem { topic, is_first: seq == Seq(1), correlation, actor, skill: word }
     }
 
     /// Adds an item if it is wanted.
@@ -254,6 +272,7 @@ impl RowItems<'_> {
         if !self.wants(seq, topic, word) {
             return;
         }
+        let aliases = self.filter.aliases_in_index(&self.named(seq, topic, word));
         let topic = self.topic(topic, word);
         let position = Position { major: self.row.major, row: self.row.row, seq };
         self.items.push(Item {
@@ -269,7 +288,9 @@ impl RowItems<'_> {
                 task_id: Some(self.task.id.clone()),
                 context_id: Some(self.task.context.clone()),
             },
-            payload: payload(),
+            payload: if self.filter.index.is_some() { None } else { payload() },
+            state: self.state,
+            aliases,
         });
     }
 }
@@ -301,7 +322,9 @@ fn journal_item(hub: &HubState, view: &View, filter: &FeedFilter, row: &FeedRow,
             task_id: line.task.clone(),
             context_id: None,
         },
-        payload: raw(&line.payload),
+        payload: if filter.index.is_some() { None } else { raw(&line.payload) },
+        state: None,
+        aliases: Vec::new(),
     })
 }
 

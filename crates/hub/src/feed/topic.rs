@@ -22,6 +22,16 @@ impl Pattern {
         is_written.then_some(Self { words, is_open })
     }
 
+    /// Its words before `#`, each of which may be `*`.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// Whether any number of words may follow.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     /// Whether its first word is one of these, and not any word.
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         self.words.first().is_some_and(|first| words.contains(&first.as_str()))
