@@ -17,7 +17,7 @@ use crate::health::{Sum, Sums, Window};
 use crate::metric_definitions as metric;
 
 /// The alerts there are.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "agent_stuck",
     "cost_over_budget",
     "skill_orphaned",
@@ -26,7 +26,10 @@ const NAMES: [&str; 8] = [
     "projector_behind",
     "drop_storm",
     "effect_drift",
+    ROUTE_FAILING,
 ];
+/// The one that is about a route.
+const ROUTE_FAILING: &str = "route_failing";
 /// Outcomes that a failure rate is worth looking at with.
 const STUCK_OUTCOMES: u64 = 5;
 /// Below this much of the threshold it may resolve …
@@ -45,8 +48,8 @@ const DROP_TIMES: usize = 64;
 /// Of a name that others choose so much stands in a subject and in a detail: callers choose the keys of what is dropped, and
 /// skills may have ids of any length.
 const NAME_CHARS: usize = 128;
-/// Alerts about an agent that end with it.
-const ENDS_WITH_AGENT: [&str; 3] = ["agent_down", "breaker_open", "effect_drift"];
+/// Alerts about an agent or a route that end with it.
+const ENDS_WITH_SUBJECT: [&str; 4] = ["agent_down", "breaker_open", "effect_drift", ROUTE_FAILING];
 
 /// By `name:subject`.
 pub(crate) type AlertStates = BTreeMap<String, AlertState>;
@@ -94,7 +97,7 @@ impl Drop {
     }
 }
 
-/// What a line of the journal says about an agent.
+/// What a line of the journal says about an agent or a route.
 #[derive(Clone, Debug)]
 pub(crate) enum Noticed {
     Condition(Condition),
@@ -102,12 +105,12 @@ pub(crate) enum Noticed {
     Gone(String),
 }
 
-/// Something that was noticed about an agent: it is down, or its breaker is open, or not any more.
+/// Something that was noticed: an agent is down, or its breaker is open, or not any more; or a route fails.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     pub(crate) alert: &'static str,
-    pub(crate) agent: String,
-    /// The agent, or what of it.
+    pub(crate) agent: Option<String>,
+    /// The agent, or what of it; or the route.
     pub(crate) subject: String,
     pub(crate) holds: bool,
     pub(crate) detail: Value,
@@ -126,8 +129,26 @@ impl Noticed {
         ];
         known.into_iter().find_map(|(prefix, alert, holds)| {
             let agent = line.topic.strip_prefix(prefix)?.to_owned();
-            Some(Self::Condition(Condition { alert, subject: agent.clone(), agent, holds, detail: json!({}) }))
+            let (subject, detail) = (agent.clone(), json!({}));
+            Some(Self::Condition(Condition { alert, agent: Some(agent), subject, holds, detail }))
         })
+    }
+
+    /// That a route fails. Whether it works again is known to the process that delivers.
+    pub(crate) fn of_route(line: &JournalLine) -> Option<Self> {
+        let change = line.topic.strip_prefix("hub.route.")?;
+        let (change, route) = change.split_once('.')?;
+        if !["dropped", "failing", "paused"].contains(&change) {
+            return None;
+        }
+        let payload: Value = serde_json::from_slice(&line.payload).unwrap_or_default();
+        let problem = match change {
+            "paused" => Value::from("it owes too much, and is paused"),
+            _ => payload["problem"].clone(),
+        };
+        let detail = json!({ "problem": problem });
+        let condition = Condition { alert: ROUTE_FAILING, agent: None, subject: route.to_owned(), holds: true, detail };
+        Some(Self::Condition(condition))
     }
 }
 
@@ -139,8 +160,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) lag: Duration,
     pub(crate) drops: &'a [Drop],
     pub(crate) noticed: &'a [Noticed],
-    /// Whether what an alert is about an agent is over, as this process sees it now. What is known of an agent begins anew
-    /// with the process and with its definition, so its end is not always noticed.
+    /// Whether what an alert is about an agent or a route is over, as this process sees it now. What is known of one begins
+    /// anew with the process and with its definition, so its end is not always noticed.
     pub(crate) is_over: &'a dyn Fn(&str, &str) -> bool,
 }
 
@@ -162,7 +183,7 @@ pub(crate) fn evaluate(states: &mut AlertStates, given: &Evaluation<'_>) -> Vec<
     for noticed in given.noticed {
         match noticed {
             Noticed::Condition(condition) => board.notice(condition),
-            Noticed::Gone(agent) => board.end(|_, of| of == agent),
+            Noticed::Gone(agent) => board.end(|alert, of| alert != ROUTE_FAILING && of == agent),
         }
     }
     board.end(given.is_over);
@@ -291,19 +312,19 @@ impl Board<'_> {
     fn notice(&mut self, condition: &Condition) {
         let Condition { alert, agent, subject, holds, detail } = condition;
         let level = if *holds { Level::Fire } else { Level::Resolve };
-        self.decide(alert, Some(agent), subject, level, detail.clone());
+        self.decide(alert, agent.as_deref(), subject, level, detail.clone());
         if let Some(state) = self.states.get_mut(&format!("{alert}:{subject}")) {
             state.holds = *holds;
         }
     }
 
-    /// Resolves alerts about agents that are gone, or whose end this process knows of.
+    /// Resolves alerts about agents and routes that are gone, or whose end this process knows of.
     fn end(&mut self, is_over: impl Fn(&str, &str) -> bool) {
         let over: Vec<AlertState> = self
             .states
             .values_mut()
-            .filter(|state| ENDS_WITH_AGENT.contains(&state.alert.as_str()) && (state.firing || state.holds))
-            .filter(|state| state.agent.as_deref().is_some_and(|agent| is_over(&state.alert, agent)))
+            .filter(|state| ENDS_WITH_SUBJECT.contains(&state.alert.as_str()) && (state.firing || state.holds))
+            .filter(|state| is_over(&state.alert, state.agent.as_deref().unwrap_or(&state.subject)))
             .map(|state| {
                 state.holds = false;
                 state.clone()

@@ -25,6 +25,7 @@ mod poll;
 mod publish;
 mod request;
 mod route;
+mod routes;
 mod series;
 mod summaries;
 mod task_tree;
@@ -90,6 +91,10 @@ const ROUTES: &[Route] = &[
     experiments::LIST,
     experiments::ADD,
     experiments::REMOVE,
+    routes::LIST,
+    routes::ADD,
+    routes::UPDATE,
+    routes::REMOVE,
 ];
 
 /// Below this nearly all endpoints are, and no agent.

@@ -16,10 +16,12 @@ use crate::consumers::Consumers;
 use crate::experiments::Experiments;
 use crate::feed::TraceCache;
 use crate::health::{Pricing, Sums};
+use crate::jobs::JobKind;
 use crate::metric_definitions;
 use crate::projector::{Failure, Projector};
 use crate::registry::{AgentSources, Registry};
 use crate::remote::serve;
+use crate::routes::{MATCH_KIND, MatchJobs, Routes};
 use crate::routing::{Drops, RoutingDirectory, RoutingRules, drops};
 use crate::tasks::fanout::{Fanout, FanoutOptions};
 use crate::tasks::fanout_plan::FANOUT;
@@ -48,6 +50,9 @@ pub(crate) struct HubState {
     pub(crate) alerts: RwLock<AlertStates>,
     pub(crate) failures: RwLock<BTreeMap<String, VecDeque<Failure>>>,
     pub(crate) experiments: Experiments,
+    pub(crate) routes: Arc<Routes>,
+    /// What routing has refused; nothing where the hub does not route.
+    pub(crate) drops: Option<Arc<Drops>>,
 }
 
 impl Hub {
@@ -92,7 +97,7 @@ impl Lifecycle for Hub {
         Box::pin(async move {
             self.registry.start(engine);
             let consumers = Arc::<Consumers>::default();
-            serve::start(&self.parts, &self.registry, engine, &consumers);
+            let routes = Routes::open(&self.parts, self.registry.workspace()).await.map_err(StartError::Store)?;
             let traces = TraceCache::new(Arc::clone(&self.parts.store));
             let experiments = Experiments::load(&*self.parts.store).await.map_err(StartError::Store)?;
             let state = Arc::new(HubState {
@@ -102,13 +107,19 @@ impl Lifecycle for Hub {
                 traces,
                 pricing: Pricing::configured(&self.parts.config),
                 messages: MessageCounts::default(),
-                consumers,
+                consumers: Arc::clone(&consumers),
                 health: RwLock::default(),
                 alerts: RwLock::default(),
                 failures: RwLock::default(),
                 experiments,
+                routes: Arc::clone(&routes),
+                drops: self.drops.clone(),
             });
             metric_definitions::describe_metrics();
+            let matches: Arc<dyn JobKind> = Arc::new(MatchJobs { hub: Arc::clone(&state) });
+            let kinds = vec![(MATCH_KIND, matches)];
+            serve::start(&self.parts, &self.registry, engine, &consumers, kinds);
+            routes.start(engine);
             let projector = Projector::open(&state).await.map_err(StartError::Hub)?;
             engine.spawn(projector.run());
             if let Some(drops) = &self.drops {

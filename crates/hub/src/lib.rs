@@ -21,6 +21,7 @@ pub mod registry;
 pub mod remote;
 pub mod remote_poll;
 mod reply;
+mod routes;
 pub mod routing;
 mod task_rows;
 pub mod tasks;

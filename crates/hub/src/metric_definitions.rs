@@ -14,6 +14,7 @@ pub(crate) const ALERTS_FIRING: &str = "switchboard_alerts_firing";
 pub(crate) const FANOUT_CHILDREN: &str = "switchboard_fanout_children_total";
 pub(crate) const ROUTED: &str = "switchboard_routed_total";
 pub(crate) const DISPATCH_DROPPED: &str = "switchboard_dispatch_dropped_total";
+pub(crate) const ROUTE_EVENTS: &str = "switchboard_route_events_total";
 
 /// Tells the recorder what they mean.
 pub fn describe_metrics() {
@@ -26,6 +27,7 @@ pub fn describe_metrics() {
     describe_gauge!(CONSUMER_HOLDER, "1 for a durable reader that this process runs");
     describe_gauge!(JOBS_OWED, "Jobs that are owed, due or not, by kind");
     describe_counter!(JOURNAL_LINES_LEFT_OUT, "Lines that were too long for the journal, and are not in it");
+    describe_counter!(ROUTE_EVENTS, "Events of routes, by what is done for them (send, post) and outcome");
     describe_gauge!(ALERTS_FIRING, "Alerts that fire now");
     describe_counter!(ROUTED, "Messages at the root address that got an agent, by what has decided");
     describe_counter!(DISPATCH_DROPPED, "Messages at the root address that were refused, by reason");

@@ -39,6 +39,8 @@ pub(crate) const CONSUMER: &str = "projector";
 const PAGE_ROWS: usize = 16_384;
 /// The same by lines of the journal, each of which may have 64 KiB: no transaction is long.
 const PAGE_LINES: usize = 64;
+/// The same by jobs: many routes may be about one row.
+const PAGE_JOBS: usize = 4_096;
 /// How long commits gather before they are read: longer than one commit takes, and so short that their rows are still in the
 /// processor's cache. With ten times as much, messages lost another 5 % of their rate to the projector.
 const GATHER: Duration = Duration::from_millis(1);
@@ -197,7 +199,7 @@ impl Projector {
             let mut page = Page::default();
             let mut due = later(clock.now(), IDLE);
             let mut is_over = false;
-            while page.rows < PAGE_ROWS && page.journal.len() < PAGE_LINES {
+            while page.rows < PAGE_ROWS && page.journal.len() < PAGE_LINES && page.jobs.len() < PAGE_JOBS {
                 let Some(item) = self.reader.next_taken() else {
                     // A page that is due is written before more is read; until then a few commits are read together, since
                     // each wake-up is at the cost of the turns that commit.
@@ -272,7 +274,12 @@ impl Projector {
                 journal,
             };
             let error = match store.advance(advance).await {
-                Ok(_) => break state,
+                Ok(is_new) => {
+                    if is_new {
+                        self.hub.routes.committed(&page.hits);
+                    }
+                    break state;
+                }
                 Err(error @ (StoreError::ConsumerTaken(_) | StoreError::Closed)) => return Err(error),
                 // The same page would be refused for ever, and all that follows from it is worth more than a line.
                 Err(StoreError::TooLarge { max, .. }) if max < longest_line => {
@@ -335,8 +342,14 @@ impl Projector {
         let lag = self.lag(now, page.last_at, is_refused);
         self.hub.consumers.report(CONSUMER, lag);
         let is_behind = self.is_behind();
-        // One that is behind has not read all that the registry knows.
-        let is_over = |alert: &str, agent: &str| !is_behind && self.hub.registry.is_over(alert, agent);
+        // One that is behind has not read all that the registry and the routes know.
+        let is_over = |alert: &str, subject: &str| {
+            !is_behind
+                && match alert {
+                    "route_failing" => self.hub.routes.is_well(subject),
+                    _ => self.hub.registry.is_over(alert, subject),
+                }
+        };
         let evaluation = alerts::Evaluation {
             now,
             settings: &self.hub.parts.config.hub.health.alerts,

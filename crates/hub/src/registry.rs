@@ -41,8 +41,8 @@ pub use breaker::{
     BreakerOpen, BreakerPermit, BreakerSettings, BreakerState, CircuitBreaker, RequestOutcome, RequestSource,
 };
 pub use reachability::{LastProbe, ProbeSettings, Reachability, ReachabilityChange};
-pub(crate) use registrations::all_registrations;
 pub use registrations::{RegistrationError, Removal};
+pub(crate) use registrations::{all_registrations, is_secret_parameter};
 pub use remote_state::{CardChange, KnownCard, Observed, RemoteState};
 pub use roster::{EntrySource, Roster, RosterEntry, RosterProblem};
 pub use skills::{SkillSource, reconcile};
@@ -55,6 +55,13 @@ use crate::routing::{AgentSignals, Availability, Experiment, RoutingSignals, Tra
 
 /// Serves a remote agent under its name.
 pub type RemoteFactory = Arc<dyn Fn(&Arc<RemoteState>) -> Served + Send + Sync>;
+
+/// The folder of a workspace, and the variables that fill in `${VAR}` in its files.
+#[derive(Clone, Debug)]
+pub struct WorkspaceFolder {
+    pub path: PathBuf,
+    pub environment: BTreeMap<String, String>,
+}
 
 /// Where agents come from while the server runs.
 pub struct AgentSources {
@@ -71,6 +78,7 @@ pub struct AgentSources {
 /// The agents of a server.
 pub struct Registry {
     parts: ServerParts,
+    workspace: WorkspaceFolder,
     programs: Programs,
     clients: RemoteClients,
     variables: ListedVariables,
@@ -99,7 +107,8 @@ impl Registry {
         let programs = Programs::open(&parts)?;
         let tasks = parts.config.limits.remote_tasks.get();
         let clients = RemoteClients::new(sources.folder.clone(), tasks).map_err(StartError::Egress)?;
-        let files = AgentFiles::new(sources.folder, sources.overrides.environment);
+        let workspace = WorkspaceFolder { path: sources.folder, environment: sources.overrides.environment };
+        let files = AgentFiles::new(workspace.path.clone(), workspace.environment.clone());
         let default_agent = default_agent(&parts);
         let own: Vec<Arc<Hosted>> = sources.own.into_iter().map(Arc::new).collect();
         let registry = Arc::new(Self {
@@ -118,6 +127,7 @@ impl Registry {
             ended_by: Mutex::default(),
             first_served: Mutex::new(Some(Vec::new())),
             engine: RwLock::new(None),
+            workspace,
             parts,
         });
         registry.load_registrations().await.map_err(StartError::Store)?;
@@ -145,6 +155,10 @@ impl Registry {
 
     pub(crate) fn parts(&self) -> &ServerParts {
         &self.parts
+    }
+
+    pub(crate) fn workspace(&self) -> WorkspaceFolder {
+        self.workspace.clone()
     }
 
     /// Takes how far the projector has come.

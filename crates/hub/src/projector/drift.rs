@@ -54,7 +54,7 @@ impl DriftCounts {
         }
         (count.abs() >= IN_A_ROW).then(|| Condition {
             alert: "effect_drift",
-            agent: observed.agent.clone(),
+            agent: Some(observed.agent.clone()),
             detail: json!({ "skill": observed.skill, "inARow": count.abs() }),
             subject,
             holds: count < 0,

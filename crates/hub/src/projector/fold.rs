@@ -20,6 +20,7 @@ use super::{Projector, drift};
 use crate::alerts;
 use crate::experiments;
 use crate::health::{Outcome, Reported, Sums, Tally};
+use crate::routes::Hits;
 
 /// What has been read and not been written.
 #[derive(Default)]
@@ -41,6 +42,8 @@ pub(super) struct Page {
     pub(super) journal: Vec<JournalLine>,
     /// Ended tasks that an experiment has given to its agents.
     pub(super) samples: Vec<experiments::Sample>,
+    /// What routes owe because of it.
+    pub(super) hits: Hits,
 }
 
 /// A row of a task's log.
@@ -55,11 +58,14 @@ struct Row<'a> {
 impl Projector {
     /// Adds a row to a page.
     pub(super) async fn fold(&mut self, page: &mut Page, row: &FeedRow, after: Seq) -> Result<(), Error> {
+        let owed = page.hits.add(&self.hub, row, after).await?;
+        page.jobs.extend(owed.jobs);
+        page.journal.extend(owed.lines);
         match &row.content {
             FeedContent::Journal(line) => {
                 page.last_at = Some(line.at);
                 page.drops.extend(alerts::Drop::of(line));
-                page.noticed.extend(alerts::Noticed::of(line));
+                page.noticed.extend(alerts::Noticed::of(line).or_else(|| alerts::Noticed::of_route(line)));
                 Ok(())
             }
             FeedContent::Events { hidden: true, .. } => Ok(()),

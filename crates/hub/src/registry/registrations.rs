@@ -373,7 +373,8 @@ pub(super) fn holds_credential(value: &str) -> bool {
     is_scheme || redact::text(value) != value
 }
 
-fn is_secret_parameter(parameter: &str) -> bool {
+/// Parameters of a query that hold a credential by their name.
+pub(crate) fn is_secret_parameter(parameter: &str) -> bool {
     let name = parameter.split('=').next().unwrap_or_default();
     is_credential(name) || name.eq_ignore_ascii_case("auth") || name.eq_ignore_ascii_case("sig")
 }

@@ -11,7 +11,8 @@ use switchboard_host::serve::ServerParts;
 use super::{Callbacks, RemoteAgent, RemoteParts, RemoteSettings, callback_base, manifest};
 use crate::consumers::Consumers;
 use crate::jobs::{
-    CANCEL_KIND, CHILDREN_KIND, CancelChildren, CancelJobs, JobRunner, PARENT_KIND, RemoteDirectory, SettleParents,
+    CANCEL_KIND, CHILDREN_KIND, CancelChildren, CancelJobs, JobKind, JobRunner, PARENT_KIND, RemoteDirectory,
+    SettleParents,
 };
 use crate::registry::{Registry, RemoteFactory, RemoteState};
 use crate::remote_poll::{PollSettings, PushedTasks, RemotePoll};
@@ -56,7 +57,13 @@ impl RemoteDirectory for Registry {
 }
 
 /// Runs jobs that are owed, and looks at remote tasks that wait for an answer, until the server stops.
-pub(crate) fn start(parts: &ServerParts, registry: &Arc<Registry>, engine: &Engine, consumers: &Arc<Consumers>) {
+pub(crate) fn start(
+    parts: &ServerParts,
+    registry: &Arc<Registry>,
+    engine: &Engine,
+    consumers: &Arc<Consumers>,
+    more_kinds: Vec<(&'static str, Arc<dyn JobKind>)>,
+) {
     let remotes: Arc<dyn RemoteDirectory> = Arc::clone(registry) as _;
     let cancel = CancelJobs {
         engine: engine.clone(),
@@ -71,6 +78,7 @@ pub(crate) fn start(parts: &ServerParts, registry: &Arc<Registry>, engine: &Engi
         .with(CANCEL_KIND, Arc::new(cancel))
         .with(PARENT_KIND, Arc::new(parents))
         .with(CHILDREN_KIND, Arc::new(children));
+    let jobs = more_kinds.into_iter().fold(jobs, |jobs, (name, kind)| jobs.with(name, kind));
     engine.spawn(jobs.run(engine.closing().clone()));
     let settings = &parts.config.hub.remote_poll;
     let settings = PollSettings { first: settings.first.duration(), most: settings.most.duration() };

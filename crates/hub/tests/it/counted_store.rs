@@ -47,6 +47,8 @@ pub(crate) struct Counts {
     rows_fail: AtomicBool,
     /// Only those of agents, tombstones among them.
     agent_rows_fail: AtomicBool,
+    /// Jobs cannot be deleted by their names.
+    jobs_stay: AtomicBool,
     /// Rows of registrations that were refused therefore.
     failed_rows: AtomicUsize,
     /// Rows of agents that were written and not deleted by that.
@@ -87,6 +89,11 @@ impl Counts {
     /// Whether rows of agents cannot be written, while all others can.
     pub(crate) fn fail_agent_rows(&self, fail: bool) {
         self.agent_rows_fail.store(fail, Ordering::SeqCst);
+    }
+
+    /// Whether jobs cannot be deleted by their names.
+    pub(crate) fn keep_jobs(&self, keep: bool) {
+        self.jobs_stay.store(keep, Ordering::SeqCst);
     }
 
     pub(crate) fn failed_rows(&self) -> usize {
@@ -225,7 +232,7 @@ forwarded! { HubStore {
     fn owed_jobs() -> StoreFuture<Vec<(String, u64)>>;
     fn jobs_named(prefix: &str, after: &str, max: usize) -> StoreFuture<Vec<NewJob>>;
     fn count_jobs_named(prefix: &str) -> StoreFuture<u64>;
-    fn remove_jobs(names: Vec<String>) -> StoreFuture<usize>;
+
     fn count_tasks(owner: Option<CallerId>, agents: Option<Vec<AgentName>>) -> StoreFuture<Vec<(TaskState, u64)>>;
     fn evict_health(step: HealthStep, before: Timestamp, max: usize) -> StoreFuture<usize>;
 }
@@ -234,6 +241,12 @@ forwarded! { HubStore {
             return Box::pin(std::future::ready(Err(StoreError::Failed("as the test has ordered".to_owned()))));
         }
         self.store.journal(lines)
+    }
+    fn remove_jobs(&self, names: Vec<String>) -> StoreFuture<usize> {
+        if self.counts.jobs_stay.load(Ordering::SeqCst) {
+            return Box::pin(std::future::ready(Err(StoreError::Failed("as the test has ordered".to_owned()))));
+        }
+        self.store.remove_jobs(names)
     }
     fn put_registration(&self, put: PutRegistration) -> StoreFuture<u64> {
         let is_agent = put.kind == "agent";

@@ -227,6 +227,10 @@ impl Running {
         let keys = keys();
         let callbacks = CallbackReceiver::new(store.clone(), store.secret(), shared.clone());
         let reloads = ReloadListeners::default();
+        let egress = switchboard_egress::Options {
+            allowlist: config.webhooks.allowlist(),
+            ..switchboard_egress::Options::default()
+        };
         let parts = ServerParts {
             callbacks: callbacks.clone(),
             reloads: reloads.clone(),
@@ -235,7 +239,7 @@ impl Running {
             clock: shared.clone(),
             store: store.clone(),
             callers: keys.clone(),
-            egress: Egress::new(switchboard_egress::Options::default()).unwrap(),
+            egress: Egress::new(egress).unwrap(),
             base_url: "http://localhost".to_owned(),
             local_url: "http://localhost".to_owned(),
         };
