@@ -16,6 +16,8 @@ const NAME_BYTES: usize = 64;
 const WORD_BYTES: usize = 256;
 /// The longest content as it is written.
 pub(super) const CONTENT_BYTES: usize = 16 << 10;
+/// Agents that a message may go to; `hub.fanout.max` may allow fewer.
+const MOST_TARGETS: usize = 64;
 /// What is quoted of a wrong value, in characters.
 const QUOTED: usize = 80;
 /// The first word of topics that only routes with a `url` may have.
@@ -298,13 +300,14 @@ impl Reader {
             Some(one) => std::slice::from_ref(one),
         };
         let names: Option<Vec<String>> = given.iter().map(|name| name.as_str().map(str::to_owned)).collect();
-        match names {
-            Some(names)
-                if names.iter().all(|name| !name.is_empty() && name.len() <= WORD_BYTES) && !names.is_empty() =>
-            {
-                names
+        let is_name = |name: &String| !name.is_empty() && name.len() <= WORD_BYTES;
+        match names.filter(|names| !names.is_empty() && names.iter().all(is_name)) {
+            Some(names) if names.len() > MOST_TARGETS => {
+                self.add("then.targets", format!("has {} names", names.len()), format!("at most {MOST_TARGETS}"));
+                Vec::new()
             }
-            _ => {
+            Some(names) => names,
+            None => {
                 self.add("then.targets", "has what is no name", right);
                 Vec::new()
             }

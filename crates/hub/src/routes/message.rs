@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::value::RawValue;
 use switchboard_a2a::{Json, Message, MessageId, Metadata, Part, Role};
 use switchboard_engine::store::lineage::Via;
 use switchboard_engine::{Address, CHAIN_KEY, Caller, DelegationChain, Error, IncomingMessage, TraceContext, sha256};
@@ -82,8 +80,8 @@ fn text(content: &Content, route: &str, item: &Item, most: usize) -> String {
 
 /// An item as it is handed on: without its payload if that is too large.
 pub(super) fn handed_on(item: &Item, most: usize) -> Item {
-    let fits = |payload: &&Box<RawValue>| payload.get().len() <= most;
-    Item { payload: item.payload.as_ref().filter(fits).cloned(), ..item.clone() }
+    let payload = item.payload.clone().filter(|payload| payload.get().len() <= most);
+    Item { payload, ..item.clone() }
 }
 
 fn metadata(route: &str, trigger: &Trigger, chain: Option<&DelegationChain>) -> Metadata {
@@ -97,13 +95,9 @@ fn metadata(route: &str, trigger: &Trigger, chain: Option<&DelegationChain>) -> 
     };
     insert(ROUTES_KEY, Json::from_serialize(&routes));
     if let Some(chain) = chain {
-        insert(CHAIN_KEY, json(chain));
+        insert(CHAIN_KEY, Json::from_serialize(chain));
     }
     metadata
-}
-
-fn json(value: &impl Serialize) -> Result<Json, serde_json::Error> {
-    Json::from_serialize(value)
 }
 
 /// The id of the message of a key: the same whenever it is sent.

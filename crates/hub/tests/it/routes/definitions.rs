@@ -103,6 +103,8 @@ async fn what_is_wrong_with_a_definition_is_said_of_each_member() {
         (json!({ "name": "a", "when": when(), "then": {} }), vec!["then"]),
         (json!({ "name": "a", "when": when(), "then": { "skill": 1 } }), vec!["then.skill"]),
         (json!({ "name": "a", "when": when(), "then": { "targets": [1] } }), vec!["then.targets"]),
+        (json!({ "name": "a", "when": when(), "then": { "targets": [] } }), vec!["then.targets"]),
+        (json!({ "name": "a", "when": when(), "then": { "targets": vec!["a"; 65] } }), vec!["then.targets"]),
         (
             json!({ "name": "a", "when": when(), "then": { "skill": "a", "secretEnv": "LISTED" } }),
             vec!["then.secretEnv"],
