@@ -115,7 +115,7 @@ fn named(credentials: &Credentials) -> Option<String> {
         | Credentials::ApiKey { key: Secret::Environment(name), .. }
         | Credentials::Signature { secret: Secret::Environment(name), .. } => Some(name.clone()),
         Credentials::OAuth(oauth) => match &oauth.client_secret {
-            Secret::Environment(name) => Some(name.clone()),
+            Secret::Environment(name) | Secret::Permitted(name, _) => Some(name.clone()),
             Secret::Plain(_) => Some("agents.yaml".to_owned()),
         },
         Credentials::None => None,
