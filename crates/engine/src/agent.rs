@@ -182,7 +182,7 @@ impl AgentError {
 /// [`Agent`] in a form that can be kept in a list; every agent is one.
 pub(crate) trait DynAgent: Send + Sync {
     fn manifest(&self) -> Manifest;
-    fn run_boxed(&self, turn: Turn, task: TaskHandle) -> BoxFuture<'_, Result<(), AgentError>>;
+    fn run_boxed(&self, start: Box<(Turn, TaskHandle)>) -> BoxFuture<'_, Result<(), AgentError>>;
     fn is_answer(&self, message: &Message) -> bool;
     fn recover_boxed<'a>(&'a self, task: &'a TaskView) -> BoxFuture<'a, Recovery>;
 }
@@ -192,7 +192,8 @@ impl<A: Agent> DynAgent for A {
         Agent::manifest(self)
     }
 
-    fn run_boxed(&self, turn: Turn, task: TaskHandle) -> BoxFuture<'_, Result<(), AgentError>> {
+    fn run_boxed(&self, start: Box<(Turn, TaskHandle)>) -> BoxFuture<'_, Result<(), AgentError>> {
+        let (turn, task) = *start;
         self.run(turn, task).boxed()
     }
 
@@ -214,7 +215,7 @@ impl Agent for WrappedAgent {
     }
 
     fn run(&self, turn: Turn, task: TaskHandle) -> impl Future<Output = Result<(), AgentError>> + Send {
-        self.0.run_boxed(turn, task)
+        self.0.run_boxed(Box::new((turn, task)))
     }
 
     fn is_answer(&self, message: &Message) -> bool {

@@ -47,32 +47,38 @@ pub(crate) use wakeup::Wakeup;
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Runs turns of one task until it ends, parks, or is taken away. `sides` go with the first append.
-pub(crate) async fn drive(
+///
+/// A turn may last for hours, and many at once, so its future holds little: an `async fn` would keep room for its arguments
+/// beside what they are moved into.
+pub(crate) fn drive(
     engine: Arc<EngineState>,
     live: Arc<LiveTask>,
     permit: Permit,
     begin: TurnInput,
     sides: SideWrites,
-) {
+) -> impl Future<Output = ()> + Send + 'static {
     let busy = Some(engine.admission.busy.acquire());
-    let timers = Timers::default();
-    let mut driver = Driver { engine, live, run_number: 0, permit: Some(permit), busy, sides, timers, unload: false };
-    let mut next = Some(begin);
-    while let Some(begin) = next.take() {
-        next = driver.run(begin).await;
-        driver.engine.end_grant(&driver.live);
-    }
-    let is_done = driver.live.core.lock().is_done();
-    if is_done {
-        driver.engine.live.forget(&driver.live.task.id);
-    } else {
-        driver.engine.recover_dropped(&driver.live).await;
+    let (next, permit, timers) = (Some(begin), Some(permit), Timers::default());
+    let mut driver = Driver { engine, live, next, run_number: 0, permit, busy, sides, timers, unload: false };
+    async move {
+        while let Some(run) = driver.begin() {
+            driver.run(run).await;
+            driver.engine.end_grant(&driver.live);
+        }
+        let is_done = driver.live.core.lock().is_done();
+        if is_done {
+            driver.engine.live.forget(&driver.live.task.id);
+        } else {
+            driver.engine.recover_dropped(&driver.live).await;
+        }
     }
 }
 
 struct Driver {
     engine: Arc<EngineState>,
     live: Arc<LiveTask>,
+    /// What the next run begins with; nothing if the task is left.
+    next: Option<TurnInput>,
     run_number: u64,
     permit: Option<Permit>,
     busy: Option<CounterPermit>,
@@ -83,8 +89,9 @@ struct Driver {
 }
 
 impl Driver {
-    /// One run of the agent. Says what to run next; nothing if the task has been left.
-    async fn run(&mut self, mut begin: TurnInput) -> Option<TurnInput> {
+    /// Begins the next run of the agent, if there is one.
+    fn begin(&mut self) -> Option<Run> {
+        let mut begin = self.next.take()?;
         let Some(hosted) = self.live.hosted.clone() else {
             self.live.core.lock().turn.leave();
             return None;
@@ -104,17 +111,22 @@ impl Driver {
         };
         let handle = TaskHandle { engine: self.engine.clone(), live: self.live.clone(), run: self.run_number };
         let begun = begin.begun.take();
-        let turn = begin.turn(&self.live);
-        let work = async {
-            let mut running = served.agent.run_boxed(turn, handle);
+        // Boxed, because this future outlasts what the agent takes out of it.
+        let start = Box::new((begin.turn(&self.live), handle));
+        Some(Run::new(async move {
+            let mut running = served.agent.run_boxed(start);
             let first = futures_util::poll!(&mut running);
             drop(begun);
             match first {
                 Poll::Ready(done) => done,
                 Poll::Pending => running.await,
             }
-        };
-        let mut run = Some(Run::new(work));
+        }))
+    }
+
+    /// One run of the agent, and what comes of it.
+    async fn run(&mut self, run: Run) {
+        let mut run = Some(run);
         let mut flush: Option<BoxFuture<'static, Result<(), StoreError>>> = None;
         self.timers = Timers::default();
         self.unload = false;
@@ -145,16 +157,20 @@ impl Driver {
                 () = self.live.output.notified() => {}
             }
             match self.next_step(run.is_some(), flush.is_some()) {
-                NextStep::Leave => return None,
-                NextStep::Next(begin) => return Some(*begin),
+                NextStep::Leave => return,
+                NextStep::Next(begin) => {
+                    self.next = Some(*begin);
+                    return;
+                }
                 NextStep::Flush => {
                     let (engine, live) = (self.engine.clone(), self.live.clone());
                     let sides = std::mem::take(&mut self.sides);
                     flush = Some(async move { live.flush(&engine, sides).await }.boxed());
                 }
                 NextStep::Queue(seq) => {
-                    if self.queue_next(seq).await {
-                        return None;
+                    // On the heap: it is rare, and its room would be most of the turn's.
+                    if Box::pin(self.queue_next(seq)).await {
+                        return;
                     }
                 }
                 NextStep::Wait => {}
@@ -345,15 +361,15 @@ enum NextStep {
 }
 
 /// The agent's future. Panics of the agent's code, when polled or dropped, stay in here.
-struct Run<'a>(Option<Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>>);
+struct Run(Option<Pin<Box<dyn Future<Output = Outcome> + Send>>>);
 
-impl<'a> Run<'a> {
-    fn new(work: impl Future<Output = Result<(), AgentError>> + Send + 'a) -> Self {
+impl Run {
+    fn new(work: impl Future<Output = Result<(), AgentError>> + Send + 'static) -> Self {
         Self(Some(Box::pin(AssertUnwindSafe(work).catch_unwind())))
     }
 }
 
-impl Future for Run<'_> {
+impl Future for Run {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
@@ -364,7 +380,7 @@ impl Future for Run<'_> {
     }
 }
 
-impl Drop for Run<'_> {
+impl Drop for Run {
     fn drop(&mut self) {
         let work = self.0.take();
         if let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| drop(work))) {
