@@ -96,8 +96,12 @@ impl Batch {
         }
     }
 
-    /// The events, and their lines as one piece of shared memory.
-    pub(crate) fn seal(self) -> SealedBatch {
+    /// The events, and their lines as one piece of shared memory. Readers keep it for as long as the turn runs, so it is not
+    /// much larger than the lines.
+    pub(crate) fn seal(mut self) -> SealedBatch {
+        if self.lines.len() <= self.lines.capacity() / 2 {
+            self.lines.shrink_to_fit();
+        }
         SealedBatch { events: self.events, lines: Bytes::from(self.lines), ends: self.ends }
     }
 }
