@@ -1,6 +1,7 @@
 //! The tasks in memory, in shards so that tasks rarely share a lock.
 //!
-//! Entries are weak: the users of a task keep it alive, the map only finds it. If another task of its shard was inserted
+//! Entries are weak: the users of a task keep it alive, the map only finds it. A task that nobody holds leaves its room
+//! behind with its entry, so entries are forgotten whenever there are twice as many as were held the last time. If another task of its shard was inserted
 //! while a task was loaded, that may have been the same one, changed and dropped since: it is compared with the store
 //! once more (`EngineState::adopt`).
 
@@ -14,17 +15,46 @@ use switchboard_a2a::TaskId;
 use crate::ids::TaskKey;
 use crate::live_task::LiveTask;
 
+/// Fewer entries of a map are not looked through for those that nobody holds.
+const FEW: usize = 16;
+
 /// The tasks in memory.
 pub(crate) struct LiveTasks {
     shards: Vec<Mutex<Shard>>,
     /// By the store's key, where other nodes announce theirs.
-    by_key: Mutex<HashMap<TaskKey, Weak<LiveTask>>>,
+    by_key: Mutex<Entries<TaskKey>>,
 }
 
 #[derive(Default)]
 struct Shard {
-    tasks: HashMap<TaskId, Weak<LiveTask>>,
+    tasks: Entries<TaskId>,
     insertions: Insertions,
+}
+
+struct Entries<K> {
+    known: HashMap<K, Weak<LiveTask>>,
+    /// With so many entries, those that nobody holds are forgotten before the next one comes.
+    forget_at: usize,
+}
+
+impl<K> Default for Entries<K> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), forget_at: FEW }
+    }
+}
+
+impl<K: Hash + Eq> Entries<K> {
+    fn get(&self, key: &K) -> Option<Arc<LiveTask>> {
+        self.known.get(key).and_then(Weak::upgrade)
+    }
+
+    fn insert(&mut self, key: K, live: &Arc<LiveTask>) {
+        if self.known.len() >= self.forget_at {
+            self.known.retain(|_, weak| weak.strong_count() > 0);
+            self.forget_at = (2 * self.known.len()).max(FEW);
+        }
+        self.known.insert(key, Arc::downgrade(live));
+    }
 }
 
 /// How many tasks were ever inserted into a shard.
@@ -51,7 +81,7 @@ impl LiveTasks {
     /// A task in memory, or how many were inserted beside it until now, for [`Self::insert_loaded`].
     pub(crate) fn find(&self, id: &TaskId) -> Result<Arc<LiveTask>, Insertions> {
         let shard = self.shard(id).lock();
-        shard.tasks.get(id).and_then(Weak::upgrade).ok_or(shard.insertions)
+        shard.tasks.get(id).ok_or(shard.insertions)
     }
 
     pub(crate) fn insert_or_get(&self, live: Arc<LiveTask>) -> Arc<LiveTask> {
@@ -63,34 +93,34 @@ impl LiveTasks {
     pub(crate) fn insert_loaded(&self, live: Arc<LiveTask>, before: Insertions) -> (Arc<LiveTask>, bool) {
         let mut shard = self.shard(&live.task.id).lock();
         let may_be_behind = shard.insertions != before;
-        if let Some(known) = shard.tasks.get(&live.task.id).and_then(Weak::upgrade) {
+        if let Some(known) = shard.tasks.get(&live.task.id) {
             return (known, may_be_behind);
         }
         shard.insertions.0 += 1;
-        shard.tasks.insert(live.task.id.clone(), Arc::downgrade(&live));
+        shard.tasks.insert(live.task.id.clone(), &live);
         (live, may_be_behind)
     }
 
     /// Lets a task be found by its key.
     pub(crate) fn index(&self, key: TaskKey, live: &Arc<LiveTask>) {
-        self.by_key.lock().insert(key, Arc::downgrade(live));
+        self.by_key.lock().insert(key, live);
     }
 
     pub(crate) fn by_key(&self, key: TaskKey) -> Option<Arc<LiveTask>> {
-        self.by_key.lock().get(&key).and_then(Weak::upgrade)
+        self.by_key.lock().get(&key)
     }
 
     /// Forgets a task that has ended or is no longer held.
     pub(crate) fn forget(&self, id: &TaskId) {
-        self.shard(id).lock().tasks.remove(id);
+        self.shard(id).lock().tasks.known.remove(id);
     }
 
     /// All tasks in memory; those no longer held are forgotten.
     pub(crate) fn all(&self) -> Vec<Arc<LiveTask>> {
-        self.by_key.lock().retain(|_, weak| weak.strong_count() > 0);
+        self.by_key.lock().known.retain(|_, weak| weak.strong_count() > 0);
         let mut all = Vec::new();
         for shard in &self.shards {
-            shard.lock().tasks.retain(|_, weak| {
+            shard.lock().tasks.known.retain(|_, weak| {
                 let live = weak.upgrade();
                 let held = live.is_some();
                 all.extend(live);
