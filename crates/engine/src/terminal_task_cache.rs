@@ -57,7 +57,12 @@ pub(crate) enum Cached {
 impl TerminalTaskCache {
     fn shard(&self, id: &TaskId) -> &RwLock<Shard> {
         // The last bytes of our ids are random.
-        let last = id.as_str().bytes().rev().take(2).fold(0usize, |sum, byte| sum * 31 + usize::from(byte));
+        let last = id
+            .as_str()
+            .bytes()
+            .rev()
+            .take(8)
+            .fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
         &self.shards[last % SHARDS]
     }
 
@@ -142,7 +147,7 @@ mod tests {
     #[test]
     fn the_oldest_go_first_and_the_bytes_stay_below_their_limit() {
         let cache = TerminalTaskCache::default();
-        let tasks: Vec<_> = (0..400).map(|_| task()).collect();
+        let tasks: Vec<_> = (0..800).map(|_| task()).collect();
         let json = vec![b'x'; MAX_BYTES / SHARDS / 10];
         for task in &tasks {
             cache.keep(task, &json, 0);
@@ -153,7 +158,7 @@ mod tests {
             let bytes: usize = shard.tasks.values().map(|task| task.json.len() + ENTRY_BYTES).sum();
             assert!(shard.bytes == bytes && bytes <= MAX_BYTES / SHARDS && shard.order.len() == shard.tasks.len());
         }
-        assert!(is_kept(&cache, &tasks[399]) && !is_kept(&cache, &tasks[0]));
+        assert!(is_kept(&cache, &tasks[799]) && !is_kept(&cache, &tasks[0]));
         let kept = tasks.iter().filter(|task| is_kept(&cache, task)).count();
         assert!(kept >= 9 * SHARDS / 2, "{kept} are kept");
     }
