@@ -47,13 +47,19 @@ pub struct Piece {
 }
 
 /// Bytes of a stream, and their part of the response budget.
-pub(crate) type StreamItem = (Bytes, Option<ReservedBytes>);
+pub(crate) struct StreamChunk {
+    pub(crate) bytes: Bytes,
+    pub(crate) reserved: Option<ReservedBytes>,
+    /// Nothing comes after it.
+    pub(crate) is_last: bool,
+}
 
 enum Content {
     Empty,
     Full(Bytes),
     Pieces(VecDeque<Bytes>),
-    Stream(Pin<Box<dyn Stream<Item = StreamItem> + Send>>),
+    /// A chunk that is ready, and those to come.
+    Stream(Option<StreamChunk>, Pin<Box<dyn Stream<Item = StreamChunk> + Send>>),
 }
 
 impl Body {
@@ -73,8 +79,8 @@ impl Body {
     }
 
     /// Buffers as they come; each is written out at once.
-    pub(crate) fn stream(stream: impl Stream<Item = StreamItem> + Send + 'static) -> Self {
-        Self::of(Content::Stream(Box::pin(stream)))
+    pub(crate) fn stream(first: Option<StreamChunk>, later: Pin<Box<dyn Stream<Item = StreamChunk> + Send>>) -> Self {
+        Self::of(Content::Stream(first, later))
     }
 
     /// Complete buffers, each written out when the client has room for it.
@@ -103,7 +109,7 @@ impl Body {
             Content::Empty => Some(0),
             Content::Full(bytes) => Some(bytes.len()),
             Content::Pieces(pieces) => Some(pieces.iter().map(Bytes::len).sum()),
-            Content::Stream(_) => None,
+            Content::Stream(..) => None,
         }
     }
 
@@ -142,7 +148,14 @@ impl hyper::body::Body for Body {
                 }
                 Poll::Ready(piece.map(|piece| (piece, reserved)))
             }
-            Content::Stream(stream) => stream.as_mut().poll_next(context),
+            Content::Stream(first, later) => {
+                let next =
+                    first.take().map_or_else(|| later.as_mut().poll_next(context), |first| Poll::Ready(Some(first)));
+                if let Poll::Ready(Some(StreamChunk { is_last: true, .. })) = next {
+                    this.content = Content::Empty;
+                }
+                next.map(|next| next.map(|chunk| (chunk.bytes, chunk.reserved)))
+            }
         };
         let unsent = this.unsent.take();
         let Poll::Ready(next) = next else { return Poll::Pending };
@@ -150,7 +163,7 @@ impl hyper::body::Body for Body {
             this.content = Content::Empty;
             return Poll::Ready(None);
         };
-        if let Content::Stream(_) | Content::Pieces(_) = this.content {
+        if let Content::Stream(..) | Content::Pieces(_) = this.content {
             this.unsent = this.in_flight.as_ref().map(InFlight::begin_piece);
         }
         let unsent = unsent.or_else(|| this.in_flight.as_ref().map(InFlight::begin_piece));

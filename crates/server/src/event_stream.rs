@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::stream::{self, StreamExt};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::body::StreamItem;
+use crate::body::StreamChunk;
 use crate::edge::stream_slots::StreamSlot;
-use crate::response_budget::ReservedBytes;
+use crate::response_budget::{ReservedBytes, SMALL};
 use crate::{Body, CallerIdentity, State};
 
 /// Sent at graceful shutdown: reconnect in a second.
@@ -65,7 +67,7 @@ pub(crate) fn body<F: FrameFormat>(
     slot: Option<StreamSlot>,
     reserved: Option<ReservedBytes>,
 ) -> Body {
-    let stream = EventStream {
+    let events = EventStream {
         format,
         state: Arc::clone(state),
         identity: Arc::clone(identity),
@@ -74,11 +76,18 @@ pub(crate) fn body<F: FrameFormat>(
         is_over: false,
         quiet_until: Instant::now() + state.options.ping,
     };
-    Body::stream(futures_util::stream::unfold(stream, |mut stream| async move {
-        let chunk = stream.next().await?;
-        stream.quiet_until = Instant::now() + stream.state.options.ping;
-        Some((chunk, stream))
-    }))
+    let mut chunks = Box::pin(stream::unfold(events, |mut events| async move {
+        let chunk = events.next().await?;
+        events.quiet_until = Instant::now() + events.state.options.ping;
+        Some((chunk, events))
+    }));
+    // A stream that is over with its first chunk, as that of a short task mostly is, has a length: a client knows from
+    // that, without waiting for an end, that its connection is free again. A large one keeps its slot until it is read. A
+    // chunk that is not ready yet goes on in there.
+    match chunks.next().now_or_never().flatten() {
+        Some(only) if only.is_last && only.bytes.len() <= SMALL => Body::full(only.bytes).counted(only.reserved),
+        first => Body::stream(first, chunks),
+    }
 }
 
 struct EventStream<F> {
@@ -94,7 +103,7 @@ struct EventStream<F> {
 
 impl<F: FrameFormat> EventStream<F> {
     /// All frames that are ready, in one buffer.
-    async fn next(&mut self) -> Option<StreamItem> {
+    async fn next(&mut self) -> Option<StreamChunk> {
         while !self.is_over {
             // What is in memory is shared by all streams, and reserved when it comes.
             self.reserve(self.format.unread_bytes()).await?;
@@ -114,7 +123,7 @@ impl<F: FrameFormat> EventStream<F> {
                 () = tokio::time::sleep_until(self.quiet_until) => {
                     // What was read was not for this stream, and the next event may take hours.
                     self.reserved = None;
-                    return Some((PING, None));
+                    return Some(StreamChunk { bytes: PING, reserved: None, is_last: false });
                 }
             };
             self.reserve(events.as_ref().map_or(0, |events| self.format.frame_bytes(events))).await?;
@@ -154,11 +163,11 @@ impl<F: FrameFormat> EventStream<F> {
         Some(())
     }
 
-    fn chunk(&mut self, bytes: Vec<u8>) -> StreamItem {
+    fn chunk(&mut self, bytes: Vec<u8>) -> StreamChunk {
         let mut reserved = self.reserved.take();
         if let Some(reserved) = &mut reserved {
             reserved.resize(bytes.len());
         }
-        (bytes.into(), reserved)
+        StreamChunk { bytes: bytes.into(), reserved, is_last: self.is_over }
     }
 }

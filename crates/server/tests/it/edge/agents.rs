@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use switchboard_engine::{Agent, AgentError, Manifest, TaskHandle, Turn};
+use switchboard_engine::{Agent, AgentError, Manifest, Start, TaskHandle, Turn};
 use tokio::sync::{Notify, mpsc};
 
-/// Answers with what it was told.
+/// Answers with what it was told, in one commit with the message.
 pub(crate) struct Echo;
 
 impl Agent for Echo {
     fn manifest(&self) -> Manifest {
-        Manifest::new("Echo", "Repeats <what> it's & was \"told\"")
+        let manifest = Manifest::new("Echo", "Repeats <what> it's & was \"told\"");
+        Manifest { start: Start::WithCommit, ..manifest }
     }
 
     async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {

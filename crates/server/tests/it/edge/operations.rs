@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_server::RenderMetrics;
 
-use crate::edge::running::{Running, send_message};
+use crate::edge::running::{Running, request, send_message};
 
 const JSON: &str = "Content-Type: application/json";
 
@@ -41,6 +41,31 @@ async fn head_is_get_without_the_body() {
         assert_eq!(head.header("content-type"), get.header("content-type"), "{path}");
         assert_eq!(wire.rest().await, "", "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_over_at_once_has_a_length_and_one_that_goes_on_has_none() {
+    let mut running = Running::open().await;
+    let stream = |path: &str| request(&format!("POST {path}"), &[JSON], &send_message(1, "SendStreamingMessage", "x"));
+    let mut wire = running.connect().await;
+    // Twice over one connection, which is free again after the last byte.
+    for _ in 0..2 {
+        wire.send(&stream("/a2a")).await;
+        let reply = wire.reply().await;
+        assert_eq!(reply.header("content-length"), Some(&*reply.body.len().to_string()), "{reply:?}");
+        assert_eq!(reply.header("content-type"), Some("text/event-stream"));
+        assert!(reply.body.contains("TASK_STATE_COMPLETED") && reply.body.ends_with("\n\n"), "{reply:?}");
+    }
+    wire.send(&stream("/a2a/gate")).await;
+    let head = wire.head().await;
+    assert_eq!((head.header("content-length"), head.header("transfer-encoding")), (None, Some("chunked")));
+    running.began.recv().await.unwrap();
+    running.gate.notify_one();
+    let mut seen = String::new();
+    while let Some(chunk) = wire.chunk().await {
+        seen.push_str(&chunk);
+    }
+    assert!(seen.contains("TASK_STATE_COMPLETED"), "{seen:?}");
 }
 
 #[tokio::test]
