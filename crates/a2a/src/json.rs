@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
+use memchr::memchr3;
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -63,6 +64,10 @@ impl Json {
 
 /// Removes white space between tokens; borrows where there is none.
 fn compact(text: &str) -> Cow<'_, str> {
+    // What programs write has mostly none anywhere, which is seen much faster than where it is.
+    if memchr3(b' ', b'\n', b'\t', text.as_bytes()).is_none() && !text.contains('\r') {
+        return Cow::Borrowed(text);
+    }
     let mut in_string = false;
     let mut escaped = false;
     let is_gap = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');

@@ -30,6 +30,7 @@ use std::collections::VecDeque;
 use event::Block;
 pub use event::Event;
 pub use frame::Frame;
+use memchr::memchr2;
 
 /// What the reader of a silent stream keeps room for: most lines are shorter, and most pieces have fewer events.
 const KEPT_LINE_BYTES: usize = 4_096;
@@ -123,7 +124,7 @@ impl EventReader {
                 rest = &rest[1..];
                 continue;
             }
-            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let Some(end) = memchr2(b'\n', b'\r', rest) else {
                 return self.extend_line(rest);
             };
             self.extend_line(&rest[..end])?;
