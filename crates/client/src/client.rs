@@ -33,6 +33,8 @@ struct Inner {
     egress: Egress,
     peer: Peer,
     address: AgentAddress,
+    /// For messages.
+    redacted_url: String,
     card_caches: CardCaches,
 }
 
@@ -49,7 +51,9 @@ impl Client {
 
     fn build(egress: Egress, peer: Peer, card: Option<FoundCard>) -> Result<Self, ClientError> {
         let address = AgentAddress::parse(&peer.url)?;
-        Ok(Self { inner: Arc::new(Inner { egress, peer, address, card_caches: CardCaches::new(card) }) })
+        let redacted_url = redact_url(&peer.url);
+        let card_caches = CardCaches::new(card);
+        Ok(Self { inner: Arc::new(Inner { egress, peer, address, redacted_url, card_caches }) })
     }
 
     /// Has all calls follow this card from now on where the agent shows a card, whatever that one says: its interfaces,
@@ -66,7 +70,7 @@ impl Client {
 
     /// Its address, redacted, for messages.
     pub(crate) fn redacted_url(&self) -> String {
-        redact_url(&self.inner.peer.url)
+        self.inner.redacted_url.clone()
     }
 
     /// The agent's card, fetched or from the cache; the pinned one, if there is one.

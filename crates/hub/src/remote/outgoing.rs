@@ -45,8 +45,7 @@ impl CallOrigin {
 /// The id of a message there: ids of two callers here may be the same.
 pub(super) fn message_id(task: &TaskId, turn: u64) -> MessageId {
     let digest = sha256([b"message:".as_slice(), task.as_str().as_bytes(), b":", turn.to_string().as_bytes()]);
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest[..16]);
+    let bytes = beginning(digest).to_be_bytes();
     MessageId::from(uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string())
 }
 
@@ -73,10 +72,14 @@ pub(super) fn call_context(task: &TaskId, turn: &Turn, origin: &CallOrigin) -> C
 
 /// The trace of a root that came without one. It follows from ids, so that it is the same in every process.
 fn own_traceparent(root: &str, task: &TaskId) -> String {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let trace = sha256([b"trace:".as_slice(), root.as_bytes()]);
-    let span = sha256([b"span:".as_slice(), task.as_str().as_bytes()]);
-    format!("00-{}-{}-01", hex(&trace[..16]), hex(&span[..8]))
+    let trace = beginning(sha256([b"trace:".as_slice(), root.as_bytes()]));
+    let span = beginning(sha256([b"span:".as_slice(), task.as_str().as_bytes()])) >> 64;
+    format!("00-{trace:032x}-{span:016x}-01")
+}
+
+/// The first half of a hash, as one number.
+fn beginning(hash: [u8; 32]) -> u128 {
+    hash[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
 /// The extensions to declare at an agent for a turn: those of every call, those that its caller has declared, and those of

@@ -1,8 +1,8 @@
 //! Between the events of a remote task and those of the task here. Ids are ours; an artifact id that an earlier turn has
 //! used gets a prefix; what the remote server says under our own metadata keys is dropped, so that it cannot pose as us.
 
-use serde_json::json;
-use switchboard_a2a::{Artifact, ArtifactId, Json, Message, Metadata, Part, Task, TaskState};
+use serde::Serialize;
+use switchboard_a2a::{Artifact, ArtifactId, ContextId, Json, Message, Metadata, Part, Task, TaskId, TaskState};
 use switchboard_engine::TaskHandle;
 use switchboard_engine::reason::{REASON_DETAIL_KEY, REASON_KEY};
 
@@ -89,16 +89,27 @@ pub(super) fn told(here: Task, attached: &Attached) -> Task {
     }
 }
 
+/// What is said of a remote task under [`REMOTE_KEY`].
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Remote<'a> {
+    agent: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<&'a TaskId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_id: Option<&'a ContextId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
+}
+
 /// Names the remote task, with its state if it has ended.
 pub(super) fn remote(metadata: &mut Metadata, agent: &str, attached: Option<&Attached>, end: Option<TaskState>) {
-    let mut remote = json!({ "agent": agent });
-    if let Some(attached) = attached {
-        remote["taskId"] = json!(attached.task);
-        remote["contextId"] = json!(attached.context);
-    }
-    if let Some(state) = end {
-        remote["state"] = json!(state.as_str());
-    }
+    let remote = Remote {
+        agent,
+        task_id: attached.map(|attached| &attached.task),
+        context_id: attached.map(|attached| &attached.context),
+        state: end.map(TaskState::as_str),
+    };
     if let Ok(remote) = Json::from_serialize(&remote) {
         metadata.insert(REMOTE_KEY, remote);
     }

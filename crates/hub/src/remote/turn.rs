@@ -88,8 +88,8 @@ struct Progress {
 impl<'a> RemoteTurn<'a> {
     pub(super) fn new(parts: &'a RemoteParts, turn: Turn, task: TaskHandle) -> Self {
         let origin = CallOrigin::of(task.id(), None);
-        let context = outgoing::call_context(task.id(), &turn, &origin);
-        Self { parts, turn, task, context, origin, chain: None, noted: Mutex::default() }
+        // The context of its calls follows from the chain, which is read first.
+        Self { parts, turn, task, context: CallContext::default(), origin, chain: None, noted: Mutex::default() }
     }
 
     /// All that is done before a stream and after it takes more space than following one and little time, so it is pinned on
@@ -127,11 +127,11 @@ impl<'a> RemoteTurn<'a> {
         match self.task.delegation_chain().await {
             Ok(chain) => {
                 self.origin = CallOrigin::of(self.task.id(), Some(&chain));
-                self.context = outgoing::call_context(self.task.id(), &self.turn, &self.origin);
                 self.chain = Some(chain);
             }
             Err(error) => tracing::warn!(task = %self.task.id(), %error, "the tasks above a task cannot be read"),
         }
+        self.context = outgoing::call_context(self.task.id(), &self.turn, &self.origin);
         let saved = self.turn.saved.as_ref().and_then(Saved::read);
         let before = saved.as_ref().map(Saved::remote_tasks).unwrap_or_default();
         let plan = plan(saved, self.turn.seq.0, &self.turn.cause);
