@@ -31,9 +31,10 @@ use crate::transition;
 
 /// No snapshot is taken for less than this.
 const SNAPSHOT_BYTES: usize = 64 << 10;
-/// Up to this size a task that is created and ended by one append has no snapshot: its log is one row, which is folded in a
-/// few microseconds, and the snapshot would store the same content a second time.
+/// A task whose log has at most this size when it ends has no snapshot, if all but its last append are so few events: its
+/// log is a row or two, which are folded in a few microseconds, and the snapshot would store the same content a second time.
 const FOLDED_BYTES: usize = 8 << 10;
+const FOLDED_EVENTS: Seq = Seq(4);
 
 /// Who appends.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -352,8 +353,8 @@ impl Core {
             return false;
         }
         let grown = self.since_snapshot + sealed.lines.len();
-        let is_one_row = self.last_seq == Seq(0) && grown <= FOLDED_BYTES;
-        (row.phase == Phase::Done && !is_one_row) || grown >= self.snapshot_bytes.max(SNAPSHOT_BYTES)
+        let is_short = self.last_seq <= FOLDED_EVENTS && grown <= FOLDED_BYTES;
+        (row.phase == Phase::Done && !is_short) || grown >= self.snapshot_bytes.max(SNAPSHOT_BYTES)
     }
 
     /// The fold after the commit, and its snapshot; the present one stays until then.
