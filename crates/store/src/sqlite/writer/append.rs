@@ -160,7 +160,6 @@ impl Session<'_> {
             }
         };
         self.update_task(key, found, append, after, snapshot_row)?;
-        self.write_note(key.0, append)?;
         self.insert_send(send_owner, key.0, first_seq, append.sides.send.as_ref())?;
         self.take_cooldown(append.sides.cooldown.as_ref())?;
         self.write_webhook(key.0, plan)?;
@@ -235,7 +234,7 @@ impl Session<'_> {
         if indexes_stay {
             let changes = params![key.0, fence, holder, row.recoveries, last_seq, snapshot_row, bytes];
             self.statements.extend_task.execute(changes)?;
-            return Ok(());
+            return self.write_note(key.0, append);
         }
         self.statements.update_task.execute(params![
             key.0,
@@ -250,6 +249,7 @@ impl Session<'_> {
             last_seq,
             snapshot_row,
             bytes,
+            append.note,
         ])?;
         Ok(())
     }

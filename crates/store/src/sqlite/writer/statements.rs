@@ -15,7 +15,7 @@ pub(crate) struct Statements<'c> {
     /// Sets only columns without an index, which is enough for most output. SQLite rewrites an index entry whenever one of
     /// its columns is named in the statement, changed or not.
     pub(crate) extend_task: Statement<'c>,
-    /// Apart from the statements above, because few tasks have a note.
+    /// Apart from the statement above, because few tasks have a note.
     pub(crate) note_task: Statement<'c>,
     pub(crate) insert_event: Statement<'c>,
     /// For a task that was created without events.
@@ -51,7 +51,7 @@ impl<'c> Statements<'c> {
             update_task: prepare(
                 "UPDATE task SET state = ?2, status_at = ?3, phase = ?4, fence = ?5, lease = ?6, expires_at = ?7, \
                  hidden = ?8, recoveries = ?9, last_seq = ?10, snapshot_row = coalesce(?11, snapshot_row), \
-                 bytes = bytes + ?12 WHERE key = ?1",
+                 bytes = bytes + ?12, note = coalesce(?13, note) WHERE key = ?1",
             )?,
             extend_task: prepare(
                 "UPDATE task SET fence = ?2, lease = ?3, recoveries = ?4, last_seq = ?5, \
