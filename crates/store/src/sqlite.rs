@@ -21,6 +21,7 @@ mod query;
 mod readers;
 mod replies;
 pub(crate) mod restore;
+mod sent_keys;
 mod tasks;
 mod webhooks;
 mod write_queue;
@@ -40,6 +41,7 @@ use self::checkpoint::Checkpointer;
 use self::node::Node;
 use self::open::{OpenError, Start};
 use self::readers::{ReadSize, Reader, ReaderPool};
+use self::sent_keys::SentKeys;
 use self::write_queue::WriteQueue;
 use self::writer::Writer;
 
@@ -87,6 +89,7 @@ impl Default for Options {
 pub struct SqliteStore {
     queue: Arc<WriteQueue>,
     readers: Arc<ReaderPool>,
+    sent_keys: Arc<SentKeys>,
     start: Start,
     node: Node,
     bus: Option<LocalBus>,
@@ -115,6 +118,7 @@ impl SqliteStore {
         let readers = Arc::new(ReaderPool::spawn(&opened.path, options.readers.max(1))?);
         let checkpointer = Checkpointer::spawn(&opened.path, options.durability)?;
         let committed = watch::Sender::new(opened.newest_row);
+        let sent_keys = Arc::new(SentKeys::new());
         let journal_line = options.journal_line;
         let writer = Writer {
             queue: Arc::clone(&queue),
@@ -124,6 +128,7 @@ impl SqliteStore {
             start: opened.start,
             checkpointer,
             readers: Arc::clone(&readers),
+            sent_keys: Arc::clone(&sent_keys),
             lock: opened.lock,
             committed: committed.clone(),
         };
@@ -135,6 +140,7 @@ impl SqliteStore {
             journal_line,
             queue: Arc::clone(&queue),
             readers: Arc::clone(&readers),
+            sent_keys: Arc::clone(&sent_keys),
             start: opened.start,
             bus: (count > 1).then(|| bus.joined(node.number().cast_unsigned())),
             node,

@@ -93,7 +93,13 @@ impl Store for SqliteStore {
     }
 
     fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>> {
-        self.read(move |Reader { connection, names }| {
+        if self.sent_keys.excludes(&scope) {
+            return Box::pin(std::future::ready(Ok(None)));
+        }
+        let sent_keys = Arc::clone(&self.sent_keys);
+        self.read(move |reader| {
+            sent_keys.learn(reader)?;
+            let Reader { connection, names } = reader;
             let Some(owner) = names.number(connection, scope.owner.as_str())? else { return Ok(None) };
             let sql = "SELECT digest, task.id, seq FROM send JOIN task ON task.key = send.task_key \
                        WHERE send.owner = ?1 AND address = ?2 AND send.key = ?3";

@@ -34,6 +34,7 @@ use super::lock::DirectoryLock;
 use super::open::{Start, mark_clean};
 use super::readers::ReaderPool;
 use super::replies::send_replies;
+use super::sent_keys::SentKeys;
 use super::write_queue::{PROBE_EVERY, Work, WriteQueue};
 use super::{Options, connection};
 
@@ -47,6 +48,7 @@ pub(crate) struct Writer {
     pub(crate) start: Start,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) readers: Arc<ReaderPool>,
+    pub(crate) sent_keys: Arc<SentKeys>,
     pub(crate) lock: DirectoryLock,
     /// Told of the greatest row of each commit.
     pub(crate) committed: watch::Sender<i64>,
@@ -109,7 +111,8 @@ impl Writer {
     }
 
     fn serve(&self, connection: &Connection, log_pages: &AtomicI32) -> End {
-        let mut session = match Session::new(connection, self.start, self.checkpointer.gate(), self.committed.clone()) {
+        let (gate, sent_keys) = (self.checkpointer.gate(), Arc::clone(&self.sent_keys));
+        let mut session = match Session::new(connection, self.start, gate, sent_keys, self.committed.clone()) {
             Ok(session) => session,
             Err(error) => return self.refuse(&error),
         };

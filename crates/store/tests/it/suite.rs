@@ -90,6 +90,7 @@ macro_rules! conformance_suite {
                 a_key_finds_its_send,
                 a_key_is_taken_once_per_scope,
                 a_refused_append_takes_no_key,
+                keys_of_an_earlier_process_are_found_and_taken,
             }
             waiting {
                 unowned_tasks_are_unfinished,

@@ -266,7 +266,7 @@ impl Session<'_> {
         let Some(send) = send else { return Ok(0) };
         let scope = &send.scope;
         let owner = self.names.number(&mut self.statements, scope.owner.as_str())?;
-        if self.statements.send_exists.exists((owner, &scope.address, &scope.key))? {
+        if !self.sent_keys.excludes(scope) && self.statements.send_exists.exists((owner, &scope.address, &scope.key))? {
             return Err(AppendFailure::Refused(StoreError::KeyTaken));
         }
         Ok(owner)
@@ -281,6 +281,7 @@ impl Session<'_> {
     ) -> rusqlite::Result<()> {
         let Some(send) = send else { return Ok(()) };
         let scope = &send.scope;
+        self.sent_keys.add(scope);
         self.statements.insert_send.execute(params![owner, scope.address, scope.key, &send.digest[..], key, seq])?;
         Ok(())
     }

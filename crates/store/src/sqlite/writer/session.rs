@@ -10,6 +10,7 @@ use super::counters::{CounterKey, TaskCounters};
 use super::names::Names;
 use super::statements::Statements;
 use crate::sqlite::open::{Start, meta, newest_row, set_meta};
+use crate::sqlite::sent_keys::SentKeys;
 
 /// An ordinary append is smaller, so the store works again once this much can be written.
 const PROBE_BYTES: i64 = 64 << 10;
@@ -28,6 +29,8 @@ pub(crate) struct Session<'c> {
     pub(crate) next_delivery: i64,
     /// Held during a transaction, so that the checkpointer can restart the log between two of them.
     gate: Arc<Mutex<()>>,
+    /// Knows every key before it is committed.
+    pub(crate) sent_keys: Arc<SentKeys>,
     /// The greatest row that is committed.
     committed: watch::Sender<i64>,
 }
@@ -37,6 +40,7 @@ impl<'c> Session<'c> {
         connection: &'c Connection,
         start: Start,
         gate: Arc<Mutex<()>>,
+        sent_keys: Arc<SentKeys>,
         committed: watch::Sender<i64>,
     ) -> rusqlite::Result<Self> {
         let next = |sql: &str, saved: &str| -> rusqlite::Result<i64> {
@@ -54,6 +58,7 @@ impl<'c> Session<'c> {
             next_webhook: next("SELECT max(key) FROM webhook", "highest_webhook")?,
             next_delivery: next("SELECT max(key) FROM delivery", "highest_delivery")?,
             gate,
+            sent_keys,
             committed,
         })
     }

@@ -6,7 +6,9 @@ use switchboard_engine::store::{Holder, Phase, RowState, Store, StoreError, Task
 use switchboard_store::{Durability, Options, SqliteStore};
 
 use super::SqliteFixture;
-use crate::build::{Writes, claim, create, done, inbox, make, new_task, owner, refused, row, working};
+use crate::build::{
+    Writes, claim, create, done, inbox, make, new_task, owner, refused, row, scope, with_send, working,
+};
 use crate::suite::Fixture;
 
 fn two_nodes(fixture: &SqliteFixture) -> (SqliteStore, SqliteStore) {
@@ -102,4 +104,19 @@ async fn a_node_hears_what_others_announce_and_not_itself() {
         second.announce(TaskKey(3));
     }
     assert_eq!(heard.next().await, Some(Announcement::Any), "some were lost, and it is told so");
+}
+
+#[tokio::test]
+async fn a_key_that_one_node_has_committed_is_known_to_the_other() {
+    let fixture = SqliteFixture::new();
+    let (first, second) = two_nodes(&fixture);
+    for key in ["k1", "k2"] {
+        for node in [&first, &second] {
+            assert!(node.find_send(scope("ann", "echo", key)).await.unwrap().is_none(), "{key}");
+        }
+        let send = || with_send(create(&new_task("ann", "echo", "c"), &["1"], row(1)), "ann", "echo", key);
+        first.write(send()).await.unwrap();
+        assert!(second.find_send(scope("ann", "echo", key)).await.unwrap().is_some(), "{key}");
+        refused(second.write(send()).await, &StoreError::KeyTaken);
+    }
 }

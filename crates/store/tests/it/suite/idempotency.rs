@@ -49,3 +49,31 @@ pub(crate) async fn a_refused_append_takes_no_key(fixture: impl Fixture) {
     store.write(with_send(inbox(key, 1, &["x"], working(1, 1)), "ann", "echo", "k")).await.unwrap();
     assert!(store.find_send(scope("ann", "echo", "k")).await.unwrap().is_some());
 }
+
+/// More keys than a store learns of its predecessor's with one look-up.
+pub(crate) async fn keys_of_an_earlier_process_are_found_and_taken(fixture: impl Fixture) {
+    const KEYS: usize = 600;
+    let names = |at: usize| (if at.is_multiple_of(3) { "bob" } else { "ann" }, format!("k{at}"));
+    let store = fixture.open();
+    let writes = (0..KEYS).map(|at| {
+        let (owner, key) = names(at);
+        store.write(with_send(create(&new_task(owner, "echo", "c"), &["1"], row(1)), owner, "echo", &key))
+    });
+    assert!(futures_util::future::join_all(writes).await.iter().all(Result::is_ok));
+    store.close().await.unwrap();
+    drop(store);
+    let store = fixture.open();
+    for round in 0..2 {
+        for at in (0..KEYS).rev() {
+            let (owner, key) = names(at);
+            assert!(store.find_send(scope(owner, "echo", &key)).await.unwrap().is_some(), "{key}, round {round}");
+            assert!(store.find_send(scope("eve", "echo", &key)).await.unwrap().is_none(), "{key}, round {round}");
+        }
+    }
+    let (owner, key) = names(KEYS - 1);
+    let again = with_send(create(&new_task(owner, "echo", "c"), &["1"], row(1)), owner, "echo", &key);
+    refused(store.write(again).await, &StoreError::KeyTaken);
+    let other = with_send(create(&new_task(owner, "echo", "c"), &["1"], row(1)), owner, "echo", "new");
+    store.write(other).await.unwrap();
+    assert!(store.find_send(scope(owner, "echo", "new")).await.unwrap().is_some());
+}
