@@ -208,6 +208,7 @@ impl TaskHandle {
             by_turn,
             called_by,
             approves,
+            awaits: false,
         };
         Ok((caller, routed))
     }

@@ -2,7 +2,7 @@
 //!
 //! An agent that finishes when it is first polled is done once its only append is committed, which is what its sender
 //! waits for. A task of its own would be spawned and woken only to wake the sender. So the sender polls the turn itself
-//! until its message is committed.
+//! until its message is committed, and one that waits for the answer until that is there.
 //!
 //! Cancellation safety: a caller may disconnect, which drops the sender's future at any of its awaits, and the turn must go
 //! on: an append may be under way, and memory has to follow it. The turn is never dropped with the sender. It is boxed,
@@ -10,7 +10,8 @@
 //! polls it where the sender stopped. A shutdown waits for it in both.
 
 use std::future::poll_fn;
-use std::task::Poll;
+use std::pin::pin;
+use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -34,17 +35,31 @@ impl InlineTurn {
         Self { turn: Some(Box::pin(turn)), work, _counted: counted, runtime: Handle::current() }
     }
 
-    /// Goes on with the turn until it is over or `is_enough`. What is left of it is spawned.
-    pub(crate) async fn run_until(mut self, mut is_enough: impl FnMut() -> bool) {
+    /// Goes on with the turn until it is over or `is_enough`.
+    pub(crate) async fn run_until(&mut self, mut is_enough: impl FnMut() -> bool) {
         poll_fn(|context| {
-            let Some(turn) = &mut self.turn else { return Poll::Ready(()) };
-            if turn.poll_unpin(context).is_ready() {
-                self.turn = None;
-                return Poll::Ready(());
-            }
-            if is_enough() { Poll::Ready(()) } else { Poll::Pending }
+            self.poll_once(context);
+            if self.turn.is_none() || is_enough() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
+    }
+
+    /// Goes on with the turn, and beside it with what waits for something of it, until that is there.
+    pub(crate) async fn run_beside<T>(&mut self, waiting: impl Future<Output = T>) -> T {
+        let mut waiting = pin!(waiting);
+        poll_fn(|context| {
+            self.poll_once(context);
+            waiting.as_mut().poll(context)
+        })
+        .await
+    }
+
+    fn poll_once(&mut self, context: &mut Context<'_>) {
+        if let Some(turn) = &mut self.turn
+            && turn.poll_unpin(context).is_ready()
+        {
+            self.turn = None;
+        }
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Routed {
     pub(crate) called_by: Option<TaskHandle>,
     /// Whether it may answer a question that asks for an approval.
     pub(crate) approves: bool,
+    /// Its sender waits for the answer: [`Engine::send_and_wait`].
+    pub(crate) awaits: bool,
 }
 
 /// Where a message goes.
@@ -198,6 +200,7 @@ impl Engine {
             by_turn: false,
             called_by: None,
             approves: true,
+            awaits: false,
         })
     }
 }

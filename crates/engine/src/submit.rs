@@ -5,6 +5,7 @@ mod validate;
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use switchboard_a2a::{ContextId, Json, Message, Metadata, PushConfig, Role, Task, TaskId, TaskState, Timestamp};
 
 use crate::admission::Admitted;
@@ -29,6 +30,7 @@ use crate::store::webhooks::NewWebhook;
 use crate::store::{IdempotencyRecord, Phase, RowState, SideWrites, StoreError, TaskIdentity};
 use crate::trace_context::TraceContext;
 use crate::turn::{self, TurnInput, Wakeup};
+use crate::watch::SendResult;
 use validate::check_context;
 pub(crate) use validate::takes_messages;
 
@@ -65,6 +67,8 @@ pub struct Submitted {
     pub(crate) first: InitialTask,
     /// The run whose program waits for it.
     pub(crate) waiting: Option<WaitingCall>,
+    /// What is left of the turn that its sender has begun, if that goes on with it. In a lock, so that all else is shared.
+    turn: Mutex<Option<InlineTurn>>,
 }
 
 /// The task as of the message.
@@ -88,6 +92,8 @@ struct Origin {
     extensions: Vec<String>,
     /// Whether it may answer a question that asks for an approval.
     approves: bool,
+    /// Its sender waits for the answer, and goes on with a turn that it has begun.
+    awaits: bool,
 }
 
 impl Submitted {
@@ -118,6 +124,19 @@ impl Engine {
         }
     }
 
+    /// The blocking send: the message, and the answer to it. A turn that its sender has begun is not handed to a task of its
+    /// own, which would only wake this one at the end.
+    pub async fn send_and_wait(&self, mut routed: Routed) -> Result<(Submitted, SendResult), Error> {
+        // Sent by a program of a turn, it is spawned, and its turn with it.
+        routed.awaits = routed.called_by.is_none();
+        let mut submitted = self.send(routed).await?;
+        let answer = match submitted.turn.get_mut().take() {
+            Some(mut turn) => turn.run_beside(submitted.answer()).await,
+            None => submitted.answer().await,
+        };
+        Ok((submitted, answer))
+    }
+
     pub(crate) async fn send_routed(&self, routed: Routed) -> Result<Submitted, Error> {
         let Routed {
             incoming,
@@ -132,12 +151,13 @@ impl Engine {
             key,
             by_turn,
             approves,
+            awaits,
             ..
         } = routed;
         if self.inner.closing.is_cancelled() && !by_turn {
             return Err(shutting_down());
         }
-        let origin = Origin { owner, lineage, chain, tree, refused, deadline, extensions, approves };
+        let origin = Origin { owner, lineage, chain, tree, refused, deadline, extensions, approves, awaits };
         match key {
             None => self.inner.clone().submit(origin, incoming, destination, None).await,
             // Boxed, like every rare path here: the future of the common path is copied with every message.
@@ -190,7 +210,7 @@ impl EngineState {
             true => InitialTask::Existing(Box::new(self.task_as_of(&live, record.seq).await?)),
             false => InitialTask::NotRequested,
         };
-        Ok(Submitted { engine: self.clone(), live, seq: record.seq, first, waiting: None })
+        Ok(Submitted { engine: self.clone(), live, seq: record.seq, first, waiting: None, turn: Default::default() })
     }
 
     async fn submit(
@@ -217,7 +237,7 @@ impl EngineState {
         record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
         let Resolved { hosted, decision, cooldown } = resolved;
-        let Origin { owner, lineage, chain, tree, refused, deadline, extensions, .. } = origin;
+        let Origin { owner, lineage, chain, tree, refused, deadline, extensions, awaits, .. } = origin;
         media_types::check(&served.manifest, &hosted.name, &send, decision.as_ref())?;
         check_context(send.message.context_id.as_ref())?;
         if lineage.ancestors.is_none() {
@@ -282,10 +302,12 @@ impl EngineState {
         let (engine, task) = (self.clone(), live.clone());
         let first = NumberedMessage { seq: 1, received: received.clone() };
         let begin = TurnInput::new(first, crate::agent::Cause::Begin, None).served_by(served);
+        let mut inline = None;
         match admitted {
             Admitted::Runs(permit) if early => {
-                let turn = InlineTurn::new(&self.work, turn::drive(engine, task, permit, begin, sides));
+                let mut turn = InlineTurn::new(&self.work, turn::drive(engine, task, permit, begin, sides));
                 turn.run_until(|| live.core.lock().last_seq >= Seq(1)).await;
+                inline = awaits.then_some(turn);
             }
             admitted => {
                 let begun = self.work.spawn(async move {
@@ -327,7 +349,7 @@ impl EngineState {
             self.directory.accepted(decision);
         }
         let first = InitialTask::New(epoch, received);
-        Ok(Submitted { engine: self, live, seq: Seq(1), first, waiting: None })
+        Ok(Submitted { engine: self, live, seq: Seq(1), first, waiting: None, turn: Mutex::new(inline) })
     }
 
     fn receive(&self, task: &TaskIdentity, send: IncomingMessage) -> Received {
@@ -371,7 +393,7 @@ impl EngineState {
         let (seq, first) = appended.await??;
         let cursor = Cursor { epoch: live.core.lock().last_epoch, seq };
         let first = first.map_or(InitialTask::NotRequested, |task| InitialTask::Existing(Box::new((cursor, task))));
-        Ok(Submitted { engine: self, live, seq, first, waiting: None })
+        Ok(Submitted { engine: self, live, seq, first, waiting: None, turn: Default::default() })
     }
 
     /// Appends a message to a task and wakes or starts its turn.

@@ -49,6 +49,7 @@ impl EngineState {
         self.work.spawn(async move { task.flush(&engine, sides).await }).await??;
         self.report_refusal(refused.into(), &live.task.owner);
         let epoch = live.core.lock().last_epoch;
-        Ok(Submitted { engine: self, live, seq: Seq(1), first: InitialTask::New(epoch, received), waiting: None })
+        let first = InitialTask::New(epoch, received);
+        Ok(Submitted { engine: self, live, seq: Seq(1), first, waiting: None, turn: Default::default() })
     }
 }

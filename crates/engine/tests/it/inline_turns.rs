@@ -54,10 +54,14 @@ fn a_turn_goes_on_whenever_its_sender_is_dropped() {
     });
     let kernel = Kernel::open(folder.path(), script.early());
     kernel.run(async {
-        for text in ["at once", "after a few yields", "in two appends"] {
+        let texts = ["at once", "after a few yields", "in two appends"];
+        for (text, waits) in texts.into_iter().flat_map(|text| [(text, false), (text, true)]) {
             for times in 0.. {
                 let before = begun.lock().len();
-                let sent = poll_times(kernel.try_send(message(text)), times).await;
+                let sent = match waits {
+                    true => poll_times(kernel.send_and_wait(message(text)), times).await,
+                    false => poll_times(kernel.try_send(message(text)), times).await,
+                };
                 let sent = sent.map(|sent| sent.unwrap().id().clone());
                 let ids = begun.lock()[before..].to_vec();
                 if times == 0 {
@@ -68,6 +72,13 @@ fn a_turn_goes_on_whenever_its_sender_is_dropped() {
                 // Dropped before its commit, it is committed a little later.
                 while kernel.get(id).await.is_err() {
                     tokio::task::yield_now().await;
+                }
+                if sent.is_some() && waits {
+                    assert_eq!(
+                        kernel.get(id).await.unwrap().status.state,
+                        TaskState::Completed,
+                        "{text}, {times} polls"
+                    );
                 }
                 kernel.reach(id, TaskState::Completed).await;
                 if let Some(sent) = sent {

@@ -274,6 +274,12 @@ impl Kernel {
         self.send_as(&Caller::local(), request(message)).await
     }
 
+    /// The same as a sender that waits for the answer.
+    pub(crate) async fn send_and_wait(&self, message: Message) -> Result<Submitted, Error> {
+        let routed = self.engine.route(&Caller::local(), request(message)).await?;
+        self.engine.send_and_wait(routed).await.map(|(submitted, _)| submitted)
+    }
+
     pub(crate) async fn send_as(&self, caller: &Caller, incoming: IncomingMessage) -> Result<Submitted, Error> {
         self.engine.send(self.engine.route(caller, incoming).await?).await
     }

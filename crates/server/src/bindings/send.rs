@@ -20,9 +20,16 @@ pub(super) async fn perform(call: &mut OperationCall<'_>, request: SendRequest) 
     let mut routed = route(call, request).await?;
     let return_immediately = returns_immediately(call, &routed.incoming);
     routed.incoming.return_immediately = return_immediately;
-    let submitted = submit(call, routed).await?;
     call.json = Bytes::new();
-    let answer = if return_immediately { submitted.now().await } else { submitted.answer().await };
+    let (submitted, answer) = if return_immediately {
+        let submitted = submit(call, routed).await?;
+        let now = submitted.now().await;
+        (submitted, now)
+    } else {
+        prepare(call, &mut routed).await?;
+        let answered = call.state.engine.send_and_wait(routed).await;
+        answered.map_err(|refusal| push::refused_message(call.dialect, refusal))?
+    };
     Ok(match answer {
         SendResult::Task(reading) => {
             let content = TaskContent::Read(reading);
@@ -75,12 +82,18 @@ pub(super) async fn route(call: &mut OperationCall<'_>, request: SendRequest) ->
 
 /// Hands the message to the kernel; it is committed when this returns.
 pub(super) async fn submit(call: &OperationCall<'_>, mut routed: Routed) -> Result<Submitted, Error> {
-    if routed.incoming.push_config.is_some() {
-        // Boxed, because hardly any message has one and every message would carry its size along.
-        Box::pin(push::prepare_inline(call, &mut routed)).await?;
-    }
+    prepare(call, &mut routed).await?;
     let submitted = call.state.engine.send(routed).await;
     submitted.map_err(|refusal| push::refused_message(call.dialect, refusal))
+}
+
+/// Checks and stores the webhook of a message, if it has one.
+async fn prepare(call: &OperationCall<'_>, routed: &mut Routed) -> Result<(), Error> {
+    if routed.incoming.push_config.is_some() {
+        // Boxed, because hardly any message has one and every message would carry its size along.
+        Box::pin(push::prepare_inline(call, routed)).await?;
+    }
+    Ok(())
 }
 
 /// A v0.3 caller that does not say whether to wait gets what the agent's switch says.
