@@ -149,11 +149,10 @@ impl hyper::body::Body for Body {
                 Poll::Ready(piece.map(|piece| (piece, reserved)))
             }
             Content::Stream(first, later) => {
-                let next =
-                    first.take().map_or_else(|| later.as_mut().poll_next(context), |first| Poll::Ready(Some(first)));
-                if let Poll::Ready(Some(StreamChunk { is_last: true, .. })) = next {
-                    this.content = Content::Empty;
-                }
+                let next = match first.take() {
+                    Some(first) => Poll::Ready(Some(first)),
+                    None => later.as_mut().poll_next(context),
+                };
                 next.map(|next| next.map(|chunk| (chunk.bytes, chunk.reserved)))
             }
         };

@@ -84,9 +84,10 @@ pub(crate) fn body<F: FrameFormat>(
     // A stream that is over with its first chunk, as that of a short task mostly is, has a length: a client knows from
     // that, without waiting for an end, that its connection is free again. A large one keeps its slot until it is read. A
     // chunk that is not ready yet goes on in there.
-    match chunks.next().now_or_never().flatten() {
-        Some(only) if only.is_last && only.bytes.len() <= SMALL => Body::full(only.bytes).counted(only.reserved),
-        first => Body::stream(first, chunks),
+    match chunks.next().now_or_never() {
+        Some(None) => Body::empty(),
+        Some(Some(only)) if only.is_last && only.bytes.len() <= SMALL => Body::full(only.bytes).counted(only.reserved),
+        first => Body::stream(first.flatten(), chunks),
     }
 }
 
