@@ -30,7 +30,6 @@ use crate::store::webhooks::NewWebhook;
 use crate::store::{IdempotencyRecord, Phase, RowState, SideWrites, StoreError, TaskIdentity};
 use crate::trace_context::TraceContext;
 use crate::turn::{self, TurnInput, Wakeup};
-use crate::watch::SendResult;
 use validate::check_context;
 pub(crate) use validate::takes_messages;
 
@@ -68,7 +67,7 @@ pub struct Submitted {
     /// The run whose program waits for it.
     pub(crate) waiting: Option<WaitingCall>,
     /// What is left of the turn that its sender has begun, if that goes on with it. In a lock, so that all else is shared.
-    turn: Mutex<Option<InlineTurn>>,
+    pub(crate) turn: Mutex<Option<InlineTurn>>,
 }
 
 /// The task as of the message.
@@ -122,19 +121,6 @@ impl Engine {
             // Spawned: the caller may disconnect during the append, and what comes after that has to happen.
             Some(handle) => self.inner.work.spawn(handle.send_called(routed)).await?,
         }
-    }
-
-    /// The blocking send: the message, and the answer to it. A turn that its sender has begun is not handed to a task of its
-    /// own, which would only wake this one at the end.
-    pub async fn send_and_wait(&self, mut routed: Routed) -> Result<(Submitted, SendResult), Error> {
-        // Sent by a program of a turn, it is spawned, and its turn with it.
-        routed.awaits = routed.called_by.is_none();
-        let mut submitted = self.send(routed).await?;
-        let answer = match submitted.turn.get_mut().take() {
-            Some(mut turn) => turn.run_beside(submitted.answer()).await,
-            None => submitted.answer().await,
-        };
-        Ok((submitted, answer))
     }
 
     pub(crate) async fn send_routed(&self, routed: Routed) -> Result<Submitted, Error> {

@@ -17,6 +17,7 @@ use crate::fold::Fold;
 use crate::ids::{Cursor, Seq};
 use crate::live_task::{Core, LiveTask};
 use crate::read::TaskReading;
+use crate::route::Routed;
 use crate::store::EventRow;
 use crate::submit::{InitialTask, Submitted};
 
@@ -172,6 +173,19 @@ pub struct Subscription {
 }
 
 impl Engine {
+    /// The blocking send: the message, and the answer to it. A turn that its sender has begun is not handed to a task of its
+    /// own, which would only wake this one at the end.
+    pub async fn send_and_wait(&self, mut routed: Routed) -> Result<(Submitted, SendResult), Error> {
+        // Sent by a program of a turn, it is spawned, and its turn with it.
+        routed.awaits = routed.called_by.is_none();
+        let mut submitted = self.send(routed).await?;
+        let answer = match submitted.turn.get_mut().take() {
+            Some(mut turn) => turn.run_beside(submitted.answer()).await,
+            None => submitted.answer().await,
+        };
+        Ok((submitted, answer))
+    }
+
     /// Watches a task from now on, or from right after a cursor. A cursor the log does not know is answered with the
     /// task as it is.
     pub async fn subscribe(
