@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use switchboard_host::config::Problems;
+use switchboard_host::config::{Problems, Workspace};
 use switchboard_host::flags::ConfigFlags;
 use switchboard_host::printer::{self, Output, Printer};
 use switchboard_host::sanitize::shell_path;
@@ -189,6 +189,12 @@ impl DataFlags {
     pub(crate) fn load(&self) -> Result<FleetConfig, Problems> {
         let flags = ConfigFlags { workspace: self.workspace.clone(), bind: None, data_dir: self.data_dir.clone() };
         FleetConfig::load(&flags.workspace, &flags.overrides())
+    }
+
+    /// Loads the settings of its server alone.
+    pub(crate) fn load_settings(&self) -> Result<Workspace, Problems> {
+        let flags = ConfigFlags { workspace: self.workspace.clone(), bind: None, data_dir: self.data_dir.clone() };
+        FleetConfig::settings(&flags.workspace, &flags.overrides())
     }
 
     /// The same flags for another command, each with a space in front.

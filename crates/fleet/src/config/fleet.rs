@@ -36,6 +36,12 @@ impl FleetConfig {
         Ok(fleet)
     }
 
+    /// Loads the settings of the folder's server alone, for a command that asks the server: it may be about what is wrong with
+    /// the files of agents.
+    pub fn settings(folder: &Path, overrides: &Overrides) -> Result<Workspace, Problems> {
+        Loader::open(folder, overrides)?.finish(Vec::new())
+    }
+
     /// Loads the folder, or says everything that is wrong with it.
     pub fn load(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
         let mut loader = Loader::open(folder, overrides)?;

@@ -233,3 +233,30 @@ fn the_certificate_of_the_server_here_is_trusted_and_another_one_by_its_file() {
     let trusted = elsewhere.run(&["agents", "list", "--server", &url, "--ca", "cert.pem"]);
     assert!(trusted.code == Some(0) && trusted.stdout.contains("echo"), "{}", trusted.stderr);
 }
+
+#[test]
+fn a_broken_file_of_agents_keeps_nobody_from_the_roster_that_says_what_is_wrong_with_it() {
+    let workspace = Workspace::new()
+        .file("agents.yaml", "agents: [{ name: here, builtin: echo }]\n")
+        .file("switchboard.yaml", "hub: { reload: 100ms }\n");
+    let _server = Server::start(&workspace);
+    let workspace = workspace.file("agents.d/broken.yaml", "agents: [{ name: there, bultin: echo }]\n");
+    let listed = || {
+        let run = workspace.run(&["agents", "-o", "json"]);
+        assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+        run.json()
+    };
+    // The server reads its files by itself.
+    let told = loop {
+        let listed = listed();
+        if listed["problems"][0].is_string() {
+            break listed;
+        }
+    };
+    assert!(told["problems"][0].as_str().unwrap().contains("agents.d/broken.yaml"), "{told}");
+    assert_eq!(told["agents"][0]["name"], "here", "{told}");
+    for arguments in [&["feed"][..], &["health"], &["send", "here", "hello", "-q"], &["task", "list"]] {
+        let run = workspace.run(arguments);
+        assert_eq!(run.code, Some(0), "{arguments:?}: {}{}", run.stdout, run.stderr);
+    }
+}

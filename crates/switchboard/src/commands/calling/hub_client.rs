@@ -216,24 +216,23 @@ fn refuse_in_a_task(flags: &HubFlags) -> Result<(), Failure> {
 /// The server of the workspace: the one on its data, else whatever listens where it would.
 async fn of_workspace(flags: &HubFlags) -> Result<Found, Failure> {
     let by_url = "name the server by its URL with --server";
-    let fleet = target::load(&flags.workspace).map_err(|failure| {
+    let workspace = target::settings(&flags.workspace).map_err(|failure| {
         let next = "switchboard config check says it in full; with --server URL no workspace is needed";
         failure.with_hint(flags.workspace.in_commands(next))
     })?;
-    let workspace = &fleet.workspace;
-    let running = target::running(workspace).await.map_err(|failure| failure.with_hint(by_url))?;
+    let running = target::running(&workspace).await.map_err(|failure| failure.with_hint(by_url))?;
     if let Some(status) = running {
         let roots = target::roots(status.certificate.as_deref());
         return Ok(Found { base: target::base(&status), roots, is_local: true });
     }
-    let url = target::default_url(workspace);
+    let url = target::default_url(&workspace);
     if !target::is_answered(&url).await {
         let next = format!(
             "start one with switchboard serve{}, or name the one that runs: its data with --data-dir, its workspace with \
              --workspace, or its URL with --server",
             flags.workspace.again()
         );
-        return Err(Failure::unreachable(target::nothing_runs(workspace, &url), next));
+        return Err(Failure::unreachable(target::nothing_runs(&workspace, &url), next));
     }
     let note = format!("no server runs on the data in {}; trying {url}", workspace.data_dir().display());
     Printer::new(Output::Text).note(&note);

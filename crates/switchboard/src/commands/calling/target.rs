@@ -8,9 +8,9 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use switchboard_client::{Credentials, FoundCard, Peer, Secret};
 use switchboard_egress::ClientCertificate;
-use switchboard_host::config::Workspace;
 use switchboard_host::config::server::Server;
 use switchboard_host::config::suggestion::nearest;
+use switchboard_host::config::{Problems, Workspace};
 use switchboard_host::control::{Request, Status};
 use switchboard_host::printer::{Output, Printer};
 use switchboard_host::serve::reachable;
@@ -78,10 +78,7 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
     if is_address {
         return Ok(Target::new(Peer::new(typed)));
     }
-    let fleet = load(flags)?;
-    let workspace = &fleet.workspace;
-    let remote = fleet.remotes.iter().find(|remote| remote.name.as_str() == typed);
-    let server = running(workspace).await;
+    let server = running(&settings(flags)?).await;
     if let Ok(Some(status)) = &server
         && status.agents.iter().any(|name| name == typed)
     {
@@ -89,8 +86,9 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
         let peer = Peer::new(format!("{}/a2a/{typed}", base(status)));
         return Ok(Target { roots: roots(status.certificate.as_deref()), is_local: true, ..Target::new(peer) });
     }
-    if let Some(remote) = remote {
-        let certificate = client_certificate(remote, &workspace.folder);
+    let fleet = load(flags)?;
+    if let Some(remote) = fleet.remotes.iter().find(|remote| remote.name.as_str() == typed) {
+        let certificate = client_certificate(remote, &fleet.workspace.folder);
         let certificate = certificate.map_err(|error| Failure::internal(error.to_string()))?;
         return Ok(Target { certificate, ..Target::new(peer(remote)) });
     }
@@ -194,11 +192,18 @@ fn on_file(path: &Path) -> Result<Target, Failure> {
 
 /// The workspace and its agents, without looking into the files that only a server needs.
 pub(super) fn load(flags: &DataFlags) -> Result<FleetConfig, Failure> {
-    flags.load().map_err(|problems| {
-        let problems: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
-        let next = "switchboard config check says it in full; an agent's URL needs no workspace";
-        Failure::internal(problems.join("; ")).with_hint(flags.in_commands(next))
-    })
+    flags.load().map_err(|problems| refused(&problems, flags))
+}
+
+/// The settings of the workspace's server alone: what is wrong with the files of agents does not keep a command from it.
+pub(super) fn settings(flags: &DataFlags) -> Result<Workspace, Failure> {
+    flags.load_settings().map_err(|problems| refused(&problems, flags))
+}
+
+fn refused(problems: &Problems, flags: &DataFlags) -> Failure {
+    let problems: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+    let next = "switchboard config check says it in full; an agent's URL needs no workspace";
+    Failure::internal(problems.join("; ")).with_hint(flags.in_commands(next))
 }
 
 pub(super) async fn running(workspace: &Workspace) -> Result<Option<Status>, Failure> {

@@ -25,16 +25,18 @@ pub(crate) fn run(flags: &HubFlags, printer: Printer) -> Result<(), ExitCode> {
                 Err(error) => Err(error.failure(&hub)),
             };
         }
-        let fleet = target::load(&flags.workspace)?;
-        fleet.workspace.unread.iter().for_each(|unread| printer.warning(unread));
-        if target::running(&fleet.workspace).await?.is_none() {
-            return without_server(&fleet, flags, printer).await;
+        let fleet = target::load(&flags.workspace);
+        if let Ok(fleet) = &fleet {
+            fleet.workspace.unread.iter().for_each(|unread| printer.warning(unread));
+        }
+        if target::running(&target::settings(&flags.workspace)?).await?.is_none() {
+            return without_server(&fleet?, flags, printer).await;
         }
         let hub = HubClient::open(flags).await?;
         match all(&hub).await {
             Ok(found) => print(&hub, found, printer),
             Err(error) if error.is_forbidden() => {
-                by_name(&fleet, &hub, printer).await?;
+                by_name(&fleet?, &hub, printer).await?;
                 printer.note("with a key in A2ACLI_BEARER it shows their skills and whether they can be reached");
             }
             Err(error) => return Err(error.failure(&hub)),

@@ -21,10 +21,10 @@ pub(super) async fn run(options: &ListOptions, flags: &CallFlags, printer: Print
         let next = "name the agent that the page before was of, or leave out --page-token";
         return Err(Failure::usage("a page belongs to one agent, and none is named", next));
     }
-    let fleet = target::load(&flags.workspace)?;
-    let agents = match target::running(&fleet.workspace).await? {
+    let agents = match target::running(&target::settings(&flags.workspace)?).await? {
         Some(status) => status.agents,
         None => {
+            let fleet = target::load(&flags.workspace)?;
             target::needs_server(&fleet.workspace, &flags.workspace).await?;
             fleet.agents.iter().map(|agent| agent.name.to_string()).collect()
         }
