@@ -75,14 +75,12 @@ impl Registry {
         let caller = &actor.caller;
         let agent = self.read_registration(item)?;
         let name = agent.name.to_string();
+        // Who takes a name that is in use hears that, and not first that the agent cannot be reached.
+        self.check_free(&name, &*self.definitions.lock().await)?;
         let card = self.probed(&agent, force).await?;
         let mut definitions = self.definitions.lock().await;
-        match self.roster().entry(&name).map(|entry| entry.source.clone()) {
-            Some(EntrySource::File) => return Err(RegistrationError::InFile(name)),
-            Some(EntrySource::Registration { .. }) => return Err(RegistrationError::Exists(name)),
-            None if definitions.registrations.contains_key(&name) => return Err(RegistrationError::Exists(name)),
-            None => {}
-        }
+        // The name may have been taken meanwhile.
+        self.check_free(&name, &definitions)?;
         if definitions.registrations.len() >= self.parts.config.hub.registrations.max.get() {
             let wrong = format!("there are {} registrations already", definitions.registrations.len());
             return Err(invalid("name", &wrong, "remove one, or raise hub.registrations.max"));
@@ -104,6 +102,16 @@ impl Registry {
         }
         self.applied(&definitions).await;
         Ok((name, version))
+    }
+
+    /// Refuses a name that another agent has.
+    fn check_free(&self, name: &str, definitions: &Definitions) -> Result<(), RegistrationError> {
+        match self.roster().entry(name).map(|entry| entry.source.clone()) {
+            Some(EntrySource::File) => Err(RegistrationError::InFile(name.to_owned())),
+            Some(EntrySource::Registration { .. }) => Err(RegistrationError::Exists(name.to_owned())),
+            None if definitions.registrations.contains_key(name) => Err(RegistrationError::Exists(name.to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Replaces a registration, if it has the expected version.
@@ -238,13 +246,13 @@ impl Registry {
         };
         for (name, _) in agent.headers.iter().filter(is_secret) {
             let right = "name a variable of hub.registrations.env with bearerEnv or apiKeyEnv";
-            problems.push(problem(&format!("headers.{name}"), "it holds a credential", right));
+            problems.push(problem(&format!("headers.{name}"), "holds a credential", right));
         }
         if agent.url.as_str().split_once('?').is_some_and(|(_, query)| query.split('&').any(is_secret_parameter)) {
-            problems.push(problem("url", "its query holds a credential", "use apiKeyEnv for secrets"));
+            problems.push(problem("url", "has a credential in its query", "use apiKeyEnv for secrets"));
         }
         if agent.tls.cert.is_some() {
-            problems.push(problem("tls", "it names files of the server", "configure this agent in agents.yaml"));
+            problems.push(problem("tls", "names files of the server", "configure this agent in agents.yaml"));
         }
         if problems.is_empty() { Ok(*agent) } else { Err(RegistrationError::Invalid(problems)) }
     }

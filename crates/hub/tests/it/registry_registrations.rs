@@ -118,6 +118,9 @@ async fn what_cannot_be_reached_or_holds_a_secret_is_not_registered() {
     let (status, refusal) = running.post("/api/agents", "ann", &item).await;
     assert_eq!((status, &refusal["code"]), (502, &json!("UNREACHABLE")), "{refusal}");
     assert_eq!(running.post("/api/agents?force=true", "ann", &item).await.0, 201);
+    // A name in use is that, whether anybody answers at the address or not.
+    let (status, refusal) = running.post("/api/agents", "ann", &item).await;
+    assert_eq!((status, &refusal["code"]), (409, &json!("EXISTS")), "{refusal}");
     let (status, refusal) =
         running.post("/api/agents?force=true", "ann", &json!({ "name": "far2", "url": far.url })).await;
     assert_eq!(status, 400, "the most that may be registered: {refusal}");
