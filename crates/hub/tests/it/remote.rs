@@ -8,6 +8,7 @@ mod children;
 mod crashes;
 mod cuts;
 mod deltas;
+mod depth;
 mod far;
 mod followed_time;
 mod held_card;
