@@ -22,6 +22,8 @@ macro_rules! with_hub_exit_codes {
     };
 }
 
+mod routes;
+
 const EXIT_CODES: &str = with_hub_exit_codes!();
 
 const AGENTS: &str = with_hub_exit_codes!(
@@ -128,6 +130,18 @@ pub(super) enum HubCommand {
     /// Find skills by what they change, the best first
     #[command(after_help = PLAN)]
     Plan(OnHub<plan::PlanOptions>),
+    /// List what is done for events: messages to agents, POSTs to addresses; register and remove it
+    #[command(
+        override_usage = "switchboard routes [OPTIONS] [COMMAND]",
+        after_help = routes::ROUTES,
+        args_conflicts_with_subcommands = true
+    )]
+    Routes {
+        #[command(subcommand)]
+        command: Option<routes::RoutesCommand>,
+        #[command(flatten)]
+        flags: HubFlags,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -170,6 +184,8 @@ impl HubCommand {
             Self::Feed(OnHub { options, flags }) => feed::run(&flags, &options, printer),
             Self::Dispatch(typed) => dispatch::run(&typed.flags, &typed.options, printer),
             Self::Plan(OnHub { options, flags }) => plan::run(&flags, &options, printer),
+            Self::Routes { command: None, flags } => routes::list_all(&flags, printer),
+            Self::Routes { command: Some(command), .. } => command.run(printer),
         }
     }
 }

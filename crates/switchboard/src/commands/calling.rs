@@ -29,6 +29,7 @@ mod parts;
 pub(crate) mod plan;
 mod printed_artifacts;
 mod progress;
+pub(crate) mod routes;
 pub(crate) mod send;
 pub(crate) mod skills;
 mod stream_printer;

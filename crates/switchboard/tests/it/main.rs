@@ -20,6 +20,7 @@ mod hub_feed;
 mod hub_health;
 mod hub_metrics;
 mod hub_plan;
+mod hub_routes;
 mod kept_dead_letters;
 mod keys;
 mod limits;

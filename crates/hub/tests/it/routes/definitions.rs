@@ -191,3 +191,33 @@ async fn files_are_followed_by_content_and_hide_registrations() {
     assert_eq!(shown(&running, "page", "ann").await["when"]["topic"], "audit.#");
     running.stop().await;
 }
+
+#[tokio::test]
+async fn every_route_of_the_documentation_is_one() {
+    let (data, workspace) = (folder(), folder());
+    let page = include_str!("../../../../../docs/routes.md");
+    let examples = || page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let heredocs = || {
+        page.split("cat > routes.d/")
+            .skip(1)
+            .map(|rest| rest.split_once("\n").unwrap().1.split("\nEND").next().unwrap())
+    };
+    let folder = workspace.path().join("routes.d");
+    fs::create_dir(&folder).unwrap();
+    for (number, example) in examples().chain(heredocs()).enumerate() {
+        // These tests have no variables.
+        let text = example
+            .replace("${PAGERDUTY_ROUTING_KEY}", "key")
+            .replace("${SLACK_WEBHOOK_URL}", "https://hooks.example.com");
+        let text = text.replace("${DISCORD_WEBHOOK_URL}", "https://hooks.example.com");
+        fs::write(folder.join(format!("example-{number}.yaml")), text).unwrap();
+    }
+    let clock = SimulatedClock::at(START);
+    let running =
+        Running::beside(data.path(), workspace.path(), Vec::new(), &clock, configure, Settings::default()).await;
+    let (_, page) = running.get("/api/routes", "ann").await;
+    let (_, refused) = running.get("/api/feed?from=oldest&topic=hub.config.refused", "ann").await;
+    assert_eq!(refused["items"], json!([]));
+    assert_eq!(page["data"]["items"].as_array().unwrap().len(), 7);
+    running.stop().await;
+}

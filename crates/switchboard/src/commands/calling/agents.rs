@@ -12,6 +12,8 @@ pub(crate) mod rollcall;
 pub(crate) mod show;
 pub(crate) mod update;
 
+pub(super) use self::file::read as read_file;
+
 use serde_json::Value;
 use switchboard_host::config::suggestion::nearest;
 

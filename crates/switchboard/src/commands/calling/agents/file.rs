@@ -43,7 +43,8 @@ pub(super) fn item(path: &str) -> Result<Map<String, Value>, Failure> {
     }
 }
 
-fn read(path: &str) -> std::io::Result<String> {
+/// What is in a file, or comes on standard input if it is `-`.
+pub(in crate::commands::calling) fn read(path: &str) -> std::io::Result<String> {
     let mut text = String::new();
     match path {
         "-" => std::io::stdin().take(LARGEST).read_to_string(&mut text)?,
