@@ -118,9 +118,8 @@ impl Lookup<'_> {
                 }
                 Err(error @ ClientError::Secret(_)) => return Err(error),
                 Err(error @ (ClientError::Unreachable { .. } | ClientError::Timeout { .. })) => {
-                    // What the place before has said is not lost over it.
-                    let is_known_already = self.tried.is_empty() && matches!(error, ClientError::Unreachable { .. });
-                    if self.limit.is_none() || is_known_already {
+                    // What the place before has said is not lost over it, nor what the next one says.
+                    if self.limit.is_none() {
                         return Err(error);
                     }
                     self.is_host_away = true;
@@ -302,14 +301,16 @@ fn failed_attempt(url: &str, error: &ClientError) -> CardAttempt {
         ClientError::NotA2a { status, what, hint, .. } => (*status, what, hint),
         ClientError::TooLarge { limit, .. } => {
             let problem = format!("more than {limit} bytes, the most that is read of a card");
-            return CardAttempt { is_json: true, ..CardAttempt::new(url, None, problem) };
+            // Only of a success so much is read.
+            return CardAttempt { is_json: true, ..CardAttempt::new(url, Some(StatusCode::OK.as_u16()), problem) };
         }
         ClientError::Credentials { status, .. } => return CardAttempt::new(url, Some(*status), error.to_string()),
         ClientError::Timeout { after, .. } => {
             return CardAttempt::new(url, None, format!("no answer within {} s", in_tenths(*after)));
         }
         ClientError::Lost { error, .. } | ClientError::Unreachable { error, .. } => {
-            return CardAttempt::new(url, None, error.to_string());
+            let is_asked = *error != SendError::ConnectionLimit;
+            return CardAttempt { is_asked, ..CardAttempt::new(url, None, error.to_string()) };
         }
         _ => return CardAttempt::new(url, None, error.to_string()),
     };

@@ -172,6 +172,8 @@ pub struct CardAttempt {
     pub url: String,
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,
+    /// Whether it was asked; false if too many connections are open here.
+    pub is_asked: bool,
     pub problem: String,
     /// Whether it is JSON, and may be meant to be a card.
     pub is_json: bool,
@@ -181,7 +183,7 @@ pub struct CardAttempt {
 
 impl CardAttempt {
     pub(crate) fn new(url: &str, status: Option<u16>, problem: String) -> Self {
-        Self { url: redact_url(url), status, problem, is_json: false, location: None }
+        Self { url: redact_url(url), status, is_asked: true, problem, is_json: false, location: None }
     }
 }
 

@@ -80,6 +80,12 @@ impl Registry {
         if let Some(permit) = permit {
             permit.record(RequestSource::Probe, outcome);
         }
+        // A lack of connections here says nothing of the agent. One that cannot be called as it is configured is not reached.
+        let is_limit = matches!(found, Err(ClientError::Unreachable { .. } | ClientError::NoCard(_)));
+        if outcome == RequestOutcome::NotSent && is_limit {
+            tracing::debug!(agent = %name, "too many connections are open to look at it");
+            return;
+        }
         let latency = self.parts.clock.monotonic().saturating_sub(began);
         let error = found.as_ref().err().map(ToString::to_string);
         let is_reached = outcome == RequestOutcome::Answered;

@@ -84,8 +84,10 @@ mod tests {
 
     #[test]
     fn a_caller_is_told_the_kind_of_a_failure_and_no_address_or_variable() {
-        let attempt =
-            |status| CardAttempt { url: origin(), status, problem: origin(), is_json: false, location: Some(origin()) };
+        let attempt = |status| {
+            let (url, problem, location) = (origin(), origin(), Some(origin()));
+            CardAttempt { url, status, is_asked: true, problem, is_json: false, location }
+        };
         let not_a2a = |status, what: &str| ClientError::NotA2a {
             origin: origin(),
             status,

@@ -20,7 +20,7 @@ async fn every_place_without_a_card_is_told() {
     let places = |name: &str| format!("{}/.well-known/{name}", peer.url());
     let problem = "not there (404)".to_owned();
     let (url, status) = (places("agent-card.json"), Some(404));
-    assert_eq!(tried[0], CardAttempt { url, status, problem, is_json: false, location: None });
+    assert_eq!(tried[0], CardAttempt { url, status, is_asked: true, problem, is_json: false, location: None });
     assert_eq!((&tried[1].url, tried[1].status), (&places("agent.json"), Some(200)));
     let problem = &tried[1].problem;
     assert!(problem.contains("web page") && problem.contains("Welcome"), "{problem}");
@@ -209,7 +209,10 @@ async fn a_probe_of_an_address_without_a_server_is_answered_at_once() {
     let client = client(format!("http://{}", listener.local_addr().unwrap()), |_| {});
     drop(listener);
     let error = client.probe_card(&CallContext::default(), WHOLE).await.map(drop).unwrap_err();
-    assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
+    let ClientError::NoCard(tried) = &error else { panic!("{error}") };
+    let paths: Vec<&str> = tried.iter().map(|attempt| attempt.url.rsplit('/').next().unwrap_or_default()).collect();
+    assert_eq!(paths, ["agent-card.json", "agent.json"], "each place is named: {error}");
+    assert!(tried.iter().all(|attempt| attempt.is_asked && attempt.status.is_none()), "{tried:?}");
 }
 
 /// A host with a card at its top, which names these interfaces, and nothing else but what the function answers.

@@ -25,7 +25,7 @@ impl RequestOutcome {
 
     /// The outcome of a failed call.
     pub fn of_error(error: &ClientError) -> Self {
-        let failed = |attempt: &CardAttempt| attempt.status.is_none_or(|status| status >= 500);
+        let failed = |attempt: &CardAttempt| attempt.is_asked && attempt.status.is_none_or(|status| status >= 500);
         match error {
             // Not the agent's fault: too many connections are open here.
             ClientError::Unreachable { error: SendError::ConnectionLimit, .. } => Self::NotSent,
@@ -34,6 +34,7 @@ impl RequestOutcome {
             // Over JSON-RPC an error mostly comes as an answer (200), and what the protocol has a refusal for is one.
             ClientError::Agent(_) if error.is_breakdown() && error.status() >= Some(500) => Self::Failed,
             ClientError::NoCard(tried) if tried.iter().any(failed) => Self::Failed,
+            ClientError::NoCard(tried) if tried.iter().any(|attempt| !attempt.is_asked) => Self::NotSent,
             ClientError::Secret(_) | ClientError::Invalid { .. } | ClientError::Address { .. } => Self::NotSent,
             _ => Self::Answered,
         }
@@ -52,6 +53,23 @@ mod tests {
         let outcome = |error| RequestOutcome::of_error(&ClientError::Unreachable { origin: "agent".to_owned(), error });
         assert_eq!(outcome(SendError::ConnectionLimit), NotSent);
         assert_eq!(outcome(SendError::Broken), Failed);
+    }
+
+    #[test]
+    fn a_card_is_not_missing_because_of_a_lack_of_connections_here_or_its_size() {
+        let attempt = |status, is_asked| {
+            let (url, problem) = ("agent".to_owned(), String::new());
+            CardAttempt { url, status, is_asked, problem, is_json: false, location: None }
+        };
+        for (tried, expected) in [
+            (vec![attempt(None, false)], NotSent),
+            (vec![attempt(Some(404), true), attempt(None, false)], NotSent),
+            (vec![attempt(None, true), attempt(None, false)], Failed),
+            (vec![attempt(Some(500), true)], Failed),
+            (vec![attempt(Some(200), true), attempt(Some(404), true)], Answered),
+        ] {
+            assert_eq!(RequestOutcome::of_error(&ClientError::NoCard(tried.clone())), expected, "{tried:?}");
+        }
     }
 
     #[test]
