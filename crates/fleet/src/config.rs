@@ -9,7 +9,6 @@ pub mod fleet;
 pub mod named_files;
 mod output_schema;
 mod path_text;
-pub mod policy;
 pub mod remote_access;
 pub mod remote_agent;
 pub mod remote_serving;

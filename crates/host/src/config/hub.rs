@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::config::decimal::Decimal;
 use crate::config::extensions::Extensions;
 use crate::config::pricing::Pricing;
-use crate::config::review_mode::{MinimumModes, OnTimeout};
 use crate::config::routes::Routes;
 use crate::config::routing::{Roles, Routing};
 use crate::config::size::{Count, Size};
@@ -25,8 +24,6 @@ pub struct Hub {
     pub extensions: Extensions,
     /// Messages that go to several agents.
     pub fanout: Fanout,
-    /// Questions of agents.
-    pub inbox: Inbox,
     /// What happened outside of tasks.
     pub journal: Journal,
     /// Messages to operators.
@@ -168,32 +165,6 @@ pub struct Fanout {
     pub inline: Size,
 }
 
-/// Questions of agents.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
-#[serde(rename_all = "camelCase")]
-pub struct Inbox {
-    /// How long a question is left to its caller before it is the operators'.
-    ///
-    /// Questions that only operators may answer, and those of schedules and routes, are theirs at once. `0s`: all are.
-    pub caller_first: TimeSpan,
-    /// How long `POST /api/agent/ask-human` waits for the answer. The question outlives it.
-    pub ask_wait: TimeSpan,
-    /// Time to approve a skill whose mode is `gated` or `compound`.
-    pub gate_ttl: TimeSpan,
-    /// What happens after that time.
-    ///
-    /// `reject`: the task is rejected; `approve`: the skill begins; `escalate`: the question stays open until
-    /// `tasks.parkedExpiry`.
-    pub on_timeout: OnTimeout,
-    /// Time to reject a skill whose mode is `veto`, before it begins.
-    pub veto_ttl: TimeSpan,
-    /// The least that people take part in a skill, by how far its effects reach.
-    ///
-    /// It counts where an agent's `policy` names no mode.
-    pub minimum: MinimumModes,
-}
-
 /// How long the journal is kept.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(default, deny_unknown_fields))]
@@ -238,7 +209,6 @@ section_keys!(Hub, {
     health (section): Health::default(),
     extensions (section): Extensions::default(),
     fanout (section): Fanout::default(),
-    inbox (section): Inbox::default(),
     journal (section): Journal::default(),
     messages (section): Messages::default(),
     projector (section): Projector::default(),
@@ -298,15 +268,6 @@ section_keys!(Alerts, {
 section_keys!(Fanout, {
     max: Count::new(64),
     inline: Size::from_kibibytes(64),
-});
-
-section_keys!(Inbox, {
-    caller_first: TimeSpan::from_minutes(5),
-    ask_wait: TimeSpan::from_seconds(110),
-    gate_ttl (nonzero): TimeSpan::from_minutes(30),
-    on_timeout: OnTimeout::Reject,
-    veto_ttl (nonzero): TimeSpan::from_seconds(60),
-    minimum (section): MinimumModes::default(),
 });
 
 section_keys!(Journal, {
