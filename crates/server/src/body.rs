@@ -50,8 +50,6 @@ pub struct Piece {
 pub(crate) struct StreamChunk {
     pub(crate) bytes: Bytes,
     pub(crate) reserved: Option<ReservedBytes>,
-    /// Nothing comes after it.
-    pub(crate) is_last: bool,
 }
 
 enum Content {

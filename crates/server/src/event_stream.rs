@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::body::StreamChunk;
 use crate::edge::stream_slots::StreamSlot;
-use crate::response_budget::{ReservedBytes, SMALL};
+use crate::response_budget::ReservedBytes;
 use crate::{Body, CallerIdentity, State};
 
 /// Sent at graceful shutdown: reconnect in a second.
@@ -81,12 +81,10 @@ pub(crate) fn body<F: FrameFormat>(
         events.quiet_until = Instant::now() + events.state.options.ping;
         Some((chunk, events))
     }));
-    // A stream that is over with its first chunk, as that of a short task mostly is, has a length: a client knows from
-    // that, without waiting for an end, that its connection is free again. A large one keeps its slot until it is read. A
-    // chunk that is not ready yet goes on in there.
+    // A chunk that is ready is written with the head of the response, and with the end if nothing comes after it. It has no
+    // length even then: to a client, a stream with a length looks like one that a proxy has held back.
     match chunks.next().now_or_never() {
         Some(None) => Body::empty(),
-        Some(Some(only)) if only.is_last && only.bytes.len() <= SMALL => Body::full(only.bytes).counted(only.reserved),
         first => Body::stream(first.flatten(), chunks),
     }
 }
@@ -124,7 +122,7 @@ impl<F: FrameFormat> EventStream<F> {
                 () = tokio::time::sleep_until(self.quiet_until) => {
                     // What was read was not for this stream, and the next event may take hours.
                     self.reserved = None;
-                    return Some(StreamChunk { bytes: PING, reserved: None, is_last: false });
+                    return Some(StreamChunk { bytes: PING, reserved: None });
                 }
             };
             self.reserve(events.as_ref().map_or(0, |events| self.format.frame_bytes(events))).await?;
@@ -169,6 +167,6 @@ impl<F: FrameFormat> EventStream<F> {
         if let Some(reserved) = &mut reserved {
             reserved.resize(bytes.len());
         }
-        StreamChunk { bytes: bytes.into(), reserved, is_last: self.is_over }
+        StreamChunk { bytes: bytes.into(), reserved }
     }
 }
