@@ -72,7 +72,16 @@ async fn others_go_on(running: &Running) {
         assert!(bytes <= BUDGET + LARGE, "round {round}: {bytes} bytes are in flight");
     }
     let large = sent(running, "echo", BOB, &"y".repeat(LARGE)).await;
-    let whole = running.ask(&format!("GET /a2a/echo/tasks/{large}"), &[BOB], "").await;
+    // It was not waited for, and is twice as large once it has been answered.
+    let answered = async {
+        loop {
+            let whole = running.ask(&format!("GET /a2a/echo/tasks/{large}"), &[BOB], "").await;
+            if whole.status != 200 || whole.body.contains("TASK_STATE_COMPLETED") {
+                return whole;
+            }
+        }
+    };
+    let whole = tokio::time::timeout(PATIENCE, answered).await.unwrap();
     assert!(whole.status == 200 && whole.body.len() > 2 * LARGE, "{} bytes", whole.body.len());
 }
 
