@@ -1,5 +1,7 @@
 //! Graceful shutdown: no new work, the drain time for running turns, and a mark in the log for those not finished.
 
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::append::PendingAppend;
@@ -7,6 +9,9 @@ use crate::engine::{Engine, EngineState};
 use crate::event::Event;
 use crate::live_task::{Core, LiveTask, TurnLocation};
 use crate::store::{Phase, RowState, StoreError};
+
+/// How often a shutdown looks whether turns are still busy. Mostly they wait for a commit.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl Engine {
     /// Resolves when a shutdown has waited for running turns: they have ended, or are left to the next process. Watchers
@@ -50,11 +55,12 @@ impl Engine {
 }
 
 impl EngineState {
-    /// Resolves when every turn that runs only waits itself, and none has output to commit.
+    /// Resolves when every turn that runs only waits itself, and none has output to commit. What it looks for is done by
+    /// threads and disks, so it looks again by their time and not by that of the clock, which bounds it.
     async fn idle(&self) {
         while self.admission.busy.held() > 0 {
             tokio::select! {
-                () = self.clock.sleep(std::time::Duration::from_millis(20)) => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
                 () = self.work.wait() => return,
             }
         }
