@@ -103,7 +103,7 @@ async fn of_tree(request: &mut ApiRequest<'_>, view: &View, root: &TaskRow, limi
 }
 
 /// Topics by their patterns, who writes them, and who reads them within the server.
-const TOPICS: [(&str, &str, &[&str]); 19] = [
+const TOPICS: [(&str, &str, &[&str]); 20] = [
     ("task.*.*", "kernel", &["projector"]),
     ("outcome.*.*", "kernel", &["projector"]),
     ("inbox.opened.*", "kernel", &["projector"]),
@@ -114,6 +114,7 @@ const TOPICS: [(&str, &str, &[&str]); 19] = [
     ("operator.message", "api", &[]),
     ("hub.agent.*.*", "registry", &[]),
     ("hub.breaker.*.*", "registry", &[]),
+    ("hub.route.*.*", "routes", &["projector"]),
     ("hub.config.refused", "registry", &[]),
     ("hub.experiment.resolved.*", "projector", &[]),
     (ROW_PASSED, "projector", &[]),

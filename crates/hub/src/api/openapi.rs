@@ -154,6 +154,7 @@ fn schema(takes: Takes) -> Value {
         Takes::List => json!({ "type": "array" }),
         Takes::Object => json!({ "type": "object" }),
         Takes::Names => json!({ "type": ["string", "array"], "items": { "type": "string" } }),
+        Takes::TextOrObject => json!({ "type": ["string", "object"] }),
     }
 }
 

@@ -229,6 +229,7 @@ fn wrong_type(member: &Parameter, value: &serde_json::Value) -> Option<Problem> 
         Takes::List => (value.is_array(), "a list"),
         Takes::Object => (value.is_object(), "an object"),
         Takes::Names => (value.is_string() || value.is_array(), "a name or a list of names"),
+        Takes::TextOrObject => (value.is_string() || value.is_object(), "a text or an object"),
     };
     (!fits && !value.is_null()).then(|| Problem::new(member.name, format!("is {}", kind(value)), right))
 }

@@ -85,6 +85,8 @@ pub(crate) enum Takes {
     Object,
     /// A text or a list of texts.
     Names,
+    /// A text or an object.
+    TextOrObject,
 }
 
 impl Parameter {
@@ -122,6 +124,10 @@ impl Parameter {
 
     pub(crate) const fn names(self) -> Self {
         Self { takes: Takes::Names, ..self }
+    }
+
+    pub(crate) const fn text_or_object(self) -> Self {
+        Self { takes: Takes::TextOrObject, ..self }
     }
 
     /// Whether a request without it is refused.

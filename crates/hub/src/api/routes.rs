@@ -17,7 +17,8 @@ const WHEN: Parameter =
     Parameter::new("when", "The topic, and optionally the agent and the state of its task; required.").object();
 const THEN: Parameter = Parameter::new("then", "A skill, targets or both; or a url and secretEnv; required.").object();
 const CONTENT: Parameter =
-    Parameter::new("content", "The text of the message, or the JSON of the POST, with {{ }} in texts.");
+    Parameter::new("content", "The text of the message, or the JSON of the POST, with {{ }} in texts.")
+        .text_or_object();
 const ENABLED: Parameter = Parameter::new("enabled", "Whether it is in force; it is by default.").flag();
 
 pub(super) const LIST: Route =

@@ -96,6 +96,9 @@ impl Endpoint<'_> {
                 json!({ "name": "nothing", "url": "http://localhost" })
             }
             "/api/agents/{name}:accept" => json!({ "etag": "e" }),
+            "/api/routes/{name}" if self.method == "PUT" => {
+                json!({ "when": { "topic": "task.failed.*" }, "then": { "skill": "echo" } })
+            }
             "/api/tools/{tool}" => json!({ "message": "hi" }),
             _ => json!({}),
         };
