@@ -189,6 +189,7 @@ impl Received {
             metadata: asked.metadata.clone(),
             routing: asked.routing.clone(),
             trace: asked.trace.clone(),
+            extensions: asked.extensions.clone(),
             ..self
         }
     }
