@@ -1,28 +1,45 @@
 //! Replies of a group commit, sent with one wake-up.
 //!
 //! Replying from the writer thread wakes the runtime once per write, and on a busy core each wake-up takes the core away
-//! from the writer. So all replies of a commit go to one task of the runtime, which sends them there.
+//! from the writer. So all replies of a commit go to one task of the runtime, which sends them there, and then tells the
+//! readers of all rows. Told by the writer, they would take the core away from it a second time.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use switchboard_engine::store::{Appended, StoreError};
 use tokio::runtime::{Handle, Id};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// The result of a write; `None` if it was no append.
 pub(crate) type WriteResult = Result<Option<Appended>, StoreError>;
 
 /// Replies that are sent when the batch is dropped: in the task of the runtime, or, if that has ended, with the channel
 /// to it.
-struct ReplyBatch(Vec<(oneshot::Sender<WriteResult>, WriteResult)>);
+#[derive(Default)]
+struct ReplyBatch {
+    replies: Vec<(oneshot::Sender<WriteResult>, WriteResult)>,
+    announcement: Option<Announcement>,
+}
 
 impl Drop for ReplyBatch {
     fn drop(&mut self) {
-        for (waiter, outcome) in self.0.drain(..) {
+        for (waiter, outcome) in self.replies.drain(..) {
             // A caller that has gone away needs no reply.
             waiter.send(outcome).ok();
         }
+        if let Some(announcement) = self.announcement.take() {
+            announcement.send();
+        }
+    }
+}
+
+/// Wakes the readers of all rows, who find the new rows committed.
+pub(crate) struct Announcement(pub(crate) watch::Sender<i64>);
+
+impl Announcement {
+    pub(crate) fn send(self) {
+        self.0.send_modify(|_| {});
     }
 }
 
@@ -67,9 +84,10 @@ impl ReplyChannels {
     }
 }
 
-pub(crate) fn send_replies(answers: impl Iterator<Item = (Reply, WriteResult)>) {
+/// Sends the replies of a commit, and after the last one what it has to announce.
+pub(crate) fn send_replies(answers: impl Iterator<Item = (Reply, WriteResult)>, announcement: Option<Announcement>) {
     let mut channel: Option<Channel> = None;
-    let mut gathered = ReplyBatch(Vec::with_capacity(answers.size_hint().0));
+    let mut gathered = ReplyBatch { replies: Vec::with_capacity(answers.size_hint().0), announcement: None };
     for (reply, outcome) in answers {
         let same = match (&channel, &reply.channel) {
             (Some(left), Some(right)) => left.same_channel(right),
@@ -77,18 +95,19 @@ pub(crate) fn send_replies(answers: impl Iterator<Item = (Reply, WriteResult)>) 
             _ => false,
         };
         if !same {
-            send_batch(channel.take(), std::mem::replace(&mut gathered, ReplyBatch(Vec::new())));
+            send_batch(channel.take(), std::mem::take(&mut gathered));
             channel = reply.channel;
         }
-        gathered.0.push((reply.waiter, outcome));
+        gathered.replies.push((reply.waiter, outcome));
     }
+    gathered.announcement = announcement;
     send_batch(channel, gathered);
 }
 
 fn send_batch(channel: Option<Channel>, answers: ReplyBatch) {
     match channel {
         // If the runtime has ended, the batch comes back and is dropped, and so sent, here.
-        Some(channel) if !answers.0.is_empty() => drop(channel.send(answers)),
+        Some(channel) if !answers.replies.is_empty() => drop(channel.send(answers)),
         _ => drop(answers),
     }
 }

@@ -166,7 +166,7 @@ impl Writer {
             }
             match self.queue.take() {
                 Work::Writes(writes) => {
-                    send_replies(writes.into_iter().map(|queued| (queued.reply, Err(failure.clone()))));
+                    send_replies(writes.into_iter().map(|queued| (queued.reply, Err(failure.clone()))), None);
                 }
                 // Dropped without a reply, its caller reads the failure from the queue.
                 Work::Exclusive(work) => drop(work),

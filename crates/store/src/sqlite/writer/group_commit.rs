@@ -18,21 +18,22 @@ impl Session<'_> {
     /// Writes a batch and replies; returns the error if the whole batch failed.
     pub(crate) fn write(&mut self, writes: Vec<Queued>, queue: &WriteQueue) -> Option<rusqlite::Error> {
         let begun = Instant::now();
-        let mut result = self.transaction(|session| session.write_all(&writes));
+        let mut result = self.unannounced_transaction(|session| session.write_all(&writes));
         if result.as_ref().is_err_and(affects_one_write) {
             // Rare, so the batch is written again with savepoints rather than paying for them on every write.
-            result = self.transaction(|session| session.write_with_savepoints(&writes));
+            result = self.unannounced_transaction(|session| session.write_with_savepoints(&writes));
         }
         metrics::histogram!(COMMIT_SECONDS).record(begun.elapsed().as_secs_f64());
         metrics::histogram!(COMMIT_APPENDS).record(writes.len() as f64);
         queue.finished(result.as_ref().err().map(store_error));
         match result {
             Ok(outcomes) => {
-                send_replies(writes.into_iter().map(|queued| queued.reply).zip(outcomes));
+                let replies = writes.into_iter().map(|queued| queued.reply).zip(outcomes);
+                send_replies(replies, self.announcement());
                 None
             }
             Err(error) => {
-                send_replies(writes.into_iter().map(|queued| (queued.reply, Err(store_error(&error)))));
+                send_replies(writes.into_iter().map(|queued| (queued.reply, Err(store_error(&error)))), None);
                 Some(error)
             }
         }

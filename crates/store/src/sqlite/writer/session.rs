@@ -10,6 +10,7 @@ use super::counters::{CounterKey, TaskCounters};
 use super::names::Names;
 use super::statements::Statements;
 use crate::sqlite::open::{Start, meta, newest_row, set_meta};
+use crate::sqlite::replies::Announcement;
 use crate::sqlite::sent_keys::SentKeys;
 
 /// An ordinary append is smaller, so the store works again once this much can be written.
@@ -33,6 +34,8 @@ pub(crate) struct Session<'c> {
     pub(crate) sent_keys: Arc<SentKeys>,
     /// The greatest row that is committed.
     committed: watch::Sender<i64>,
+    /// The greatest one that readers of all rows were told of.
+    announced: i64,
 }
 
 impl<'c> Session<'c> {
@@ -47,6 +50,7 @@ impl<'c> Session<'c> {
             let highest: Option<i64> = connection.query_row(sql, [], |row| row.get(0))?;
             Ok(highest.max(meta(connection, saved)?).unwrap_or(0) + 1)
         };
+        let newest = newest_row(connection)?;
         Ok(Self {
             connection,
             statements: Statements::prepare(connection)?,
@@ -54,17 +58,37 @@ impl<'c> Session<'c> {
             counters: TaskCounters::default(),
             start,
             next_task: next("SELECT max(key) FROM task", "highest_task")?,
-            next_event: newest_row(connection)? + 1,
+            next_event: newest + 1,
             next_webhook: next("SELECT max(key) FROM webhook", "highest_webhook")?,
             next_delivery: next("SELECT max(key) FROM delivery", "highest_delivery")?,
             gate,
             sent_keys,
             committed,
+            announced: newest,
         })
     }
 
-    /// Runs `work` in a transaction of its own; everything or nothing.
+    /// Runs `work` in a transaction of its own, everything or nothing, and wakes the readers of all rows.
     pub(crate) fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let value = self.unannounced_transaction(work)?;
+        if let Some(announcement) = self.announcement() {
+            announcement.send();
+        }
+        Ok(value)
+    }
+
+    /// What the readers of all rows have to be told since the last announcement.
+    pub(crate) fn announcement(&mut self) -> Option<Announcement> {
+        let newest = self.next_event - 1;
+        let is_new = std::mem::replace(&mut self.announced, newest) != newest;
+        is_new.then(|| Announcement(self.committed.clone()))
+    }
+
+    /// The same, but the readers are told by [`Self::announcement`]; who looks sees the new rows at once.
+    pub(crate) fn unannounced_transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
@@ -75,7 +99,10 @@ impl<'c> Session<'c> {
             self.flush_counters()?;
             self.statements.commit.execute([])?;
             let newest = self.next_event - 1;
-            self.committed.send_if_modified(|row| std::mem::replace(row, newest) != newest);
+            self.committed.send_if_modified(|row| {
+                *row = newest;
+                false
+            });
             Ok(value)
         });
         if result.is_err() {
