@@ -1,5 +1,6 @@
 //! What the feed costs a message: 32 callers at a time send to an agent that answers at once, without a reader of the
-//! feed, with one that only keeps the ring buffer filled, and with one that reads all rows. Rounds are interleaved.
+//! feed, with one that only keeps the ring buffer filled, with one that reads all rows at once, and with one that lets them
+//! gather. Rounds are interleaved.
 //!
 //! `taskset -c 0 cargo run --release --package switchboard-engine --example send_cost [messages] [rounds] [KiB of the ring buffer]`
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement that prints its result and may panic")]
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use mimalloc::MiMalloc;
 use rustix::time::{ClockId, clock_gettime};
 use switchboard_a2a::{Message, Role};
 use switchboard_engine::clock::SystemClock;
@@ -15,7 +17,13 @@ use switchboard_engine::store::feed::{FeedContent, FeedStart};
 use switchboard_engine::*;
 use switchboard_store::{Durability, Options, SqliteStore};
 
+/// As the binary has it: what a row costs is mostly its memory.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
 const CALLERS: usize = 32;
+/// How long the projector lets commits gather.
+const GATHER: Duration = Duration::from_millis(1);
 
 struct Greeter;
 
@@ -36,6 +44,8 @@ enum Reader {
     None,
     Idle,
     Reading,
+    /// As the projector does.
+    Gathering,
 }
 
 fn main() {
@@ -53,7 +63,7 @@ fn main() {
     let engine = runtime.block_on(started).unwrap();
     runtime.block_on(send(&engine, messages / 10));
     for round in 1..=rounds {
-        for reader in [Reader::None, Reader::Idle, Reader::Reading] {
+        for reader in [Reader::None, Reader::Idle, Reader::Reading, Reader::Gathering] {
             let took = runtime.block_on(measure(&engine, reader, messages));
             let micros = |took: Duration| took.as_secs_f64() * 1e6 / messages as f64;
             println!(
@@ -79,10 +89,11 @@ fn cpu_time() -> Duration {
 async fn measure(engine: &Engine, reader: Reader, messages: usize) -> Took {
     let mut idle = match reader {
         Reader::None => None,
-        Reader::Idle | Reader::Reading => Some(engine.feed(FeedStart::Now).await.unwrap()),
+        Reader::Idle | Reader::Reading | Reader::Gathering => Some(engine.feed(FeedStart::Now).await.unwrap()),
     };
     let reading = match reader {
-        Reader::Reading => idle.take().map(|feed| tokio::spawn(read(feed))),
+        Reader::Reading => idle.take().map(|feed| tokio::spawn(read(feed, None))),
+        Reader::Gathering => idle.take().map(|feed| tokio::spawn(read(feed, Some(GATHER)))),
         _ => None,
     };
     let (begun, before) = (Instant::now(), cpu_time());
@@ -95,12 +106,17 @@ async fn measure(engine: &Engine, reader: Reader, messages: usize) -> Took {
 }
 
 /// Takes of each row what was decoded of it, as the projector does.
-async fn read(mut feed: FeedReader) {
-    while let Ok(Some(item)) = feed.next().await {
-        if let FeedItem::Row { row, .. } = item
-            && let FeedContent::Events { written, .. } = &row.content
-        {
-            drop(written.take());
+async fn read(mut feed: FeedReader, gather: Option<Duration>) {
+    while let Ok(true) = feed.take_more().await {
+        while let Some(item) = feed.next_taken() {
+            if let FeedItem::Row { row, .. } = item
+                && let FeedContent::Events { written, .. } = &row.content
+            {
+                drop(written.take());
+            }
+        }
+        if let Some(gather) = gather {
+            tokio::time::sleep(gather).await;
         }
     }
 }

@@ -15,6 +15,8 @@ pub(crate) const HEADING: &str = "## What a hub adds to a call";
 const MANY: u32 = 32;
 /// The share of the rate that is left beside the readers of the log.
 const PROJECTOR_BUDGET: f64 = 0.95;
+/// How much longer the server works on a message if every row of the feed is read.
+const FEED_BUDGET: f64 = 1.03;
 /// The share of the direct rate that is left through a hub.
 const RATE_BUDGET: f64 = 0.35;
 /// What one client waits longer, at the median.
@@ -26,10 +28,17 @@ const FOLLOWED: u64 = 4000;
 const WAITING_BUDGET_KIB: f64 = 1.0;
 const WAITING: u64 = 20_000;
 
+/// One round on a server of its own: the rate, and what the server has computed for a message.
+struct Beside {
+    rate: f64,
+    cpu_micros: f64,
+}
+
 /// The measurements of all rounds.
 pub(crate) struct Hub {
-    without: Vec<Rate>,
-    with: Vec<Rate>,
+    without: Vec<Beside>,
+    reader: Vec<Beside>,
+    with: Vec<Beside>,
     direct: Vec<(Rate, Rate)>,
     through: Vec<(Rate, Rate)>,
     followed: u64,
@@ -40,7 +49,7 @@ pub(crate) struct Hub {
 }
 
 pub(crate) fn run(plan: &Plan, programs: &Programs) -> anyhow::Result<Hub> {
-    let (without, with) = beside_the_projector(plan, programs)?;
+    let [without, reader, with] = beside_readers(plan, programs)?;
     let options = ServerOptions { many_running: true, placement: Placement::Unpinned, ..ServerOptions::default() };
     let remote = Server::start(Kind::Process, programs, options)?;
     let hub = Server::start_hub(&remote, programs, options)?;
@@ -68,17 +77,23 @@ pub(crate) fn run(plan: &Plan, programs: &Programs) -> anyhow::Result<Hub> {
     Ok(Hub { without, with, direct, through, followed, followed_mib, waiting, waiting_kib, seconds })
 }
 
-/// The same agent on the same server, without the hub and with it. Only one of the two is under load at a time.
-fn beside_the_projector(plan: &Plan, programs: &Programs) -> anyhow::Result<(Vec<Rate>, Vec<Rate>)> {
-    let without = Server::start(Kind::WithoutHub, programs, ServerOptions::default())?;
-    let with = Server::start(Kind::Process, programs, ServerOptions::default())?;
-    let mut rates = (Vec::new(), Vec::new());
+/// The same agent on the same server: without the hub, with a reader of the feed alone, and with the hub. Only one of them
+/// is under load at a time.
+fn beside_readers(plan: &Plan, programs: &Programs) -> anyhow::Result<[Vec<Beside>; 3]> {
+    let start = |kind| Server::start(kind, programs, ServerOptions::default());
+    let servers = [start(Kind::WithoutHub)?, start(Kind::FeedReader)?, start(Kind::Process)?];
+    let mut measured: [Vec<Beside>; 3] = Default::default();
     for round in 1..=plan.rounds {
-        println!("\nprojector, round {round} of {}", plan.rounds);
-        rates.0.push(measure(plan, programs, &without, Placement::Pinned, MANY, "without the hub")?);
-        rates.1.push(measure(plan, programs, &with, Placement::Pinned, MANY, "with the hub")?);
+        println!("\nreaders of the log, round {round} of {}", plan.rounds);
+        for (server, measured) in servers.iter().zip(&mut measured) {
+            let before = server.cpu_seconds()?;
+            let rate = measure(plan, programs, server, Placement::Pinned, MANY, server.kind().name())?;
+            let cpu_micros = (server.cpu_seconds()? - before) * 1e6 / rate.completed as f64;
+            println!("  {cpu_micros:>52.2} µs of the core for a message");
+            measured.push(Beside { rate: rate.rate, cpu_micros });
+        }
     }
-    Ok(rates)
+    Ok(measured)
 }
 
 fn measure(
@@ -125,6 +140,12 @@ impl Hub {
         median(self.without.iter().zip(&self.with).map(|(without, with)| with.rate / without.rate).collect())
     }
 
+    /// How many times as long the server works on a message while a reader takes every row.
+    fn feed_share(&self) -> Option<f64> {
+        let rounds = self.without.iter().zip(&self.reader);
+        median(rounds.map(|(without, reader)| reader.cpu_micros / without.cpu_micros).collect())
+    }
+
     /// The share of the direct rate, and what one client waits longer, likewise.
     fn ratios(&self) -> Option<(f64, f64)> {
         let rounds = || self.direct.iter().zip(&self.through);
@@ -136,6 +157,7 @@ impl Hub {
     pub(crate) fn is_met(&self) -> bool {
         let is_within = |(share, added)| share >= RATE_BUDGET && added <= DELAY_BUDGET_MS;
         self.projector_share().is_some_and(|share| share >= PROJECTOR_BUDGET)
+            && self.feed_share().is_some_and(|share| share <= FEED_BUDGET)
             && self.ratios().is_some_and(is_within)
             && self.followed_mib <= MEMORY_BUDGET_MIB
             && self.waiting_kib <= WAITING_BUDGET_KIB
@@ -147,19 +169,23 @@ impl Hub {
         let (share, added) = self.ratios().unwrap_or_default();
         let verdict = |is_met: bool| if is_met { "yes" } else { "**no**" };
         let middle = |values: Vec<f64>| median(values).unwrap_or_default();
-        let alone = |rates: &[Rate]| grouped(middle(rates.iter().map(|rate| rate.rate).collect()));
+        let feed = self.feed_share().unwrap_or_default();
+        let alone = |rounds: &[Beside]| grouped(middle(rounds.iter().map(|round| round.rate).collect()));
+        let cpu = |rounds: &[Beside]| middle(rounds.iter().map(|round| round.cpu_micros).collect());
         let rate = |rates: &[(Rate, Rate)]| grouped(middle(rates.iter().map(|rates| rates.0.rate).collect()));
         let delay = |rates: &[(Rate, Rate)]| middle(rates.iter().map(|rates| rates.1.p50_ms).collect());
         format!(
             "{HEADING}\n\n\
              Made by `cargo xtask bench --hub --write`, all with `durability: process`, the median of {} interleaved \
-             rounds of {} s; shares and delays are worked out in each round. First SendMessage on a server without the \
-             hub and on one whose projector reads every row, pinned to one core. Then SendMessage to an agent of one \
+             rounds of {} s; shares and delays are worked out in each round. First SendMessage, pinned to one core, on \
+             a server without the hub, on one where in place of the hub a reader takes every row of the feed and does \
+             nothing with it, and on one whose projector reads every row. Then SendMessage to an agent of one \
              server, and to the same agent through a second server, which serves it as a remote one, all processes on \
              all cores: the hub stores the task too, follows it at the other server, and answers when that has ended. \
              Memory is measured on a fresh hub: with tasks that it follows while no client waits, and with tasks that \
              wait for an answer, here and there.\n\n\
              | work | without | with | | budget | met |\n|---|---|---|---|---|---|\n\
+             | time of the core for a message beside a reader of the feed, µs | {:.2} | {:.2} | {feed:.3} × | ≤ {FEED_BUDGET} × | {} |\n\
              | SendMessage beside the projector, req/s | {} | {} | {beside:.2} × | ≥ {PROJECTOR_BUDGET} × | {} |\n\
              | SendMessage through a hub at {MANY} connections, req/s | {} | {} | {share:.2} × | ≥ {RATE_BUDGET} × | {} |\n\
              | the same, one client, p50, ms | {:.2} | {:.2} | + {added:.2} | ≤ + {DELAY_BUDGET_MS} | {} |\n\
@@ -167,6 +193,9 @@ impl Hub {
              | memory for each of {} tasks that wait, KiB | – | {:.2} | | ≤ {WAITING_BUDGET_KIB} | {} |\n",
             self.direct.len(),
             self.seconds,
+            cpu(&self.without),
+            cpu(&self.reader),
+            verdict(feed <= FEED_BUDGET),
             alone(&self.without),
             alone(&self.with),
             verdict(beside >= PROJECTOR_BUDGET),

@@ -14,6 +14,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const GAUGE_PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Where the time in user mode stands in `/proc/PID/stat`, counted after the name; that in the kernel follows.
+const USER_TIME: usize = 11;
+/// The same on every Linux, whatever its timers do.
+const TICKS_PER_SECOND: f64 = 100.0;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub(crate) enum Kind {
     /// Plain axum, the ceiling
@@ -27,6 +32,9 @@ pub(crate) enum Kind {
     /// The same agent with `durability: process` on a server without the hub
     #[value(skip)]
     WithoutHub,
+    /// The same with a reader of the feed that takes every row and does nothing with it
+    #[value(skip)]
+    FeedReader,
     /// The binary of `--against` with `durability: process`
     #[value(skip)]
     ProcessBefore,
@@ -89,6 +97,7 @@ impl Kind {
             Kind::Process => "Switchboard, process",
             Kind::Full => "Switchboard, full",
             Kind::WithoutHub => "without the hub",
+            Kind::FeedReader => "with a reader of the feed",
             Kind::ProcessBefore => "before, process",
             Kind::FullBefore => "before, full",
         }
@@ -110,7 +119,7 @@ impl Kind {
             Kind::Axum => programs.target.join("bench/release/peer-axum"),
             Kind::Official => programs.target.join("bench/release/peer-official"),
             Kind::Process | Kind::Full => programs.built().join("switchboard"),
-            Kind::WithoutHub => programs.built().join("without-hub"),
+            Kind::WithoutHub | Kind::FeedReader => programs.built().join("without-hub"),
             Kind::ProcessBefore | Kind::FullBefore => programs.against.clone().unwrap_or_default(),
         };
         let mut words = options.placement.command("0");
@@ -124,6 +133,9 @@ impl Kind {
                 }
             }
             Kind::WithoutHub => words.extend(["--bind", address, "--workspace", directory].map(str::to_owned)),
+            Kind::FeedReader => {
+                words.extend(["--feed-reader", "--bind", address, "--workspace", directory].map(str::to_owned));
+            }
             Kind::Process | Kind::Full | Kind::ProcessBefore | Kind::FullBefore => {
                 words.extend(["serve", "--bind", address, "--workspace", directory].map(str::to_owned));
             }
@@ -134,7 +146,7 @@ impl Kind {
     /// Ours logs every request unless told not to; the peers log nothing.
     pub(crate) fn environment(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Kind::Process | Kind::WithoutHub | Kind::ProcessBefore => {
+            Kind::Process | Kind::WithoutHub | Kind::FeedReader | Kind::ProcessBefore => {
                 &[("SWITCHBOARD_STORE_DURABILITY", "process"), ("SWITCHBOARD_LOG_LEVEL", "warn")]
             }
             Kind::Full | Kind::FullBefore => {
@@ -217,6 +229,15 @@ impl Server {
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("it has no resident memory")?;
         let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
         Ok(kib / 1024.0)
+    }
+
+    /// What all its threads have computed, in seconds, to a hundredth.
+    pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()))?;
+        // The name before them may hold spaces.
+        let (_, fields) = stat.rsplit_once(')').context("its state cannot be read")?;
+        let ticks = fields.split_whitespace().skip(USER_TIME).take(2).map(str::parse::<f64>);
+        Ok(ticks.sum::<Result<f64, _>>()? / TICKS_PER_SECOND)
     }
 
     /// The size of Switchboard's database file, once its write-ahead log is moved into it, which an idle server does.
