@@ -110,6 +110,9 @@ impl LiveTask {
         if core.is_done() {
             return Err(StoreError::Ended);
         }
+        if core.key.is_none() && engine.interrupting.is_cancelled() {
+            return Err(StoreError::Closed);
+        }
         let may_write = core.key.is_none() || core.turn.owns(core.row.fence);
         if !may_write {
             return Err(StoreError::Fenced);

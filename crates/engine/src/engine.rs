@@ -64,7 +64,10 @@ pub(crate) struct EngineState {
     pub(crate) feed_ring: FeedRing,
     /// Set when a shutdown begins: no new work.
     pub(crate) closing: CancellationToken,
-    /// Set when a shutdown has waited for running turns: watchers end.
+    /// Set when a shutdown begins to mark turns that have not ended: from now on no turn is claimed, and no task begun. A
+    /// writer looks under the task's `writing` lock, so that a mark comes after every claim.
+    pub(crate) interrupting: CancellationToken,
+    /// Set when a shutdown has marked them: watchers end.
     pub(crate) drained: CancellationToken,
     /// Everything that writes: turns and inbox appends. A shutdown waits for these.
     pub(crate) work: TaskTracker,
@@ -106,6 +109,7 @@ impl Engine {
             cooldowns: RunningCooldowns::default(),
             feed_ring,
             closing: CancellationToken::new(),
+            interrupting: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),
             listener: OnceLock::new(),

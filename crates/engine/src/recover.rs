@@ -32,6 +32,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How long an agent may take to say how to go on.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A turn that recovery has claimed, if it has. Held until it goes on or ends: a shutdown marks only what is in memory, and a
+/// claimed turn without a mark would look to the next process as if this one had crashed.
+type Claim = Option<Arc<LiveTask>>;
+
 /// A turn that lost its process, and how it goes on.
 pub(crate) struct RecoveredTurn {
     row: TaskRow,
@@ -61,7 +65,7 @@ impl EngineState {
 
     /// Lets the agent decide about a turn that lost its process. The turn is claimed once, however often the store fails
     /// meanwhile: only an agent without progress uses up its recoveries.
-    async fn decide(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<Option<RecoveredTurn>, Error> {
+    async fn decide(self: &Arc<Self>, row: &TaskRow, claimed: &mut Claim) -> Result<Option<RecoveredTurn>, Error> {
         let Some(live) = self.find_task(&row.task.id).await? else { return Ok(None) };
         self.link_children(&live).await?;
         let Some(hosted) = live.hosted.clone() else {
@@ -79,14 +83,14 @@ impl EngineState {
         // Only a turn that goes down with its process may be what takes it down. One that a graceful shutdown interrupted,
         // or that waited for a slot, uses up nothing.
         let was_lost = row.state.phase == Phase::Running;
-        if !*claimed && was_lost && recoveries >= self.settings.max_recoveries {
+        if claimed.is_none() && was_lost && recoveries >= self.settings.max_recoveries {
             let text = format!("given up after {recoveries} recoveries without progress");
             return self.end_lost(&live, TaskState::Failed, Some(text), Reason::RecoveryLimit).await;
         }
-        if self.closing.is_cancelled() || !(*claimed || self.claim(&live).await?) {
+        if self.closing.is_cancelled() || !(claimed.is_some() || self.claim(&live).await?) {
             return Ok(None);
         }
-        *claimed = true;
+        *claimed = Some(live.clone());
         let Some(view) = self.view(&live).await? else {
             let text = "its first message is missing".to_owned();
             return self.end_lost(&live, TaskState::Failed, Some(text), Reason::Interrupted).await;
@@ -180,7 +184,8 @@ impl EngineState {
             let mut row = RowState { phase: Phase::Running, expires_at: None, ..core.row.clone() };
             row.fence = row.fence.next();
             row.recoveries += u32::from(core.row.phase == Phase::Running);
-            has_lost_turn(core).then(|| PendingAppend::claim(vec![Event::Recovered], row))
+            let may_claim = has_lost_turn(core) && !self.interrupting.is_cancelled();
+            may_claim.then(|| PendingAppend::claim(vec![Event::Recovered], row))
         };
         live.inbox_if(self, decide).await
     }

@@ -34,6 +34,7 @@ impl Engine {
             () = engine.idle() => {}
             () = engine.clock.sleep(engine.settings.drain) => {}
         }
+        engine.interrupting.cancel();
         // Together, so that they share commits.
         let marking = engine.live.all().into_iter().map(|live| async move {
             if let Err(error) = engine.interrupt(&live).await {

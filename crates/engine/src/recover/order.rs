@@ -15,7 +15,7 @@ use futures_util::stream;
 use switchboard_a2a::TaskState;
 use switchboard_admission::CounterPermit;
 
-use super::{PAGE, RecoveredTurn, has_lost_turn};
+use super::{Claim, PAGE, RecoveredTurn, has_lost_turn};
 use crate::engine::EngineState;
 use crate::error::Error;
 use crate::ids::{AgentName, TaskKey};
@@ -166,7 +166,12 @@ impl EngineState {
                 None => {}
             }
         }
-        for (mark, decided) in going_on {
+        let mut going_on = going_on.into_iter();
+        for (mark, decided) in going_on.by_ref() {
+            if self.closing.is_cancelled() {
+                // Until the shutdown has marked this one and those behind it.
+                return self.drained.cancelled().await;
+            }
             self.resume(mark, decided).await;
         }
         let mut still_queued =
@@ -185,7 +190,10 @@ impl EngineState {
         mark: RecoveryMark,
         row: TaskRow,
     ) -> Option<(RecoveryMark, RecoveredTurn)> {
-        let mut claimed = false;
+        if self.closing.is_cancelled() {
+            return None;
+        }
+        let mut claimed = None;
         match self.decide_or_find_queued(&row, &mut claimed).await {
             Ok(decided) => decided.map(|decided| (mark, decided)),
             Err(error) => {
@@ -198,13 +206,13 @@ impl EngineState {
     async fn decide_or_find_queued(
         self: &Arc<Self>,
         row: &TaskRow,
-        claimed: &mut bool,
+        claimed: &mut Claim,
     ) -> Result<Option<RecoveredTurn>, Error> {
         if had_begun(row) { self.decide(row, claimed).await } else { self.find_queued(row).await }
     }
 
     /// Retries the recovery of one task until the store works.
-    fn retry_later(self: &Arc<Self>, mark: RecoveryMark, row: TaskRow, mut claimed: bool, error: Error) {
+    fn retry_later(self: &Arc<Self>, mark: RecoveryMark, row: TaskRow, mut claimed: Claim, error: Error) {
         let engine = self.clone();
         let report = move |row: &TaskRow, error: &Error| {
             tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
@@ -218,6 +226,10 @@ impl EngineState {
                     Ok(None) => return,
                     Err(error) => report(&row, &error),
                 }
+            }
+            if claimed.is_some() {
+                // Until the shutdown has marked it.
+                engine.drained.cancelled().await;
             }
         });
     }
@@ -250,8 +262,8 @@ impl EngineState {
         let RecoveredTurn { live, begin, .. } = decided;
         {
             let mut core = live.core.lock();
-            // A shutdown meanwhile has marked the turn for the next process.
-            if !has_lost_turn(&core) || self.closing.is_cancelled() {
+            // A shutdown may have marked the turn for the next process.
+            if !has_lost_turn(&core) || core.row.phase != Phase::Running {
                 return;
             }
             let fence = core.row.fence;
@@ -288,7 +300,7 @@ impl EngineState {
                 self.enqueue_again(priority, decided.live);
             }
             Ok(false) => {}
-            Err(error) => self.retry_later(mark, decided.row, true, error.into()),
+            Err(error) => self.retry_later(mark, decided.row, Some(decided.live), error.into()),
         }
     }
 }

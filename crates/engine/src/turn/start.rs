@@ -36,7 +36,7 @@ impl EngineState {
                     }
                     begin.map(|begin| (permit, begin))
                 }
-                // The server stops: the claim is in the log, and the next process recovers the turn.
+                // The server stops, and has marked the turn for the next process.
                 Err(_) => None,
             }
         };
@@ -97,7 +97,8 @@ impl EngineState {
             if std::mem::take(&mut claims) {
                 core.turn.undo_claim();
             }
-            if !core.row.phase.is_queued() {
+            // After a shutdown has marked its turns it stays in the queue, for the next process.
+            if !core.row.phase.is_queued() || self.interrupting.is_cancelled() {
                 return None;
             }
             core.turn.begin_claim().ok()?;

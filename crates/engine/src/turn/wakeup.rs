@@ -10,7 +10,7 @@ use switchboard_a2a::TaskState;
 use crate::admission::Admitted;
 use crate::append::{AppendKind, PendingAppend};
 use crate::directory::Hosted;
-use crate::engine::EngineState;
+use crate::engine::{EngineState, shutting_down};
 use crate::error::Error;
 use crate::event::Event;
 use crate::live_task::{Core, LiveTask};
@@ -43,6 +43,9 @@ impl Wakeup {
         // An agent that is never parked waits in its running turn, which sees the commit.
         self.wakes = core.row.phase == Phase::Parked;
         if self.wakes {
+            if engine.interrupting.is_cancelled() {
+                return Err(shutting_down());
+            }
             if self.admitted.is_none() {
                 self.admitted = Some(engine.admit(hosted, &live.task)?);
             }

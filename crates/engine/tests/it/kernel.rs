@@ -226,7 +226,11 @@ impl Kernel {
 
     /// With several agents, each at its address.
     pub(crate) fn serving_all(folder: &Path, agents: Vec<Hosted>, settings: Settings) -> Self {
-        let options = Options { durability: Durability::Process, ..Options::default() };
+        let options = Options {
+            durability: Durability::Process,
+            max_queue_delay: Duration::from_secs(3_600),
+            ..Options::default()
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let store = Arc::new(SqliteStore::open(folder, options).unwrap());
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));

@@ -36,6 +36,7 @@ mod reviewed;
 mod routing;
 mod settled;
 mod stored_size;
+mod stopped_recovery;
 mod task_tokens;
 mod terminal_events;
 mod trace_context;
