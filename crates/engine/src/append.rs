@@ -299,7 +299,7 @@ impl LiveTask {
         engine.forget_closed_question(&core, waited);
         engine.see_question(&core, &sealed.events);
         if is_new
-            && engine.bus.is_some()
+            && engine.is_shared
             && let Some(live) = engine.live.get(&self.task.id)
         {
             engine.live.index(appended.key, &live);

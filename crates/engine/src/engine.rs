@@ -49,7 +49,9 @@ pub(crate) struct EngineState {
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
-    /// Other nodes that write to the same store hear of appends here.
+    /// Other nodes may write to the store ([`Store::is_shared`]).
+    pub(crate) is_shared: bool,
+    /// They hear of appends here.
     pub(crate) bus: Option<Arc<dyn Bus>>,
     pub(crate) live: LiveTasks,
     pub(crate) admission: Admission,
@@ -89,7 +91,7 @@ impl Engine {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Result<Self, StoreError> {
-        let bus = store.bus();
+        let (bus, is_shared) = (store.bus(), store.is_shared());
         let admission = Admission::new(&settings);
         let feed_ring = FeedRing::new(settings.feed_ring_bytes);
         let node_id = node_id(&store.secret());
@@ -103,6 +105,7 @@ impl Engine {
             admission,
             recovering: Mutex::default(),
             key_reservations: Arc::default(),
+            is_shared,
             history_cache: HistoryCache::default(),
             terminal_tasks: TerminalTaskCache::default(),
             sightings: QuestionSightings::default(),

@@ -56,7 +56,7 @@ impl EngineState {
 
     /// Ends a task whose agent is gone. Where nodes share the store, another one may serve it.
     async fn fail_unserved(&self, live: &LiveTask, due: impl Fn(&Core) -> bool) -> Result<(), Error> {
-        if self.bus.is_some() {
+        if self.is_shared {
             return Ok(());
         }
         let text = format!("agent {} is no longer served here", live.task.agent);

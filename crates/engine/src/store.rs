@@ -135,6 +135,11 @@ pub trait Store: Send + Sync + 'static {
     /// How nodes that share the store hear of each other's appends; none if this process is the only one.
     fn bus(&self) -> Option<Arc<dyn Bus>>;
 
+    /// Whether other nodes may write to it as well.
+    fn is_shared(&self) -> bool {
+        self.bus().is_some()
+    }
+
     /// Random bytes that were made with the store and stay as long as it does: what is sealed with them can be read back
     /// after a restart, and nowhere else.
     fn secret(&self) -> [u8; 32];

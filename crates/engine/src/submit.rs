@@ -282,7 +282,7 @@ impl EngineState {
         // The agent may wait before its first output; its message is appended meanwhile.
         live.output.notify_one();
         // A key is reserved in the memory of this node only; another that shares the store may win the commit.
-        let is_reserved = sides.send.is_none() || self.bus.is_none();
+        let is_reserved = sides.send.is_none() || !self.is_shared;
         // A child may still be refused by the append that counts it.
         let early = served.manifest.start == Start::WithCommit && is_reserved && sides.tree.is_none();
         let (engine, task) = (self.clone(), live.clone());

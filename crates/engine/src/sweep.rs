@@ -50,7 +50,7 @@ impl EngineState {
                 engine.expire().await;
                 looks = (looks + 1) % SWEEPS_PER_EVICTION;
                 if looks == 0 {
-                    if engine.bus.is_some() {
+                    if engine.is_shared {
                         // Another node may have deleted what is cached here.
                         engine.terminal_tasks.clear();
                         engine.recount_parked().await;
@@ -101,7 +101,7 @@ impl EngineState {
             let (reason, text) = match expired {
                 Expired::Decided(verdict, question) => return engine.decide_by_time(live, verdict, question).await,
                 // Another node may serve its agent and decide.
-                Expired::Waits(_) if live.hosted.is_none() && engine.bus.is_some() => return Ok(()),
+                Expired::Waits(_) if live.hosted.is_none() && engine.is_shared => return Ok(()),
                 Expired::Waits(_) => return engine.postpone_expiry(&live).await,
                 Expired::Fails(reason @ Reason::TimedOut) => (reason, "the task took too long"),
                 Expired::Fails(reason) => (reason, "no answer came in time"),

@@ -68,7 +68,7 @@ impl EngineState {
             self.recover_all(std::mem::take(rows), gate);
             gate = false;
         }
-        if !gate && self.bus.is_none() {
+        if !gate && !self.is_shared {
             return;
         }
         let engine = self.clone();
@@ -87,7 +87,7 @@ impl EngineState {
                 if let Ok(rows) = &mut unfinished {
                     engine.recover_all(std::mem::take(rows), gate);
                     gate = false;
-                    if engine.bus.is_none() {
+                    if !engine.is_shared {
                         return;
                     }
                 }

@@ -73,7 +73,7 @@ async fn turns_of_a_dead_node_are_unfinished_for_the_others_and_its_writes_are_r
     let next = fixture.open();
     assert_eq!(keys(&next).await, [first_key, second_key, queued]);
     assert_eq!(next.row(&of_first).await.unwrap().unwrap().holder, Holder::Dead);
-    assert!(next.bus().is_none(), "one node alone has no other to tell");
+    assert!(!next.is_shared(), "one node alone has no other to tell");
 }
 
 #[tokio::test]
@@ -95,6 +95,7 @@ async fn a_node_that_is_dropped_is_dead_and_numbers_are_never_used_again() {
 async fn a_node_hears_what_others_announce_and_not_itself() {
     let fixture = SqliteFixture::new();
     let (first, second) = two_nodes(&fixture);
+    assert!(first.is_shared() && second.is_shared());
     let (first, second) = (first.bus().unwrap(), second.bus().unwrap());
     let mut heard = first.listen();
     first.announce(TaskKey(1));
