@@ -221,15 +221,12 @@ impl EngineState {
         if done {
             return Ok(live);
         }
-        let (shared, may_be_behind) = self.live.insert_loaded(live.clone(), before);
-        if let Some(key) = shared.core.lock().key.filter(|_| self.bus.is_some()) {
+        let shared = self.live.insert_loaded(live, before);
+        if let Some(key) = shared.core.lock().key.filter(|_| self.is_shared) {
             self.live.index(key, &shared);
         }
-        if Arc::ptr_eq(&shared, &live) && (may_be_behind || self.bus.is_some()) {
-            // Between the load and the insertion another request or another node may have changed it.
-            let _writing = shared.writing.lock().await;
-            shared.catch_up(self).await?;
-        }
+        // Between the load and the insertion another request or another node may have changed it.
+        self.refresh(&shared).await?;
         Ok(shared)
     }
 

@@ -56,6 +56,8 @@ pub(crate) struct LiveTask {
     pub(crate) held_children: Mutex<Vec<Arc<Self>>>,
     /// Its conversation was begun with it: until the task is committed nobody else knows the id.
     pub(crate) begins_context: bool,
+    /// It may have changed while it was loaded, and has not been compared with the store since. Readers do that first.
+    pub(crate) may_be_behind: AtomicBool,
     /// A catch-up with another node's appends is due and has not begun to read.
     pub(crate) catch_up_due: AtomicBool,
     /// Its number in the queue; 0 while it does not wait there. Changed only by the queue.
@@ -170,6 +172,7 @@ impl LiveTask {
             parent: Mutex::default(),
             held_children: Mutex::default(),
             begins_context: false,
+            may_be_behind: AtomicBool::new(false),
             catch_up_due: AtomicBool::new(false),
             queue_number: AtomicU64::new(0),
         }

@@ -1,12 +1,13 @@
 //! The tasks in memory, in shards so that tasks rarely share a lock.
 //!
 //! Entries are weak: the users of a task keep it alive, the map only finds it. A task that nobody holds leaves its room
-//! behind with its entry, so entries are forgotten whenever there are twice as many as were held the last time. If another task of its shard was inserted
-//! while a task was loaded, that may have been the same one, changed and dropped since: it is compared with the store
-//! once more (`EngineState::adopt`).
+//! behind with its entry, so entries are forgotten whenever there are twice as many as were held the last time. If another
+//! task of its shard was inserted while a task was loaded, that may have been the same one, changed and dropped since:
+//! whoever finds it first compares it with the store once more (`EngineState::refresh`).
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -85,20 +86,25 @@ impl LiveTasks {
     }
 
     pub(crate) fn insert_or_get(&self, live: Arc<LiveTask>) -> Arc<LiveTask> {
-        self.insert_loaded(live, Insertions::default()).0
+        self.insert(live, None)
     }
 
-    /// Inserts a task that was loaded since `before`; the one already there wins. Says whether the task may have been in
-    /// memory meanwhile, so that what was loaded may be behind the log.
-    pub(crate) fn insert_loaded(&self, live: Arc<LiveTask>, before: Insertions) -> (Arc<LiveTask>, bool) {
+    /// Inserts a task that was loaded since `before`; the one already there wins. If the task may have been in memory
+    /// meanwhile, what was loaded may be behind the log: it is marked so before anyone can find it.
+    pub(crate) fn insert_loaded(&self, live: Arc<LiveTask>, before: Insertions) -> Arc<LiveTask> {
+        self.insert(live, Some(before))
+    }
+
+    fn insert(&self, live: Arc<LiveTask>, loaded_since: Option<Insertions>) -> Arc<LiveTask> {
         let mut shard = self.shard(&live.task.id).lock();
-        let may_be_behind = shard.insertions != before;
         if let Some(known) = shard.tasks.get(&live.task.id) {
-            return (known, may_be_behind);
+            return known;
         }
+        let may_be_behind = loaded_since.is_some_and(|before| before != shard.insertions);
+        live.may_be_behind.store(may_be_behind, Ordering::Release);
         shard.insertions.0 += 1;
         shard.tasks.insert(live.task.id.clone(), &live);
-        (live, may_be_behind)
+        live
     }
 
     /// Lets a task be found by its key.

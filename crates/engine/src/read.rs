@@ -1,6 +1,7 @@
 //! Reading tasks: one, or one as it was.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use switchboard_a2a::{Json, Message, Task, TaskId};
@@ -321,10 +322,10 @@ impl EngineState {
 }
 
 impl EngineState {
-    /// Compares a task in memory with the log where another node may have written to it: no read may fall behind an
-    /// acknowledged write.
+    /// Compares a task in memory with the log where another node may have written to it, or another request while it was
+    /// loaded: no read may fall behind an acknowledged write.
     pub(crate) async fn refresh(&self, live: &LiveTask) -> Result<(), StoreError> {
-        if self.bus.is_none() {
+        if !self.is_shared && !live.may_be_behind.load(Ordering::Acquire) {
             return Ok(());
         }
         let can_change = {
@@ -337,11 +338,12 @@ impl EngineState {
         // First without the lock, which a writer may hold for long: mostly nothing has changed.
         let row = self.store.row(&live.task.id).await?.ok_or(StoreError::Missing)?;
         let is_current = live.core.lock().is_as_stored(&row);
-        if is_current {
-            return Ok(());
+        if !is_current {
+            let _writing = live.writing.lock().await;
+            live.catch_up(self).await?;
         }
-        let _writing = live.writing.lock().await;
-        live.catch_up(self).await
+        live.may_be_behind.store(false, Ordering::Release);
+        Ok(())
     }
 }
 

@@ -201,6 +201,46 @@ fn a_task_that_changed_and_left_memory_while_it_was_loaded_is_read_as_it_is() {
     });
 }
 
+#[test]
+fn what_was_canceled_while_it_was_loaded_is_shown_as_canceled_to_whoever_looks_in_that_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), asker());
+    let id = kernel.run(async { answer_task(&kernel.send("begin").await).await.id });
+    kernel.kill();
+    let faults = Faults::default();
+    let kernel = Kernel::with_faults(folder.path(), asker(), Settings::default(), &faults);
+    let subscribe = || {
+        let (engine, id) = (kernel.engine.clone(), id.clone());
+        async move {
+            let (root, caller) = (Address::Root, Caller::local());
+            engine.subscribe(&root, &caller, &id, None, |_| StreamEnd::Terminal).await.map(|watched| watched.first)
+        }
+    };
+    kernel.run(async {
+        faults.hold_next_load();
+        let first = tokio::spawn(subscribe());
+        faults.until_load_held().await;
+        kernel.cancel(&id).await.unwrap();
+        faults.close_gate();
+        faults.release_load();
+        // It has loaded the task as it was, and compares it.
+        faults.until_held(1).await;
+        let opened = async {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            // Its caller goes away before it has heard.
+            first.abort();
+            assert!(first.await.unwrap_err().is_cancelled());
+            faults.open_gate();
+        };
+        let (read, subscribed, ()) = tokio::join!(kernel.get(&id), subscribe(), opened);
+        assert_eq!(read.unwrap().status.state, TaskState::Canceled);
+        let refused = subscribed.err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|error| error.contains("is canceled")), "the subscriber sees the task as it was");
+    });
+}
+
 fn hints(address: &Address, of_message: &str, of_request: &str) -> Result<RoutingHints, Error> {
     let read = |json: &str| serde_json::from_str::<Option<Metadata>>(json).unwrap();
     let message = switchboard_a2a::Message { metadata: read(of_message), ..message("hi") };
