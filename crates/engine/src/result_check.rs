@@ -2,9 +2,10 @@
 //! may bring a check with it. A bad result is asked for once more, as a message of the same task that the agent's next
 //! turn works on: it is in the log, so it outlives the process, and every kind of agent can do it.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use switchboard_a2a::{Artifact, Json, Message, Metadata, Role, Task, TaskArtifactUpdate, TaskState};
+use switchboard_a2a::{Artifact, Json, Message, Metadata, Role, Task, TaskArtifactUpdate, TaskState, TaskStatusUpdate};
 
 use crate::batch::Batch;
 use crate::engine::EngineState;
@@ -12,6 +13,7 @@ use crate::event::{Event, Received};
 use crate::live_task::{Core, LiveTask, RunProgress};
 use crate::reason::{REASON_DETAIL_KEY, Reason};
 use crate::routing_hints::RoutingHints;
+use crate::turn::panic_text;
 
 /// The key of a message's metadata that asks for a result once more.
 pub const REPAIR_KEY: &str = "switchboard/repair";
@@ -60,12 +62,23 @@ impl LiveTask {
         if let Some(artifacts) = after.kernel.since_repair {
             task.artifacts = artifacts;
         }
-        let verdict = check.check(&task, &skill);
-        if verdict == ResultVerdict::Good {
+        let verdict = std::panic::catch_unwind(AssertUnwindSafe(|| check.check(&task, &skill)));
+        if let Ok(ResultVerdict::Good) = verdict {
             return batch;
         }
         let mut events = batch.events;
         let Some(Event::StatusUpdate(mut end)) = events.pop() else { return Batch::of(events) };
+        let verdict = match verdict {
+            Ok(verdict) => verdict,
+            Err(panic) => {
+                let panic = panic_text(panic.as_ref());
+                tracing::error!(task = %self.task.id, agent = %self.task.agent, panic, "the check of a result panicked");
+                fail(&mut end, format!("the check of the result panicked: {panic}"), Reason::Panic);
+                core.output.state = TaskState::Failed;
+                events.push(Event::StatusUpdate(end));
+                return Batch::of(events);
+            }
+        };
         match verdict {
             ResultVerdict::Good => events.push(Event::StatusUpdate(end)),
             ResultVerdict::GoodAs(artifact) => {
@@ -81,10 +94,7 @@ impl LiveTask {
                 core.output.pushed += 1;
             }
             ResultVerdict::Bad { problem, .. } if is_repair(&current.message) => {
-                end.status.state = TaskState::Failed;
-                end.status.message = Some(Message::text(Role::Agent, problem));
-                let metadata = end.metadata.get_or_insert_default();
-                metadata.merge(&Reason::AgentError.metadata().unwrap_or_default());
+                let metadata = fail(&mut end, problem, Reason::AgentError);
                 if let Ok(detail) = Json::from_serialize(INVALID_RESULT) {
                     metadata.insert(REASON_DETAIL_KEY, detail);
                 }
@@ -124,6 +134,15 @@ impl LiveTask {
             ..Message::text(Role::User, request)
         }
     }
+}
+
+/// Makes a terminal status that of a failure.
+fn fail(end: &mut TaskStatusUpdate, problem: String, reason: Reason) -> &mut Metadata {
+    end.status.state = TaskState::Failed;
+    end.status.message = Some(Message::text(Role::Agent, problem));
+    let metadata = end.metadata.get_or_insert_default();
+    metadata.merge(&reason.metadata().unwrap_or_default());
+    metadata
 }
 
 /// Callers cannot write this key.

@@ -61,10 +61,11 @@ pub(crate) fn drive(
     let (next, permit, timers) = (Some(begin), Some(permit), Timers::default());
     let mut driver = Driver { engine, live, next, run_number: 0, permit, busy, sides, timers, unload: false };
     async move {
-        while let Some(run) = driver.begin() {
-            driver.run(run).await;
-            driver.engine.end_grant(&driver.live);
+        // The agent's own panics stay in its run. This one is the kernel's, and must not leave a turn without a driver.
+        if let Err(panic) = AssertUnwindSafe(driver.run_all()).catch_unwind().await {
+            driver.leave_after_panic(panic_text(panic.as_ref()));
         }
+        (driver.permit, driver.busy) = (None, None);
         let is_done = driver.live.core.lock().is_done();
         if is_done {
             driver.engine.live.forget(&driver.live.task.id);
@@ -89,6 +90,31 @@ struct Driver {
 }
 
 impl Driver {
+    async fn run_all(&mut self) {
+        while let Some(run) = self.begin() {
+            self.run(run).await;
+            self.engine.end_grant(&self.live);
+        }
+    }
+
+    /// Leaves the task for recovery, which gives up one that panics each time; or gives it up if it is not in the log.
+    fn leave_after_panic(&mut self, panic: &str) {
+        tracing::error!(task = %self.live.task.id, panic, "the driver of a turn panicked, this is a bug");
+        self.engine.end_grant(&self.live);
+        let is_stored = {
+            let mut core = self.live.core.lock();
+            // Unless another driver has the turn by now.
+            if self.run_number == 0 || core.turn.is_run(self.run_number) {
+                core.abandon_turn();
+            }
+            core.key.is_some()
+        };
+        match is_stored {
+            true => self.live.wake(),
+            false => self.live.give_up(StoreError::Failed(format!("the turn panicked: {panic}"))),
+        }
+    }
+
     /// Begins the next run of the agent, if there is one.
     fn begin(&mut self) -> Option<Run> {
         let mut begin = self.next.take()?;

@@ -1,11 +1,13 @@
 //! What a run has to save that grows all the time, such as how long it has lasted. A graceful shutdown does not wait for
 //! every run, so the run says beforehand what is to be saved, and the shutdown stores it with its own mark.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use switchboard_a2a::Json;
 
 use super::TaskHandle;
+use crate::turn::panic_text;
 
 /// Says what is to be saved at the moment; nothing leaves what was saved last.
 pub(crate) type SaveAtShutdown = Arc<dyn Fn() -> Option<Json> + Send + Sync>;
@@ -23,7 +25,16 @@ impl TaskHandle {
     ///
     /// A crash saves nothing, so what must not be lost for longer than some time is to be saved that often, too.
     pub fn save_at_shutdown<S: serde::Serialize>(&self, value: impl Fn() -> S + Send + Sync + 'static) -> ShutdownSave {
-        let save: SaveAtShutdown = Arc::new(move || Json::from_serialize(&value()).ok());
+        let task = self.id().clone();
+        let save: SaveAtShutdown = Arc::new(move || {
+            // A shutdown goes on without it: other turns are to be marked, and the store to be closed.
+            let saved = std::panic::catch_unwind(AssertUnwindSafe(|| Json::from_serialize(&value()).ok()));
+            saved.unwrap_or_else(|panic| {
+                let panic = panic_text(panic.as_ref());
+                tracing::error!(%task, panic, "what a run has to save at a shutdown panicked");
+                None
+            })
+        });
         let mut core = self.live.core.lock();
         if core.turn.is_run(self.run)
             && let Some(driven) = core.turn.driven_mut()

@@ -140,10 +140,14 @@ impl EngineState {
     pub(crate) async fn recover_dropped(self: &Arc<Self>, live: &LiveTask) {
         let is_dropped = {
             let core = live.core.lock();
-            core.holder == Holder::This && has_lost_turn(&core) && !self.closing.is_cancelled()
+            core.holder == Holder::This && has_lost_turn(&core)
         };
         if !is_dropped {
             return;
+        }
+        if self.closing.is_cancelled() {
+            // Held until the shutdown has marked it.
+            return self.drained.cancelled().await;
         }
         match self.store.row(&live.task.id).await {
             Ok(row) => self.recover_all(row.into_iter().collect(), false),

@@ -30,6 +30,8 @@ struct Ordered {
     close_at_append: AtomicBool,
     failing: AtomicBool,
     failed: AtomicUsize,
+    /// The next append panics instead.
+    panicking: AtomicBool,
     /// After so many more appends they fail; none at zero.
     fail_after: AtomicUsize,
     /// Rows have lost their last event, as after a power cut, until a task is loaded anew.
@@ -90,6 +92,11 @@ impl Faults {
     /// How many appends have failed.
     pub(crate) fn failed(&self) -> usize {
         self.0.failed.load(Ordering::SeqCst)
+    }
+
+    /// The next append panics, as code with a mistake in it would.
+    pub(crate) fn panic_at_append(&self) {
+        self.0.panicking.store(true, Ordering::SeqCst);
     }
 
     /// The next row that is read says that the log is shorter than it was.
@@ -223,6 +230,7 @@ impl StoreHooks for Faults {
         .boxed()
     }
     fn append(&self, store: &Arc<dyn Store>, append: Append) -> StoreFuture<Appended> {
+        assert!(!self.0.panicking.swap(false, Ordering::SeqCst), "the append panics");
         if self.0.failing.load(Ordering::SeqCst) {
             self.0.failed.fetch_add(1, Ordering::SeqCst);
             return std::future::ready(Err(StoreError::Failed("disk full".to_owned()))).boxed();
