@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -55,6 +56,8 @@ pub(crate) struct EngineState {
     pub(crate) bus: Option<Arc<dyn Bus>>,
     pub(crate) live: LiveTasks,
     pub(crate) admission: Admission,
+    /// What each decision of recovery takes one of (`Settings::parallel_recoveries`), whichever agent is asked.
+    pub(crate) recovery_slots: Semaphore,
     /// Tasks whose recovery is under way.
     pub(crate) recovering: Mutex<HashSet<TaskKey>>,
     pub(crate) key_reservations: Arc<KeyReservations>,
@@ -93,6 +96,7 @@ impl Engine {
     ) -> Result<Self, StoreError> {
         let (bus, is_shared) = (store.bus(), store.is_shared());
         let admission = Admission::new(&settings);
+        let recovery_slots = Semaphore::new(settings.parallel_recoveries.clamp(1, Semaphore::MAX_PERMITS));
         let feed_ring = FeedRing::new(settings.feed_ring_bytes);
         let node_id = node_id(&store.secret());
         let inner = Arc::new(EngineState {
@@ -101,11 +105,12 @@ impl Engine {
             clock,
             settings,
             bus,
+            is_shared,
             live: LiveTasks::default(),
             admission,
+            recovery_slots,
             recovering: Mutex::default(),
             key_reservations: Arc::default(),
-            is_shared,
             history_cache: HistoryCache::default(),
             terminal_tasks: TerminalTaskCache::default(),
             sightings: QuestionSightings::default(),

@@ -194,9 +194,6 @@ impl EngineState {
         mark: RecoveryMark,
         row: TaskRow,
     ) -> Option<(RecoveryMark, RecoveredTurn)> {
-        if self.closing.is_cancelled() {
-            return None;
-        }
         let mut claimed = None;
         match self.decide_or_find_queued(&row, &mut claimed).await {
             Ok(decided) => decided.map(|decided| (mark, decided)),
@@ -212,6 +209,11 @@ impl EngineState {
         row: &TaskRow,
         claimed: &mut Claim,
     ) -> Result<Option<RecoveredTurn>, Error> {
+        // Of all agents together; first come, first served, and each has only so many that wait. Nothing closes them.
+        let _slot = self.recovery_slots.acquire().await;
+        if self.closing.is_cancelled() && claimed.is_none() {
+            return Ok(None);
+        }
         if had_begun(row) { self.decide(row, claimed).await } else { self.find_queued(row).await }
     }
 

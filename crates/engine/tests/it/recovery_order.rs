@@ -1,4 +1,7 @@
-//! The order of recovery.
+//! The order of recovery, and how many tasks are recovered at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use switchboard_a2a::{TaskId, TaskState};
 use switchboard_engine::*;
@@ -161,4 +164,66 @@ fn a_task_that_cannot_be_read_keeps_no_other_from_going_on() {
         assert_eq!(answer_task(&kernel.send("new").await).await.status.state, TaskState::Completed);
         assert!(kernel.get(&broken).await.is_err());
     });
+}
+
+/// Counts how many of its tasks are asked about at a time. Clones share the counts.
+#[derive(Clone, Default)]
+struct Counting {
+    now: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+    resumed: Arc<AtomicUsize>,
+}
+
+impl Agent for Counting {
+    fn manifest(&self) -> Manifest {
+        Manifest::new("Counting", "Counts")
+    }
+
+    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        match turn.cause {
+            Cause::Recovered => drop(self.resumed.fetch_add(1, Ordering::SeqCst)),
+            _ => task.status("at work").await?,
+        }
+        std::future::pending().await
+    }
+
+    async fn recover(&self, _task: &TaskView) -> Recovery {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        // Until there are two, and long enough for more.
+        while self.most.load(Ordering::SeqCst) < 2 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        self.now.fetch_sub(1, Ordering::SeqCst);
+        Recovery::Resume
+    }
+}
+
+#[test]
+fn tasks_of_many_agents_are_recovered_no_more_at_a_time_than_those_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let counting = Counting::default();
+    let names = ["one", "two", "three", "four"];
+    let open = || {
+        let agents = names.iter().map(|name| Hosted::new(*name, counting.clone())).collect();
+        Kernel::serving_all(folder.path(), agents, Settings { parallel_recoveries: 2, ..Settings::default() })
+    };
+    let kernel = open();
+    kernel.run(async {
+        for name in names.into_iter().cycle().take(12) {
+            let sent = kernel.send_to(name, "go").await.unwrap();
+            kernel.reach(sent.id(), TaskState::Working).await;
+        }
+    });
+    kernel.kill();
+    let kernel = open();
+    kernel.run(async {
+        while counting.resumed.load(Ordering::SeqCst) < 12 {
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!(counting.most.load(Ordering::SeqCst), 2);
 }
