@@ -174,7 +174,8 @@ impl Engine {
                 let dedupes = destination.served().is_some_and(|served| served.switches.dedupe_message_id);
                 if key.is_none() && dedupes {
                     let id = incoming.message.message_id.clone();
-                    let scope = scope_of(caller, &incoming.address, format!("message:{id}"));
+                    // Callers cannot write keys that begin so.
+                    let scope = scope_of(caller, &incoming.address, format!("switchboard:message:{id}"));
                     let (reserved, repeated) = Box::pin(engine.look_up(scope, Some(id))).await?;
                     key = Some(reserved);
                     destination = repeated.unwrap_or(destination);

@@ -115,3 +115,19 @@ fn a_repeated_stream_of_a_damaged_log_is_an_error_that_names_the_line() {
         assert_eq!(kernel.get(&id).await.unwrap_err().to_string(), expected);
     });
 }
+
+#[test]
+fn a_key_that_is_written_like_a_message_id_is_not_taken_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let switches = Switches { dedupe_message_id: true, ..Switches::default() };
+    let script = counting(Arc::default());
+    let kernel = Kernel::serving(folder.path(), Hosted::serving(AGENT, Served::new(script).switches(switches)));
+    let caller = Caller::local();
+    kernel.run(async {
+        let by_key = kernel.send_as(&caller, keyed("hi", "message:m1")).await.unwrap();
+        let by_id = || IncomingMessage { idempotency_key: None, ..keyed("something else", "") };
+        let sent = kernel.send_as(&caller, by_id()).await.unwrap();
+        assert_ne!(sent.id(), by_key.id(), "another message, and no key of its own");
+        assert_eq!(kernel.send_as(&caller, by_id()).await.unwrap().id(), sent.id());
+    });
+}
