@@ -85,9 +85,11 @@ impl<K: Key> Counts<K> {
     }
 
     fn change(&mut self, key: &K, change: isize) {
-        self.total = self.total.saturating_add_signed(change);
         let own = self.by_key.entry(key.clone()).or_default();
-        *own = own.saturating_add_signed(change);
+        let before = *own;
+        *own = before.saturating_add_signed(change);
+        // What the key does not have is not taken from the others.
+        self.total = self.total - before + *own;
         if *own == 0 {
             self.by_key.remove(key);
         }

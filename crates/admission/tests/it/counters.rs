@@ -34,6 +34,8 @@ fn both_limits_hold_and_a_key_without_permits_is_forgotten() {
     assert_eq!((counter.held(), counter.check(&"eve")), (5, Err(LimitReached::Total(5))));
     counter.change(&"bob", -2);
     assert_eq!((counter.held(), counter.check(&"eve")), (3, Err(LimitReached::Total(3))));
+    counter.change(&"eve", -1);
+    assert_eq!(counter.held(), 3, "what a key does not have is not taken from the others");
     drop(third);
     assert_eq!((counter.check(&"ann"), counter.check(&"eve")), (Err(LimitReached::Key(2)), Ok(())));
     assert!(!format!("{counter:?}").contains("bob"), "a key without permits takes no memory");
