@@ -144,11 +144,15 @@ impl EngineState {
 
     /// A permit for a turn, if no limit of its agent or its payer is reached.
     pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Hosted, payer: &CallerId) -> Option<Permit> {
-        let running = (
-            self.admission.turns_of(hosted).try_acquire(payer).ok()?,
-            hosted.running.try_acquire(hosted.max_running(self.settings.running_per_agent))?,
-        );
-        Some(Permit { engine: Arc::downgrade(self), running: Some(running), busy: self.admission.busy.acquire() })
+        let of_payer = self.admission.turns_of(hosted).try_acquire(payer).ok()?;
+        let Some(of_agent) = hosted.running.try_acquire(hosted.max_running(self.settings.running_per_agent)) else {
+            drop(of_payer);
+            // While it was counted, a queued turn of another agent may have found the limit reached.
+            self.start_queued();
+            return None;
+        };
+        let running = Some((of_payer, of_agent));
+        Some(Permit { engine: Arc::downgrade(self), running, busy: self.admission.busy.acquire() })
     }
 
     /// Starts queued turns in order while no limit is reached; one whose agent or caller is at its limit lets others pass.
@@ -194,7 +198,7 @@ impl EngineState {
         let mut startable = Vec::new();
         let mut queue = self.admission.queue.lock();
         while let Some((live, hosted, queued_at)) = queue.first(is_admitted) {
-            // If another turn took the permit first, giving it back looks here again.
+            // If another turn took the permit first, giving it back looks here again, and so does giving back a part of one.
             let Some(permit) = self.try_permit(hosted, live.task.payer()) else { break };
             let live = live.clone();
             queue.remove(&live);
