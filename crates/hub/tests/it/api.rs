@@ -101,9 +101,11 @@ async fn every_endpoint_needs_a_key_and_refuses_bad_input_without_a_trace() {
         }
         hides_foreign_names(&running, endpoint, &there, limited, &body).await;
         refuses_names(&running, endpoint, &there, key, limited).await;
-        let (status, refusal) = running.ask(&head.replacen(&endpoint.method, "PATCH", 1), key, &[], &body).await;
-        assert_eq!(status, 405, "{head} with another method: {refusal}");
-        assert_refused(endpoint, &refusal, "METHOD_NOT_ALLOWED");
+        for (key, status, code) in [(key, 405, "METHOD_NOT_ALLOWED"), ("", 401, "UNAUTHENTICATED")] {
+            let answered = running.ask(&head.replacen(&endpoint.method, "PATCH", 1), key, &[], &body).await;
+            assert_eq!(answered.0, status, "{head} with another method: {answered:?}");
+            assert_refused(endpoint, &answered.1, code);
+        }
     }
     for (path, like) in [
         ("/api/a2a/nothing", "/api/a2a/chat"),
@@ -111,9 +113,12 @@ async fn every_endpoint_needs_a_key_and_refuses_bad_input_without_a_trace() {
         ("/api/agents/echo/nothing", "/api/agents/{name}"),
         ("/api/nothing", "/api/tasks"),
     ] {
-        let (status, refusal) = running.get(path, "ann").await;
-        assert_eq!(status, 404, "{path}: {refusal}");
-        assert_refused(endpoints.iter().find(|endpoint| endpoint.path == like).unwrap(), &refusal, "NOT_FOUND");
+        let like = endpoints.iter().find(|endpoint| endpoint.path == like).unwrap();
+        for (key, status, code) in [("ann", 404, "NOT_FOUND"), ("", 401, "UNAUTHENTICATED")] {
+            let answered = running.get(path, key).await;
+            assert_eq!(answered.0, status, "{path}: {answered:?}");
+            assert_refused(like, &answered.1, code);
+        }
     }
     assert_eq!(stored(&running).await, before, "nothing has changed");
     running.stop().await;

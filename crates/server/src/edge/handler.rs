@@ -22,7 +22,7 @@ use super::authenticate::{AuthError, INSUFFICIENT_SCOPE, check_role, identify};
 use super::client_address::ClientAddress;
 use super::request_guard::Origin;
 use super::request_id::X_REQUEST_ID;
-use super::router::Endpoint;
+use super::router::{Endpoint, refuse_path};
 use super::{client_address, cors, header_limits, hsts, json_response, landing_page, request_body};
 use crate::bindings::routes::Route;
 use crate::front::{Access, Authorization, Exchange, Front};
@@ -128,7 +128,7 @@ async fn answer(
     let counted = match &endpoint {
         Endpoint::A2a(_) => Counted::A2a,
         Endpoint::Front(front) => Counted::Front(front.name()),
-        Endpoint::WrongMethod(..) | Endpoint::WrongFrontMethod(..) | Endpoint::Nothing => Counted::Nowhere,
+        Endpoint::WrongMethod(..) | Endpoint::WrongFrontMethod(..) | Endpoint::Nothing(_) => Counted::Nowhere,
     };
     let is_a2a = matches!(endpoint, Endpoint::A2a(_) | Endpoint::WrongMethod(..));
     let (identity, origin) = match admit(state, &parts, access, is_a2a, over_limit) {
@@ -141,10 +141,10 @@ async fn answer(
             let sent = request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
             let mut response = match &endpoint {
                 Endpoint::A2a(route) => bindings::reject(state, route, &parts.headers, sent.as_deref(), &refused.error),
-                Endpoint::Front(front) | Endpoint::WrongFrontMethod(_, front) => {
+                Endpoint::Front(front) | Endpoint::WrongFrontMethod(_, front) | Endpoint::Nothing(Some(front)) => {
                     front.refuse(parts.uri.path(), &refused.error)
                 }
-                _ => json_response::refusal(&refused.error),
+                Endpoint::WrongMethod(..) | Endpoint::Nothing(None) => json_response::refusal(&refused.error),
             };
             if let Some(challenge) = refused.challenge {
                 response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
@@ -171,9 +171,9 @@ async fn answer(
                 front.refuse_method(path, text)
             })
         }
-        Endpoint::Nothing => {
+        Endpoint::Nothing(front) => {
             request_body::drain_refused(state, activity, &parts, Bytes::new(), &mut body).await;
-            state.router.refuse_path(parts.uri.path())
+            refuse_path(front, parts.uri.path())
         }
     };
     let challenge = match response.status() {

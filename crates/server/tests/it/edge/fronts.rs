@@ -111,8 +111,14 @@ async fn a_front_is_behind_guards_keys_roles_and_the_limit_of_bodies() {
     for (head, allow) in [("POST /front/show", "GET, HEAD"), ("GET /front/echo", "POST"), ("PUT /front/feed", "GET")] {
         let wrong = running.ask(head, &[ANN], "").await;
         assert_eq!((wrong.status, wrong.header("allow")), (405, Some(allow)), "{head}");
+        // Without a key nobody learns which paths there are.
+        let unknown = running.ask(head, &[], "").await;
+        assert_eq!((unknown.status, unknown.header("allow")), (401, None), "{head}");
     }
     assert_eq!(running.ask("GET /front/other", &[ANN], "").await.status, 404);
+    assert_eq!(running.ask("GET /nothing", &[], "").await.status, 404);
+    let public = running.ask("DELETE /healthz", &[], "").await;
+    assert_eq!((public.status, public.header("allow")), (405, Some("GET, HEAD")), "it is there for everybody");
 
     let echoed = running.ask("POST /front/echo", &[ANN, JSON], "{\"n\":1}").await;
     assert_eq!((echoed.status, echoed.body.as_str()), (200, "{\"n\":1}"));
