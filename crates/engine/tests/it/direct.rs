@@ -1,5 +1,6 @@
 //! Agents that answer with a message instead of a task.
 
+use futures_util::FutureExt;
 use switchboard_a2a::{Message, Part, Role, TaskState};
 use switchboard_engine::*;
 
@@ -85,5 +86,39 @@ fn the_first_call_of_an_agent_decides_whether_it_is_a_task() {
         let sent = kernel.send_as(&Caller::local(), now).await.unwrap();
         let task = answer_task(&sent).await;
         assert_eq!(status_text(&task), "here you are", "asked not to wait, it gets a task");
+    });
+}
+
+#[test]
+fn a_stream_that_may_be_answered_directly_waits_for_its_turn_without_a_task_to_be_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.text() == "hold" {
+            task.working().await?;
+            task.canceled().await;
+            return Ok(());
+        }
+        Ok(task.reply(vec![Part::text("here you are")]).await?)
+    });
+    let script = script.with(|manifest| manifest.replies = Replies::Either);
+    let kernel = Kernel::with_settings(folder.path(), script, Settings { running_tasks: 1, ..Settings::default() });
+    kernel.run(async {
+        let holding = kernel.send("hold").await;
+        while kernel.get(holding.id()).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let queued = kernel.send("quick").await;
+        let id = queued.id().clone();
+        let mut streaming = Box::pin(queued.stream(StreamEnd::Terminal, None));
+        assert!((&mut streaming).now_or_never().is_none(), "its agent has not decided how it answers");
+        assert!(matches!(kernel.get(&id).await, Err(Error::TaskNotFound(_))));
+        let mut now = request(message("quick"));
+        now.return_immediately = true;
+        let seen = kernel.send_as(&Caller::local(), now).await.unwrap();
+        let task = kernel.get(seen.id()).await.unwrap();
+        assert_eq!(task.metadata.unwrap().get(QUEUE_POSITION_KEY).unwrap().as_str(), "2");
+        kernel.cancel(holding.id()).await.unwrap();
+        let SendStream::Message(reply) = streaming.await else { panic!("a task instead of a message") };
+        assert_eq!(reply.joined_text(), "here you are");
     });
 }
