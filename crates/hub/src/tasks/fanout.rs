@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{Message, Metadata, TaskState};
+use switchboard_a2a::{Message, MessageId, Metadata, TaskState};
 use switchboard_engine::clock::{Clock, SystemClock};
 use switchboard_engine::fold::ROUTING_KEY;
 use switchboard_engine::{
@@ -143,8 +143,7 @@ impl Run {
             self.begin_next().await?;
         }
         let names: Vec<&str> = self.plan.targets.iter().map(|name| name.as_str()).collect();
-        self.tell(format!("asked {} ({})", names.join(", "), self.plan.policy)).await?;
-        Ok(())
+        self.tell("asked", format!("asked {} ({})", names.join(", "), self.plan.policy)).await
     }
 
     async fn begin_next(&mut self) -> Result<(), AgentError> {
@@ -259,17 +258,23 @@ impl Run {
         match take_news(&mut self.children, news).await.map_err(failed)? {
             Change::Nothing => Ok(()),
             Change::Ended => self.tell_end(index).await,
-            Change::Asks if self.all_wait() => Ok(()),
-            Change::Asks => {
+            Change::Asks(_) if self.all_wait() => Ok(()),
+            Change::Asks(question) => {
                 let words = self.children.get(index).map(report::asks).unwrap_or_default();
-                self.tell(words).await
+                self.tell(&format!("child-{index}-asks-{question}"), words).await
             }
         }
     }
 
-    /// Reports WORKING with the children as they are.
-    async fn tell(&self, words: String) -> Result<(), AgentError> {
-        let message = Message::text(switchboard_a2a::Role::Agent, words);
+    /// Reports WORKING with the children as they are, unless an earlier run has. What it is about names the message within
+    /// the task.
+    async fn tell(&self, about: &str, words: String) -> Result<(), AgentError> {
+        let message_id = MessageId::from(format!("{}/{about}", self.task.id()));
+        let known = self.task.snapshot();
+        if known.status.message.iter().chain(&known.history).any(|said| said.message_id == message_id) {
+            return Ok(());
+        }
+        let message = Message { message_id, ..Message::text(switchboard_a2a::Role::Agent, words) };
         let metadata = report::children_metadata(&self.children);
         Ok(self.task.say(TaskState::Working, Some(message), metadata).await?)
     }
@@ -290,12 +295,13 @@ impl Run {
 
     /// Gives a message to the child it names, or to the only one that it can be for.
     async fn hand_on(&mut self, message: Message, seq: Seq) -> Result<(), AgentError> {
+        let about = format!("message-{seq}");
         let target = self.saved.given.get(&seq).copied().or_else(|| self.target_of(&message));
         let Some(child) = target.and_then(|index| self.children.get(index)) else {
-            return self.tell(format!("it is not clear which agent that message is for.{NAME_ONE}")).await;
+            return self.tell(&about, format!("it is not clear which agent that message is for.{NAME_ONE}")).await;
         };
         let Some(called) = child.called() else {
-            return self.tell(format!("{} has ended and takes no more messages", child.agent)).await;
+            return self.tell(&about, format!("{} has ended and takes no more messages", child.agent)).await;
         };
         if let Some(index) = target
             && self.saved.given.insert(seq, index).is_none()
@@ -305,7 +311,7 @@ impl Run {
         let message = for_children(Message { reference_task_ids: Vec::new(), ..message });
         match called.answer(message, Some(&seq.0.to_string())).await {
             Ok(()) => self.forget_question(target),
-            Err(error) => return self.tell(format!("{} did not take the message: {error}", child.agent)).await,
+            Err(error) => return self.tell(&about, format!("{} did not take the message: {error}", child.agent)).await,
         }
         Ok(())
     }

@@ -10,8 +10,8 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::forwarding::{ForwardingStore, StoreHooks};
 use switchboard_engine::store::{Append, Appended, Store, StoreError, StoreFuture};
 use switchboard_engine::{
-    Address, Agent, AgentError, AgentName, Caller, Directory, Engine, Error, FixedDirectory, Hosted, IncomingMessage,
-    Manifest, Recovery, Resolved, RoutingRequest, Settings, TaskHandle, TaskView, Turn,
+    Address, Agent, AgentError, AgentName, Caller, Cause, Directory, Engine, Error, FixedDirectory, Hosted,
+    IncomingMessage, Manifest, Recovery, Resolved, RoutingRequest, Settings, TaskHandle, TaskView, Turn,
 };
 use switchboard_hub::tasks::fanout::{Fanout, FanoutOptions};
 use switchboard_hub::tasks::fanout_plan::{FANOUT, FanoutPlan};
@@ -36,8 +36,12 @@ impl Agent for Named {
                 Err(switchboard_engine::Stopped::Canceled.into())
             }
             name if name.starts_with("ask") => {
-                let answer = task.ask(format!("{name} which?")).await?;
-                Ok(task.complete_with(format!("{name} {}", answer.joined_text())).await?)
+                let answer = match turn.cause {
+                    // The process that asked is gone.
+                    Cause::Answer { .. } => turn.text(),
+                    _ => task.ask(format!("{name} which?")).await?.joined_text(),
+                };
+                Ok(task.complete_with(format!("{name} {answer}")).await?)
             }
             name => Ok(task.complete_with(format!("{name} did {}", turn.text())).await?),
         }
@@ -298,6 +302,41 @@ fn a_fan_out_that_is_killed_joins_its_children_and_a_cancellation_ends_them() {
         }
         let total = kernel.engine.list(&Address::Root, &Caller::local(), page()).await.unwrap().total;
         assert_eq!(total, 4, "none was begun twice");
+    });
+}
+
+#[test]
+fn a_fan_out_that_is_killed_says_nothing_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut kernel = Kernel::open(folder.path());
+    let all_said = |task: &Task| -> Vec<String> {
+        let by_agent = task.history.iter().chain(&task.status.message).filter(|said| said.role == Role::Agent);
+        by_agent.map(Message::joined_text).collect()
+    };
+    let (id, before) = kernel.run(async {
+        let id = kernel.begin("all slow,ask,good").await;
+        kernel.until(&id, |task| task.artifacts.len() == 1 && all_said(task).len() == 2).await;
+        // It cannot be for one of both alone.
+        kernel.say(&id, &[&id], "which of you?").await;
+        (id.clone(), all_said(&kernel.until(&id, |task| all_said(task).len() == 3).await))
+    });
+    assert!(before[0].starts_with("asked slow, ask, good") && before[1].contains("ask asks, in task"), "{before:?}");
+    assert!(before[2].contains("not clear which agent"), "{before:?}");
+    for _ in 0..2 {
+        kernel.kill();
+        kernel = Kernel::open(folder.path());
+        kernel.run(kernel.until(&id, |task| task.status.state == TaskState::Working));
+    }
+    kernel.run(async {
+        // What happens next is told, behind what was.
+        let asking = kernel.child("ask").await;
+        kernel.say(&asking, &[], "red").await;
+        let task = kernel.until(&id, |task| task.artifacts.len() == 2).await;
+        assert_eq!(all_said(&task), before);
+        let slow = kernel.child("slow").await;
+        kernel.engine.cancel(&Address::Root, &Caller::local(), &slow).await.unwrap();
+        let said = all_said(&kernel.ended(&id).await);
+        assert_eq!((said.len(), &said[..3]), (4, &before[..]), "{said:?}");
     });
 }
 

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, select_all};
 use switchboard_a2a::{Message, Task, TaskState};
 use switchboard_engine::event::Event;
-use switchboard_engine::{AgentName, Called, Error, EventKind, LoggedEvent, SendResult};
+use switchboard_engine::{AgentName, Called, Error, EventKind, LoggedEvent, SendResult, Seq};
 
 /// One child.
 pub(crate) struct Child {
@@ -73,7 +73,8 @@ pub(crate) async fn next_news(children: &mut [Child]) -> Result<News, Error> {
 /// What news came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    Asks,
+    /// The number of the question in its log.
+    Asks(Seq),
     Ended,
     Nothing,
 }
@@ -86,13 +87,15 @@ pub(crate) async fn take_news(children: &mut [Child], news: News) -> Result<Chan
         child.stage = Stage::Ended(Box::new(ended_task(called).await?));
         return Ok(Change::Ended);
     };
-    let mut asks = false;
+    let mut change = Change::Nothing;
     for event in events {
         let EventKind::Status(state) = event.kind else { continue };
-        asks = state.is_interrupted();
-        *question = asks.then(|| question_of(&event.line));
+        (change, *question) = match state.is_interrupted() {
+            true => (Change::Asks(event.seq), Some(question_of(&event.line))),
+            false => (Change::Nothing, None),
+        };
     }
-    Ok(if asks { Change::Asks } else { Change::Nothing })
+    Ok(change)
 }
 
 /// The child's task once it has ended; a direct reply counts as a task that has completed with it.
