@@ -11,6 +11,7 @@ mod earlier_names;
 mod environment;
 pub mod extensions;
 pub mod hub;
+pub mod jobs;
 pub mod limits;
 pub mod log;
 pub mod models;

@@ -30,15 +30,9 @@ const NAMES: [&str; 9] = [
 ];
 /// The one that is about a route.
 const ROUTE_FAILING: &str = "route_failing";
-/// Outcomes that a failure rate is worth looking at with.
-const STUCK_OUTCOMES: u64 = 5;
-/// Below this much of the threshold it may resolve …
+/// Below this much of the threshold it may resolve.
 const STUCK_CALM: f64 = 0.8;
-/// … if it stays there so long.
-const STUCK_CALM_FOR: Duration = Duration::from_secs(10 * 60);
 const BUDGET_CALM: f64 = 0.9;
-const ORPHAN_OUTCOMES: u64 = 3;
-const BEHIND: Duration = Duration::from_secs(60);
 /// Resolved alerts are shown so long.
 const SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
 /// At most so many are kept, resolved ones first to go.
@@ -188,7 +182,7 @@ pub(crate) fn evaluate(states: &mut AlertStates, given: &Evaluation<'_>) -> Vec<
     }
     board.end(given.is_over);
     board.fire_what_holds();
-    let level = if given.lag > BEHIND { Level::Fire } else { Level::Resolve };
+    let level = if given.lag > given.settings.behind.duration() { Level::Fire } else { Level::Resolve };
     board.decide("projector_behind", None, "projector", level, json!({ "lagMs": given.lag.as_millis() as u64 }));
     board.storms();
     let lines = board.lines;
@@ -220,7 +214,7 @@ impl Board<'_> {
         }
         for ((agent, _), sum) in seen {
             let rate = sum.failure_rate();
-            let level = if rate > threshold && sum.decided() >= STUCK_OUTCOMES {
+            let level = if rate > threshold && sum.decided() >= self.given.settings.stuck_outcomes.get() as u64 {
                 Level::Fire
             } else if rate < threshold * STUCK_CALM && self.is_calm("agent_stuck", &agent) {
                 Level::Resolve
@@ -261,7 +255,7 @@ impl Board<'_> {
         for ((agent, skill), sum) in seen {
             let level = if sum.successes > 0 || sum.decided() == 0 {
                 Level::Resolve
-            } else if sum.decided() >= ORPHAN_OUTCOMES && skill != "-" {
+            } else if sum.decided() >= self.given.settings.orphan_outcomes.get() as u64 && skill != "-" {
                 Level::Fire
             } else {
                 Level::Hold
@@ -352,7 +346,7 @@ impl Board<'_> {
         let now = self.given.now;
         let Some(state) = self.states.get_mut(&format!("{alert}:{subject}")) else { return false };
         let since = *state.calm_since.get_or_insert(now);
-        later(since, STUCK_CALM_FOR) <= now
+        later(since, self.given.settings.calm.duration()) <= now
     }
 
     fn disturb(&mut self, alert: &str, subject: &str) {

@@ -3,6 +3,7 @@
 
 mod cancel;
 mod families;
+mod settings;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use cancel::{CANCEL_KIND, CancelJobs, RemoteDirectory, owed_cancel};
 pub(crate) use families::{CHILDREN_KIND, CancelChildren, PARENT_KIND, SettleParents, family_job};
+pub use settings::JobSettings;
 
 use crate::metric_definitions as metric;
 
@@ -28,14 +30,10 @@ use crate::metric_definitions as metric;
 const TICK: Duration = Duration::from_secs(1);
 /// How long a job waits that has panicked. It is a bug, and not over in a moment.
 const AFTER_PANIC: Duration = Duration::from_secs(600);
-/// Jobs that are run at a time.
-const AT_ONCE: usize = 32;
 /// How long a job is put off at least whose lane is full.
 const PUT_OFF: Duration = Duration::from_secs(10);
 /// How much longer than the one before it in its lane: all that wait for an agent are not claimed again at once.
 const PUT_OFF_STEP: Duration = Duration::from_millis(50);
-/// Of these, jobs of one lane.
-const PER_LANE: usize = 8;
 
 /// One kind of work.
 pub trait JobKind: Send + Sync + 'static {
@@ -64,11 +62,18 @@ pub struct JobRunner {
     store: Arc<dyn HubStore>,
     clock: Arc<dyn Clock>,
     kinds: HashMap<&'static str, Arc<dyn JobKind>>,
+    settings: JobSettings,
 }
 
 impl JobRunner {
     pub fn new(store: Arc<dyn HubStore>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, kinds: HashMap::new() }
+        Self { store, clock, kinds: HashMap::new(), settings: JobSettings::default() }
+    }
+
+    /// The same within other limits.
+    #[must_use]
+    pub fn with_settings(self, settings: JobSettings) -> Self {
+        Self { settings, ..self }
     }
 
     /// The same with one more kind.
@@ -84,11 +89,11 @@ impl JobRunner {
     }
 
     async fn run_on(&self) {
-        let (mut running, mut lanes) = (FuturesUnordered::new(), Lanes::default());
+        let (mut running, mut lanes) = (FuturesUnordered::new(), Lanes::new(self.settings.per_agent));
         let mut tick = self.clock.sleep(Duration::ZERO);
         let mut may_be_more = false;
         loop {
-            let free = AT_ONCE - running.len();
+            let free = self.settings.parallel - running.len();
             tokio::select! {
                 () = &mut tick => {
                     tick = self.clock.sleep(TICK);
@@ -141,7 +146,7 @@ impl JobRunner {
 
     /// Runs what is due now; says how many jobs that were.
     pub async fn run_due(&self) -> Result<usize, StoreError> {
-        let claimed = self.store.claim_jobs(self.clock.now(), AT_ONCE).await?;
+        let claimed = self.store.claim_jobs(self.clock.now(), self.settings.parallel).await?;
         let count = claimed.len();
         let mut running: FuturesUnordered<_> = claimed.iter().map(|claimed| self.run_one(claimed)).collect();
         while let Some(ran) = running.next().await {
@@ -201,8 +206,11 @@ impl JobRunner {
 }
 
 /// The lanes in which jobs run.
-#[derive(Default)]
-struct Lanes(HashMap<String, Lane>);
+struct Lanes {
+    /// Jobs that may run in one.
+    room: usize,
+    by_name: HashMap<String, Lane>,
+}
 
 #[derive(Default)]
 struct Lane {
@@ -212,11 +220,15 @@ struct Lane {
 }
 
 impl Lanes {
+    fn new(room: usize) -> Self {
+        Self { room, by_name: HashMap::new() }
+    }
+
     /// Takes a place, or says when the job is to be run if there is none.
     fn enter(&mut self, lane: Option<&str>, now: Timestamp) -> Result<(), Timestamp> {
         let Some(lane) = lane else { return Ok(()) };
-        let lane = self.0.entry(lane.to_owned()).or_default();
-        if lane.running < PER_LANE {
+        let lane = self.by_name.entry(lane.to_owned()).or_default();
+        if lane.running < self.room {
             lane.running += 1;
             return Ok(());
         }
@@ -226,10 +238,10 @@ impl Lanes {
 
     fn leave(&mut self, lane: Option<String>) {
         let Some(name) = lane else { return };
-        if let Some(lane) = self.0.get_mut(&name) {
+        if let Some(lane) = self.by_name.get_mut(&name) {
             lane.running -= 1;
             if lane.running == 0 {
-                self.0.remove(&name);
+                self.by_name.remove(&name);
             }
         }
     }
@@ -241,8 +253,8 @@ mod tests {
 
     #[test]
     fn jobs_of_a_full_lane_are_put_off_the_longer_the_more_of_them_wait() {
-        let (mut lanes, now) = (Lanes::default(), Timestamp(1_000));
-        (0..PER_LANE).for_each(|_| lanes.enter(Some("far"), now).unwrap());
+        let (mut lanes, now) = (Lanes::new(3), Timestamp(1_000));
+        (0..3).for_each(|_| lanes.enter(Some("far"), now).unwrap());
         let waits: Vec<_> = (0..3).map(|_| lanes.enter(Some("far"), now).unwrap_err().0 - now.0).collect();
         assert_eq!(waits, [10_000, 10_050, 10_100]);
         assert_eq!((lanes.enter(Some("near"), now), lanes.enter(None, now)), (Ok(()), Ok(())));

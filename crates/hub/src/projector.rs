@@ -337,7 +337,9 @@ impl Projector {
                 state.drift.forget(agent);
             }
         }
-        let drifting = page.observations.iter().filter_map(|observed| state.drift.count(observed));
+        let settings = &self.hub.parts.config.hub.health.alerts;
+        let enough = settings.drift_observations.get();
+        let drifting = page.observations.iter().filter_map(|observed| state.drift.count(observed, enough));
         noticed.extend(drifting.map(alerts::Noticed::Condition));
         let lag = self.lag(now, page.last_at, is_refused);
         self.hub.consumers.report(CONSUMER, lag);
@@ -350,15 +352,8 @@ impl Projector {
                     _ => self.hub.registry.is_over(alert, subject),
                 }
         };
-        let evaluation = alerts::Evaluation {
-            now,
-            settings: &self.hub.parts.config.hub.health.alerts,
-            sums,
-            lag,
-            drops: &page.drops,
-            noticed: &noticed,
-            is_over: &is_over,
-        };
+        let evaluation =
+            alerts::Evaluation { now, settings, sums, lag, drops: &page.drops, noticed: &noticed, is_over: &is_over };
         let mut journal = page.journal.clone();
         journal.extend(self.hub.experiments.count(&mut state.experiments, &page.samples, now));
         journal.extend(alerts::evaluate(&mut state.alerts, &evaluation));

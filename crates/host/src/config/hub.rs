@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::config::decimal::Decimal;
 use crate::config::extensions::Extensions;
+use crate::config::jobs::Jobs;
 use crate::config::pricing::Pricing;
 use crate::config::routes::Routes;
 use crate::config::routing::{Roles, Routing};
@@ -24,6 +25,8 @@ pub struct Hub {
     pub extensions: Extensions,
     /// Messages that go to several agents.
     pub fanout: Fanout,
+    /// Work that is owed, such as cancellations at other servers.
+    pub jobs: Jobs,
     /// What happened outside of tasks.
     pub journal: Journal,
     /// Messages to operators.
@@ -142,8 +145,18 @@ pub struct Health {
 pub struct Alerts {
     /// Share of failures in an hour above which an agent is stuck.
     pub failure_rate: Decimal,
+    /// Tasks that it must have ended in that hour, without those that were canceled.
+    pub stuck_outcomes: Count,
+    /// How long an agent must fail less than that before it counts as well again.
+    pub calm: TimeSpan,
     /// US dollars that all agents together may cost in 24 hours.
     pub daily_usd: Decimal,
+    /// Tasks at a skill that have ended in 24 hours without success, with which nobody serves it.
+    pub orphan_outcomes: Count,
+    /// Observations in a row that contradict what a skill declares, or agree with it again.
+    pub drift_observations: Count,
+    /// How far behind the newest event the reader that keeps sums may be.
+    pub behind: TimeSpan,
     /// How long after an alert has fired the same one may fire again.
     pub cooldown: TimeSpan,
     /// Dropped messages of one kind that are a storm.
@@ -209,6 +222,7 @@ section_keys!(Hub, {
     health (section): Health::default(),
     extensions (section): Extensions::default(),
     fanout (section): Fanout::default(),
+    jobs (section): Jobs::default(),
     journal (section): Journal::default(),
     messages (section): Messages::default(),
     projector (section): Projector::default(),
@@ -259,7 +273,12 @@ section_keys!(Health, {
 
 section_keys!(Alerts, {
     failure_rate: Decimal::new(0.5),
+    stuck_outcomes: Count::new(5),
+    calm: TimeSpan::from_minutes(10),
     daily_usd: Decimal::new(50.0),
+    orphan_outcomes: Count::new(3),
+    drift_observations: Count::new(3),
+    behind: TimeSpan::from_seconds(60),
     cooldown: TimeSpan::from_minutes(15),
     drops: Count::new(10),
     drop_window: TimeSpan::from_minutes(10),

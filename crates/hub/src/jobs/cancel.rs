@@ -19,7 +19,7 @@ use switchboard_engine::store::hub::{ClaimedJob, HubStore, NewJob};
 use switchboard_engine::{AgentName, Caller, Engine, Error};
 use switchboard_host::redact;
 
-use super::{JobKind, JobOutcome};
+use super::{JobKind, JobOutcome, JobSettings};
 use crate::audit::{Act, Actor};
 use crate::feed::segment;
 use crate::journal_text::shortened;
@@ -29,13 +29,8 @@ use crate::remote::{REMOTE_KEY, RemoteParts, Saved, saved_state};
 
 /// The kind of these jobs.
 pub const CANCEL_KIND: &str = "cancel";
-/// The first wait; each next one is twice as long.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 /// A message that was perhaps sent, and is in no task of the agent by then, has not arrived.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(60);
-/// After so long the remote task is given up.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(24 * 3_600);
 
 /// Finds remote agents by their names here, also those that are no longer served while a job names them.
 pub trait RemoteDirectory: Send + Sync + 'static {
@@ -89,6 +84,7 @@ pub struct CancelJobs {
     pub remotes: Arc<dyn RemoteDirectory>,
     pub store: Arc<dyn HubStore>,
     pub clock: Arc<dyn Clock>,
+    pub settings: JobSettings,
 }
 
 impl JobKind for CancelJobs {
@@ -146,14 +142,16 @@ impl CancelJobs {
             Ok(known) => known,
             Err(error) => {
                 tracing::warn!(task = %body.task, %error, "the log of an ended task cannot be read");
-                return JobOutcome::Again(FIRST_WAIT);
+                return JobOutcome::Again(self.settings.first);
             }
         };
         if let Known::Nothing = known {
             return JobOutcome::Done;
         }
         let Some(parts) = self.remotes.remote(&AgentName::from(body.agent.as_str())) else {
-            return self.again(claimed, &body, "the agent is not configured any more".into(), GIVE_UP_AFTER).await;
+            return self
+                .again(claimed, &body, "the agent is not configured any more".into(), self.settings.give_up)
+                .await;
         };
         // A task of the same id there would be somebody else's.
         if parts.is_elsewhere(body.url.as_deref()) {
@@ -170,7 +168,7 @@ impl CancelJobs {
         };
         match found {
             Ok(remote) => body.remote = remote,
-            Err(error) => return self.again(claimed, &body, error.into(), GIVE_UP_AFTER).await,
+            Err(error) => return self.again(claimed, &body, error.into(), self.settings.give_up).await,
         }
         let Some(remote) = &body.remote else {
             let problem = "it is not known which task it is, or whether there is one";
@@ -181,7 +179,7 @@ impl CancelJobs {
             Ok(false) => Problem::from("it has not ended yet"),
             Err(error) => Problem::from(error),
         };
-        self.again(claimed, &body, problem, GIVE_UP_AFTER).await
+        self.again(claimed, &body, problem, self.settings.give_up).await
     }
 
     /// What the log says of the remote task, and where it is.
@@ -212,8 +210,7 @@ impl CancelJobs {
             return self.give_up(body, problem).await;
         }
         // Attempts also count what was put off, so that the age decides as well.
-        let usual = FIRST_WAIT.saturating_mul(1 << claimed.attempts.saturating_sub(1).min(12));
-        let wait = usual.min(age.max(FIRST_WAIT)).min(LONGEST_WAIT);
+        let wait = self.settings.wait(claimed.attempts).min(age.max(self.settings.first));
         match serde_json::to_vec(body) {
             Ok(changed) if changed != claimed.job.body => JobOutcome::Changed(wait, Bytes::from(changed)),
             _ => JobOutcome::Again(wait),
@@ -259,7 +256,7 @@ impl CancelJobs {
             }
             Err(error) => {
                 tracing::warn!(task = %body.task, %error, "an orphaned remote task cannot be journaled");
-                JobOutcome::Again(FIRST_WAIT)
+                JobOutcome::Again(self.settings.first)
             }
         }
     }

@@ -2,7 +2,6 @@
 //! are about and no more: what is to be done follows from how the tasks stand when the job is run.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -14,7 +13,7 @@ use switchboard_engine::store::hub::{ClaimedJob, NewJob};
 use switchboard_engine::store::{Phase, Store, TaskRow};
 use switchboard_engine::{Engine, Error};
 
-use super::{JobKind, JobOutcome};
+use super::{JobKind, JobOutcome, JobSettings};
 use crate::remote::waiting_task;
 use crate::tasks::fanout_plan::FANOUT;
 
@@ -22,9 +21,6 @@ use crate::tasks::fanout_plan::FANOUT;
 pub(crate) const PARENT_KIND: &str = "settle-parent";
 /// A task has ended before its children.
 pub(crate) const CHILDREN_KIND: &str = "cancel-children";
-/// The first wait; each next one is twice as long.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
 #[derive(Serialize, Deserialize)]
 struct FamilyBody {
@@ -42,17 +38,19 @@ pub(crate) fn family_job(kind: &str, parent: TaskKey, now: Timestamp) -> NewJob 
 pub(crate) struct SettleParents {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) settings: JobSettings,
 }
 
 /// Cancels what tasks have left behind that have ended.
 pub(crate) struct CancelChildren {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) settings: JobSettings,
 }
 
 impl JobKind for SettleParents {
     fn run<'a>(&'a self, claimed: &'a ClaimedJob) -> BoxFuture<'a, JobOutcome> {
-        async move { outcome(claimed, self.settle(claimed).await) }.boxed()
+        async move { outcome(&self.settings, claimed, self.settle(claimed).await) }.boxed()
     }
 }
 
@@ -74,7 +72,7 @@ impl SettleParents {
 
 impl JobKind for CancelChildren {
     fn run<'a>(&'a self, claimed: &'a ClaimedJob) -> BoxFuture<'a, JobOutcome> {
-        async move { outcome(claimed, self.cancel(claimed).await) }.boxed()
+        async move { outcome(&self.settings, claimed, self.cancel(claimed).await) }.boxed()
     }
 }
 
@@ -96,11 +94,11 @@ async fn parent(store: &dyn Store, claimed: &ClaimedJob) -> Result<Option<TaskRo
     Ok(store.ancestors(TaskKey(parent), 1).await?.into_iter().next())
 }
 
-fn outcome(claimed: &ClaimedJob, is_done: Result<bool, Error>) -> JobOutcome {
+fn outcome(settings: &JobSettings, claimed: &ClaimedJob, is_done: Result<bool, Error>) -> JobOutcome {
     match is_done {
         Ok(true) => return JobOutcome::Done,
         Ok(false) => {}
         Err(error) => tracing::warn!(job = claimed.job.name, %error, "a job has failed, and is run again"),
     }
-    JobOutcome::Again(FIRST_WAIT.saturating_mul(1 << claimed.attempts.saturating_sub(1).min(12)).min(LONGEST_WAIT))
+    JobOutcome::Again(settings.wait(claimed.attempts))
 }

@@ -19,8 +19,6 @@ use switchboard_host::redact;
 
 use crate::alerts::{Condition, shortened_name};
 
-/// Observations in a row that make drift, or end it.
-const IN_A_ROW: i32 = 3;
 /// Skills whose observations are counted: they have to fit the consumer's row.
 const SKILLS: usize = 512;
 
@@ -39,7 +37,7 @@ pub(crate) struct DriftCounts(BTreeMap<String, i32>);
 
 impl DriftCounts {
     /// Counts an observation; what follows for the alert, if there were enough of them in a row.
-    pub(crate) fn count(&mut self, observed: &Observation) -> Option<Condition> {
+    pub(crate) fn count(&mut self, observed: &Observation, enough: usize) -> Option<Condition> {
         let subject = format!("{}/{}", observed.agent, observed.skill);
         let count = self.0.entry(subject.clone()).or_default();
         *count = match observed.agrees {
@@ -52,7 +50,7 @@ impl DriftCounts {
             let least = self.0.iter().max_by_key(|(_, count)| **count).map(|(subject, _)| subject.clone());
             least.and_then(|subject| self.0.remove(&subject));
         }
-        (count.abs() >= IN_A_ROW).then(|| Condition {
+        (count.unsigned_abs() as usize >= enough).then(|| Condition {
             alert: "effect_drift",
             agent: Some(observed.agent.clone()),
             detail: json!({ "skill": observed.skill, "inARow": count.abs() }),

@@ -11,8 +11,8 @@ use switchboard_host::serve::ServerParts;
 use super::{Callbacks, RemoteAgent, RemoteParts, RemoteSettings, callback_base, manifest};
 use crate::consumers::Consumers;
 use crate::jobs::{
-    CANCEL_KIND, CHILDREN_KIND, CancelChildren, CancelJobs, JobKind, JobRunner, PARENT_KIND, RemoteDirectory,
-    SettleParents,
+    CANCEL_KIND, CHILDREN_KIND, CancelChildren, CancelJobs, JobKind, JobRunner, JobSettings, PARENT_KIND,
+    RemoteDirectory, SettleParents,
 };
 use crate::registry::{Registry, RemoteFactory, RemoteState};
 use crate::remote_poll::{PollSettings, PushedTasks, RemotePoll};
@@ -65,16 +65,19 @@ pub(crate) fn start(
     more_kinds: Vec<(&'static str, Arc<dyn JobKind>)>,
 ) {
     let remotes: Arc<dyn RemoteDirectory> = Arc::clone(registry) as _;
+    let settings = JobSettings::from(&parts.config.hub.jobs);
     let cancel = CancelJobs {
         engine: engine.clone(),
         remotes: Arc::clone(&remotes),
         store: Arc::clone(&parts.store) as _,
         clock: Arc::clone(&parts.clock),
+        settings,
     };
     let store = || Arc::clone(&parts.store) as _;
-    let parents = SettleParents { engine: engine.clone(), store: store() };
-    let children = CancelChildren { engine: engine.clone(), store: store() };
+    let parents = SettleParents { engine: engine.clone(), store: store(), settings };
+    let children = CancelChildren { engine: engine.clone(), store: store(), settings };
     let jobs = JobRunner::new(Arc::clone(&parts.store) as _, Arc::clone(&parts.clock))
+        .with_settings(settings)
         .with(CANCEL_KIND, Arc::new(cancel))
         .with(PARENT_KIND, Arc::new(parents))
         .with(CHILDREN_KIND, Arc::new(children));

@@ -6,10 +6,13 @@ use serde_json::{Value, json};
 use switchboard_engine::Settings;
 use switchboard_engine::clock::{Clock, SimulatedClock};
 use switchboard_host::config::Config;
+use switchboard_host::config::decimal::Decimal;
+use switchboard_host::config::size::Count;
 use switchboard_host::config::time_span::TimeSpan;
 
 use crate::card_server::CardServer;
-use crate::health::{counted, server, until};
+use crate::health::{counted, server, until, with_skill};
+use crate::planner::moving;
 use crate::running::{Running, START, folder};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -167,5 +170,66 @@ async fn a_cost_over_the_budget_is_over_it_until_it_is_below_nine_tenths() {
     let health = counted(&running, 3).await;
     assert_eq!(health["totals"]["costUsd"], 41.0, "{health}");
     assert_eq!(states(&running.get("/api/alerts", "vic").await.1, "cost_over_budget"), ["resolved"]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn thresholds_that_an_operator_has_set_are_those_at_which_alerts_fire() {
+    let (data, clock) = (folder(), SimulatedClock::at(START));
+    let change = |config: &mut Config| {
+        config.hub.projector.flush = TimeSpan::ZERO;
+        let alerts = &mut config.hub.health.alerts;
+        (alerts.failure_rate, alerts.stuck_outcomes, alerts.orphan_outcomes) =
+            (Decimal::new(0.2), Count::new(3), Count::new(2));
+        (alerts.daily_usd, alerts.drift_observations) = (Decimal::new(1.0), Count::new(1));
+        (alerts.calm, alerts.drops) = (TimeSpan::from_minutes(2), Count::new(2));
+        (alerts.drop_window, alerts.cooldown) = (TimeSpan::from_minutes(3), TimeSpan::from_minutes(1));
+    };
+    let running = Running::with(data.path(), clock.clone(), change, Settings::default()).await;
+    for message in [with_skill("fail"), with_skill("fail"), moving("change 1"), moving("change -1"), moving("pay 2")] {
+        running.send_with("bob", "echo", message, &[]).await;
+    }
+    counted(&running, 5).await;
+    let (_, alerts) = running.get("/api/alerts", "vic").await;
+    let fired: Vec<(&str, &str)> = alerts["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|alert| (alert["alert"].as_str().unwrap(), alert["state"].as_str().unwrap()))
+        .collect();
+    for expected in [
+        ("agent_stuck", "firing"),
+        ("skill_orphaned", "firing"),
+        ("cost_over_budget", "firing"),
+        ("effect_drift", "resolved"),
+    ] {
+        assert!(fired.contains(&expected), "{expected:?} is not in {fired:?}");
+    }
+    refuse(&running, "nobody").await;
+    refuse(&running, "nobody").await;
+    clock.advance(Duration::from_secs(10));
+    until(&running, "/api/alerts", "vic", |alerts| states(alerts, "drop_storm") == ["firing"]).await;
+    // Calm for two minutes, of which the first one is noticed with what comes in it.
+    for _ in 0..15 {
+        running.send("bob", "echo", "hello").await;
+    }
+    counted(&running, 20).await;
+    clock.advance(2 * MINUTE);
+    running.send("bob", "echo", "hello").await;
+    counted(&running, 21).await;
+    let (_, alerts) = running.get("/api/alerts", "vic").await;
+    assert_eq!(
+        (states(&alerts, "agent_stuck"), states(&alerts, "drop_storm")),
+        (vec!["resolved".into()], vec!["firing".into()])
+    );
+    clock.advance(MINUTE);
+    running.send("bob", "echo", "hello").await;
+    counted(&running, 22).await;
+    assert_eq!(states(&running.get("/api/alerts", "vic").await.1, "drop_storm"), ["resolved"]);
+    // Within the cooldown of its last time it would not fire.
+    for _ in 0..9 {
+        running.send("bob", "echo", "fail").await;
+    }
+    until(&running, "/api/alerts", "vic", |alerts| states(alerts, "agent_stuck") == ["firing"]).await;
     running.stop().await;
 }

@@ -43,7 +43,7 @@ pub(crate) async fn counted(running: &Running, outcomes: u64) -> Value {
     until(running, "/api/health", "vic", |health| health["totals"]["outcomes"] == json!(outcomes)).await
 }
 
-fn with_skill(text: &str) -> Value {
+pub(crate) fn with_skill(text: &str) -> Value {
     json!({ "parts": [{ "text": text }], "metadata": { "skill": "acting" } })
 }
 

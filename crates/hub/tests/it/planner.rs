@@ -10,7 +10,7 @@ fn goal(want: &str) -> Value {
     json!({ "domain": "board", "path": "open", "want": want })
 }
 
-fn moving(text: &str) -> Value {
+pub(crate) fn moving(text: &str) -> Value {
     json!({ "parts": [{ "text": text }], "metadata": { "skill": "moving" } })
 }
 

@@ -11,7 +11,7 @@ use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::Store;
 use switchboard_engine::store::feed::Position;
 use switchboard_engine::store::hub::NewJob;
-use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobRunner};
+use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobRunner, JobSettings};
 use switchboard_hub::remote_poll::{PollSettings, RemotePoll};
 
 use super::crashes::{begin, ended};
@@ -79,7 +79,8 @@ async fn a_remote_task_is_sought_at_no_other_address_than_its_own() {
 
     // What is owed to the remote tasks cannot be done there either, and the journal says what is left where.
     let clock: Arc<SimulatedClock> = Arc::new(SimulatedClock::at(Timestamp(1_000)));
-    let cancel = CancelJobs { engine, remotes, store: store.clone(), clock: clock.clone() };
+    let cancel =
+        CancelJobs { engine, remotes, store: store.clone(), clock: clock.clone(), settings: JobSettings::default() };
     let runner = JobRunner::new(store.clone(), clock).with(CANCEL_KIND, Arc::new(cancel));
     let mut jobs = Vec::new();
     for id in [&followed, &waiting, &sent] {

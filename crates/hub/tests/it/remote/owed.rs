@@ -17,7 +17,7 @@ use switchboard_engine::store::feed::Position;
 use switchboard_engine::store::hub::{Advance, HubStore, NewJob};
 use switchboard_engine::{AgentName, Seq};
 use switchboard_hub::EndedTask;
-use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobRunner, RemoteDirectory, owed_cancel};
+use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobRunner, JobSettings, RemoteDirectory, owed_cancel};
 use switchboard_hub::remote::RemoteParts;
 use switchboard_hub::remote_poll::{Looked, PollSettings, RemotePoll};
 
@@ -104,7 +104,13 @@ async fn a_task_that_is_ended_by_force_leaves_no_remote_task_behind() {
     let runner = |remotes: Arc<dyn RemoteDirectory>, clock: &SimulatedClock| {
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
         let (engine, store) = (front.engine.clone(), front.store.clone());
-        let cancel = CancelJobs { engine, remotes, store: store.clone(), clock: clock.clone() };
+        let cancel = CancelJobs {
+            engine,
+            remotes,
+            store: store.clone(),
+            clock: clock.clone(),
+            settings: JobSettings::default(),
+        };
         JobRunner::new(store, clock).with(CANCEL_KIND, Arc::new(cancel))
     };
     let before = remote.calls("CancelTask").len();

@@ -12,7 +12,7 @@ use switchboard_engine::clock::{Clock, SimulatedClock};
 use switchboard_engine::store::Store;
 use switchboard_engine::store::feed::Position;
 use switchboard_engine::store::hub::{ClaimedJob, NewJob};
-use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobKind, JobOutcome, JobRunner};
+use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobKind, JobOutcome, JobRunner, JobSettings};
 use switchboard_hub::registry::{BreakerSettings, CircuitBreaker, RequestOutcome, RequestSource};
 use switchboard_hub::remote::RemoteParts;
 use switchboard_store::{Durability, Options, SqliteStore};
@@ -59,7 +59,13 @@ async fn a_remote_task_is_canceled_again_until_it_has_ended_whatever_the_agent_a
     let job = owed(&front, &id).await.expect("the remote has not said that it has ended");
     let parts = RemoteParts { breaker: Arc::clone(&breaker), ..parts };
     let (engine, store) = (front.engine.clone(), front.store.clone());
-    let cancel = CancelJobs { engine, remotes: Arc::new(One(parts)), store: store.clone(), clock: Arc::clone(&shared) };
+    let cancel = CancelJobs {
+        engine,
+        remotes: Arc::new(One(parts)),
+        store: store.clone(),
+        clock: Arc::clone(&shared),
+        settings: JobSettings::default(),
+    };
     let runner = JobRunner::new(store.clone(), Arc::clone(&shared)).with(CANCEL_KIND, Arc::new(cancel));
     owe(&*store, job.clone()).await;
     for (says, knows) in [(INTERNAL, 0), (UNSUPPORTED, 0), (NOT_CANCELABLE, 0), (INTERNAL, INTERNAL)] {
@@ -121,7 +127,13 @@ async fn what_all_are_told_of_an_orphaned_task_names_no_address_and_no_variable(
     let given_up = async |parts: RemoteParts| {
         let (engine, store) = (front.engine.clone(), front.store.clone());
         let remotes = Arc::new(One(parts));
-        let cancel = CancelJobs { engine, remotes, store: store.clone(), clock: Arc::clone(&shared) };
+        let cancel = CancelJobs {
+            engine,
+            remotes,
+            store: store.clone(),
+            clock: Arc::clone(&shared),
+            settings: JobSettings::default(),
+        };
         let runner = JobRunner::new(store.clone(), Arc::clone(&shared)).with(CANCEL_KIND, Arc::new(cancel));
         owe(&*store, NewJob { run_at: shared.now(), ..job.clone() }).await;
         assert_eq!(runner.run_due().await.unwrap(), 1);

@@ -10,7 +10,7 @@ use switchboard_client::{CallContext, Client};
 use switchboard_engine::clock::{Clock, SimulatedClock};
 use switchboard_engine::store::Store;
 use switchboard_engine::store::feed::Position;
-use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobRunner};
+use switchboard_hub::jobs::{CANCEL_KIND, CancelJobs, JobRunner, JobSettings};
 use switchboard_hub::registry::{BreakerSettings, BreakerState, CircuitBreaker};
 
 use super::owed::{One, owe, owed};
@@ -126,7 +126,13 @@ async fn a_message_that_was_perhaps_sent_is_looked_for_a_minute_before_it_counts
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());
         let (engine, store) = (front.engine.clone(), front.store.clone());
         let remotes = Arc::new(One(parts));
-        let cancel = CancelJobs { engine, remotes, store: store.clone(), clock: Arc::clone(&shared) };
+        let cancel = CancelJobs {
+            engine,
+            remotes,
+            store: store.clone(),
+            clock: Arc::clone(&shared),
+            settings: JobSettings::default(),
+        };
         let runner = JobRunner::new(store.clone(), shared).with(CANCEL_KIND, Arc::new(cancel));
         owe(&*store, job).await;
         let orphaned = async || {
