@@ -1,11 +1,13 @@
 //! Health checks (liveness, readiness) and metrics, for operators and their machines.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Method, Response, StatusCode};
-use switchboard_engine::{CallerRole, Engine, Error};
+use parking_lot::Mutex;
+use switchboard_engine::{AgentName, CallerRole, Engine, Error};
 use switchboard_webhooks::Webhooks;
 
 use crate::edge::json_response;
@@ -43,6 +45,8 @@ pub(crate) struct HealthFront {
     responses: Arc<ResponseBudget>,
     /// Absent if the server was started without metrics.
     render: Option<RenderMetrics>,
+    /// Agents that the metrics have told to be up or down.
+    told: Mutex<BTreeSet<AgentName>>,
 }
 
 impl HealthFront {
@@ -52,6 +56,7 @@ impl HealthFront {
             webhooks: state.outbox.clone(),
             responses: Arc::clone(&state.responses),
             render: state.options.metrics.clone(),
+            told: Mutex::default(),
         }
     }
 }
@@ -96,13 +101,29 @@ impl HealthFront {
         }
         metrics::gauge!(metric::RESPONSE_BYTES).set(self.responses.bytes() as f64);
         metrics::gauge!(metric::WAITING_RESPONSES).set(self.responses.waiting() as f64);
-        let directory = self.engine.directory();
-        for hosted in directory.agents() {
-            let up = if directory.is_up(&hosted.name) { 1.0 } else { 0.0 };
-            metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(up);
-        }
-        json_response::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", render())
+        self.measure_agents();
+        json_response::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", without_gone(&render()))
     }
+
+    /// Tells which agents are up. One that is gone is neither: a recorder keeps its series, with no number.
+    fn measure_agents(&self) {
+        let directory = self.engine.directory();
+        let set = |name: &AgentName, up: f64| metrics::gauge!(metric::AGENT_UP, "agent" => name.to_string()).set(up);
+        let mut now = BTreeSet::new();
+        for hosted in directory.agents() {
+            set(&hosted.name, if directory.is_up(&hosted.name) { 1.0 } else { 0.0 });
+            now.insert(hosted.name.clone());
+        }
+        let mut told = self.told.lock();
+        told.difference(&now).for_each(|gone| set(gone, f64::NAN));
+        *told = now;
+    }
+}
+
+/// The metrics without agents that are gone: a series that ends is what monitors take as one.
+fn without_gone(metrics: &str) -> String {
+    let is_gone = |line: &str| line.starts_with(metric::AGENT_UP) && line.trim_end().ends_with(" NaN");
+    metrics.split_inclusive('\n').filter(|line| !is_gone(line)).collect()
 }
 
 fn not_ready(error: &Error) -> Response<Body> {

@@ -19,8 +19,6 @@ use super::roster::RosterEntry;
 use crate::audit::Actor;
 use crate::metric_definitions as metric;
 
-/// The metric that the server sets for the agents it serves.
-const AGENT_UP: &str = "a2a_agent_up";
 /// The soonest that a trial is tried again which did not leave this process.
 const TRIAL_RETRY: Duration = Duration::from_secs(1);
 /// The kind of a registration that holds a last good card.
@@ -205,10 +203,6 @@ impl Registry {
         remote.breaker_retired.cancel();
         if remote.breaker.state() != BreakerState::Closed {
             self.breaker_changed(&gone.name, BreakerState::Closed);
-        }
-        if by.is_none() {
-            // No number: it is neither up nor down.
-            metrics::gauge!(AGENT_UP, "agent" => gone.name.to_string()).set(f64::NAN);
         }
     }
 

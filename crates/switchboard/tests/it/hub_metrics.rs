@@ -216,3 +216,41 @@ fn an_agent_elsewhere_is_not_up_while_its_server_is_gone() {
     are(&server, &[("a2a_agent_up{agent=\"here\"}", 1.0)]);
     server.stop();
 }
+
+#[test]
+fn an_agent_that_was_removed_is_not_shown_as_up_or_down() {
+    let far_folder = Workspace::new();
+    let far = Server::start(&far_folder);
+    let here = "agents:\n  - { name: here, builtin: echo }\n";
+    let more =
+        format!("  - {{ name: far, url: 'http://{}/a2a/probe' }}\n  - {{ name: near, builtin: echo }}\n", far.address);
+    let workspace = Workspace::new()
+        .file("agents.yaml", format!("{here}{more}"))
+        .file("switchboard.yaml", "hub: { reload: 50ms }\n");
+    let server = Server::start(&workspace);
+    let names = || -> Vec<String> {
+        let shown = server.get("/metrics", "").text();
+        let series = shown.lines().filter_map(|line| line.strip_prefix("a2a_agent_up{agent=\"")).map(str::to_owned);
+        series.map(|line| line.replace("\"}", "")).collect()
+    };
+    let have = |wanted: &[&str]| {
+        let begin = Instant::now();
+        loop {
+            let mut found = names();
+            found.sort_unstable();
+            if found == wanted {
+                return;
+            }
+            assert!(begin.elapsed() < PATIENCE, "{found:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let all = ["far 1", "here 1", "near 1"];
+    have(&all);
+    std::fs::write(workspace.path().join("agents.yaml"), here).unwrap();
+    have(&["here 1"]);
+    std::fs::write(workspace.path().join("agents.yaml"), format!("{here}{more}")).unwrap();
+    have(&all);
+    server.stop();
+    far.stop();
+}

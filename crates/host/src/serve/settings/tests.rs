@@ -70,6 +70,7 @@ fn options(config: &Config) -> Vec<String> {
     add("hub.remotePoll", &hub.remote_poll);
     add("hub.reload", &hub.reload);
     add("hub.messages", &hub.messages);
+    add("hub.jobs", &hub.jobs);
     add("hub.routes", &hub.routes);
     add("hub.health", &(hub.health.minutes, hub.health.hours, hub.health.callers));
     add("hub.health.alerts", &hub.health.alerts);
