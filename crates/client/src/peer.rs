@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use switchboard_a2a::{RestFiles, Version};
+use switchboard_egress::jitter;
 
 use crate::address::AgentAddress;
 use crate::{ClientError, Credentials};
@@ -158,13 +159,7 @@ impl RetryPolicy {
             return None;
         }
         let usual = self.initial_backoff.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(self.max_backoff);
-        let mut random = [0; 4];
-        // Without randomness there is no jitter.
-        let share = match getrandom::fill(&mut random) {
-            Ok(()) => f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX),
-            Err(_) => 1.0,
-        };
-        let wait = usual.mul_f64(0.5 + share / 2.0);
+        let wait = usual.mul_f64(0.5 + jitter() / 2.0);
         match retry_after {
             Some(retry_after) if retry_after > self.max_backoff.saturating_mul(MAX_RETRY_AFTER_FACTOR) => None,
             Some(retry_after) => Some(wait.max(retry_after)),

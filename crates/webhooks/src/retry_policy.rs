@@ -49,13 +49,3 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     };
     Some(wait.min(LONGEST_RETRY_AFTER))
 }
-
-/// A random number between 0 and 1.
-pub(crate) fn jitter() -> f64 {
-    let mut bytes = [0; 4];
-    // Without randomness deliveries only come back together.
-    if getrandom::fill(&mut bytes).is_err() {
-        return 0.0;
-    }
-    f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
-}

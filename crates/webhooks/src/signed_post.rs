@@ -9,13 +9,13 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{Method, Request};
 use switchboard_a2a::Timestamp;
-use switchboard_egress::{Egress, SendError, Target};
+use switchboard_egress::{Egress, SendError, Target, jitter};
 use switchboard_engine::CallerId;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::webhooks::WebhookStore;
 
 use crate::outcome::AttemptOutcome;
-use crate::retry_policy::{jitter, next_attempt};
+use crate::retry_policy::next_attempt;
 use crate::signature::{Secret, secrets, sign};
 
 /// How much of a response is read before the connection is closed rather than used again.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use switchboard_a2a::Timestamp;
-use switchboard_egress::{SendError, Target};
+use switchboard_egress::{SendError, Target, jitter};
 use switchboard_engine::Error;
 use switchboard_engine::clock::later;
 use switchboard_engine::store::StoreError;
@@ -25,7 +25,7 @@ use crate::outcome::AttemptOutcome;
 use crate::render::{Next, Renderer};
 use crate::request::signed_request;
 use crate::retention::DEAD_BYTES;
-use crate::retry_policy::{is_due, jitter, next_attempt};
+use crate::retry_policy::{is_due, next_attempt};
 use crate::signature::secrets;
 
 /// How much of a response is read before the connection is closed rather than used again.

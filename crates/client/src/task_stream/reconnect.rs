@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use switchboard_a2a::{Error as AgentError, ErrorKind, Task, TaskId};
+use switchboard_egress::jitter;
 
 use super::state::{Call, Machine, Origin, Reading, Stage, State, Why};
 use super::{GapReason, StreamGap, Update};
@@ -142,13 +143,22 @@ impl Machine {
                 self.state = State::Reading(Reading::default());
                 Ok(())
             }
-            Err(error) if has_no_streaming(&error) => {
+            Err(error) if has_no_streaming(&error) || self.has_no_place_for_streams(&error) => {
                 self.call(Call::SendBlocking);
                 Ok(())
             }
             Err(error) if self.is_open() && is_transient(&error) => self.connection_lost(error),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a not-found is about the path: a message that begins a task names none, so no task was not found. Such an
+    /// answer in JSON reads like one about a task.
+    fn has_no_place_for_streams(&self, error: &ClientError) -> bool {
+        let Origin::Sent { request: Some(request), .. } = &self.origin else { return false };
+        request.message.task_id.is_none()
+            && error.status() == Some(404)
+            && error.error_kind() == Some(ErrorKind::TaskNotFound)
     }
 
     /// A subscription, or a reason to fetch the task instead.
@@ -258,11 +268,7 @@ impl Machine {
 
 /// A fifth more or less, so that tasks that began together are not all asked after at once.
 fn spread(interval: Duration) -> Duration {
-    let mut random = [0; 1];
-    match getrandom::fill(&mut random) {
-        Ok(()) => interval.mul_f64(0.8 + 0.4 * f64::from(random[0]) / 255.0),
-        Err(_) => interval,
-    }
+    interval.mul_f64(0.8 + 0.4 * jitter())
 }
 
 /// Reading twice does no harm, so a timeout is transient here.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 use switchboard_client::{CallContext, Client, ClientError, FoundCard};
+use switchboard_egress::jitter;
 use switchboard_engine::AgentName;
 use switchboard_fleet::config::remote_agent::RemoteAgent;
 
@@ -231,13 +232,4 @@ impl Registry {
 /// would not know what the places of the card have said.
 pub(super) async fn fetch_card(client: &Client, timeout: Duration) -> Result<Arc<FoundCard>, ClientError> {
     client.probe_card(&CallContext::default(), timeout).await
-}
-
-fn jitter() -> f64 {
-    let mut random = [0; 4];
-    // Without randomness there is no jitter.
-    match getrandom::fill(&mut random) {
-        Ok(()) => f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX),
-        Err(_) => 0.5,
-    }
 }

@@ -148,6 +148,41 @@ async fn an_agent_without_a_place_for_streams_is_sent_the_message_once() {
 }
 
 #[tokio::test]
+async fn an_agent_that_says_in_json_that_it_has_no_place_for_streams_is_sent_the_message_once() {
+    for body in [
+        json!({ "error": { "code": 404, "status": "NOT_FOUND", "message": "no such path" } }),
+        json!({ "code": 404, "message": "Not Found" }),
+        json!({ "error": "Not Found" }),
+        json!({ "detail": "Not Found" }),
+    ] {
+        let refusal = body.clone();
+        let peer = agent(false, move |asked, _| match asked.line().as_str() {
+            "POST /rest/message:send" => answer(200, &json!({"task": task(COMPLETED, "done")})),
+            _ => answer(404, &refusal),
+        })
+        .await;
+        let client = client(peer.url(), |peer| {
+            (peer.binding, peer.version) = (Some(Binding::Rest), Some(Version::V1));
+        });
+        let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
+        assert_eq!(response_text(&followed.finish().await.unwrap()), "done", "{body}");
+        // A message to a task is refused for the task that is not there.
+        let mut more = say("more");
+        more.message.task_id = Some("gone".into());
+        let refused = match client.stream(&CallContext::default(), more).await {
+            Ok(followed) => followed.finish().await.map(drop),
+            Err(error) => Err(error),
+        };
+        let story = peer.story();
+        assert_eq!(story[..2], ["POST /rest/message:stream", "POST /rest/message:send"], "{body}");
+        if body.get("detail").is_none() {
+            assert_eq!(refused.unwrap_err().error_kind(), Some(switchboard_a2a::ErrorKind::TaskNotFound), "{body}");
+            assert_eq!(story[2..], ["POST /rest/message:stream"], "{body}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn where_a_call_comes_from_is_said_with_it() {
     let peer = agent(false, |_, _| result(json!({"task": task(COMPLETED, "done")}))).await;
     let client = client(peer.url(), |peer| {
