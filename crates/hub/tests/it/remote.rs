@@ -3,6 +3,7 @@
 mod advertised;
 mod answered;
 mod asked_again;
+mod breadth;
 mod broken;
 mod children;
 mod crashes;

@@ -20,7 +20,7 @@ fn agents(here: &str, from: usize, there: &Running, next: impl Fn(usize) -> Stri
 }
 
 /// Sends to an agent and waits for the end; time passes.
-async fn ended(running: &Running, clock: &SimulatedClock, agent: &str) -> Value {
+pub(super) async fn ended(running: &Running, clock: &SimulatedClock, agent: &str) -> Value {
     let message = json!({ "messageId": agent, "role": "ROLE_USER", "parts": [{ "text": "go" }] });
     let body = json!({ "message": message, "configuration": { "returnImmediately": true } });
     let (status, answer) = running.post(&format!("/a2a/{agent}/message:send"), "ann", &body).await;
