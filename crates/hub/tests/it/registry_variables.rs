@@ -15,8 +15,9 @@ use crate::remote::passing;
 use crate::remote::script::{Asked, Reply, Scripted, task};
 use crate::running::{Running, START, folder};
 
-/// Is always set here; the other never is.
+/// Are always set here; the last never is.
 const SET: &str = "CARGO_PKG_NAME";
+const ALSO_SET: &str = "CARGO_PKG_VERSION";
 const UNSET: &str = "SWITCHBOARD_TEST_NEVER_SET";
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -169,5 +170,37 @@ async fn an_agent_whose_variable_is_not_set_after_a_restart_is_waited_for_until_
     let task = passing(&clock, SECOND, failed).await;
     assert_eq!(task["metadata"]["switchboard/reasonDetail"], "unreachable", "{task}");
     assert!(!task.to_string().contains(UNSET), "names of variables are the operator's: {task}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_turn_goes_on_with_the_variable_that_it_began_with_and_the_next_one_takes_the_new_one() {
+    let (data, files, clock) = (folder(), folder(), SimulatedClock::at(START));
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let remote = far(&has_ended).await;
+    let naming = |variable: &str| {
+        let agents = format!("agents:\n  - name: far\n    url: {}\n    bearerEnv: {variable}\n", remote.url());
+        std::fs::write(files.path().join("agents.yaml"), agents).unwrap();
+    };
+    let bearer = |variable: &str| format!("Bearer {}", std::env::var(variable).unwrap());
+    let sent = |method: &str| -> Vec<String> {
+        remote.calls(method).iter().map(|asked| asked.header("authorization").unwrap().to_owned()).collect()
+    };
+    naming(SET);
+    let running = start(data.path(), files.path(), &clock, &[]).await;
+    let works = begin(&running, "go", None).await;
+    until_state(&running, &works, "TASK_STATE_WORKING").await;
+    naming(ALSO_SET);
+    running.reload_now.notify_one();
+    running.topics("hub.agent.changed.far", 1).await;
+    let before = remote.calls("GetTask").len();
+    has_ended.store(true, Ordering::SeqCst);
+    until_state(&running, &works, "TASK_STATE_COMPLETED").await;
+    let looked = sent("GetTask");
+    assert!(looked.len() > before, "it looked again");
+    assert_eq!(looked, vec![bearer(SET); looked.len()]);
+    let asks = begin(&running, "ask", None).await;
+    until_state(&running, &asks, "TASK_STATE_INPUT_REQUIRED").await;
+    assert_eq!(sent("SendMessage"), [bearer(SET), bearer(ALSO_SET)]);
     running.stop().await;
 }
