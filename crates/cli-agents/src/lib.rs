@@ -13,6 +13,7 @@ mod deadlines;
 mod environment;
 pub mod exec_child;
 mod git;
+mod merge;
 mod message_text;
 mod metric_definitions;
 pub mod process;

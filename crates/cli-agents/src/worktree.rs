@@ -6,7 +6,8 @@
 //! and removed in the background; if the server is killed, the worktree stays for recovery, or for the sweep if the
 //! task has ended.
 //!
-//! A branch is never merged: whether the work is good is for its reader to say.
+//! A branch is merged by [`super::merge`] alone, and only once an operator has approved it: whether the work is good is for
+//! its reader to say.
 
 mod agent_worktrees;
 mod checkout;
@@ -19,13 +20,14 @@ use std::sync::Arc;
 
 use switchboard_engine::TaskHandle;
 
-use super::git::{Git, GitError, GitTarget};
+use super::git::{Git, GitError, GitTarget, NoRepository, Repository};
 use super::process_bound_position::ProcessBoundPosition;
 use checkout::Checkout;
 use record::WorktreeRecord;
 
 pub(super) use agent_worktrees::{AgentWorktrees, short_name};
-pub(super) use patch::Patch;
+pub(super) use patch::{Collecting, Patch};
+pub(super) use record::Records;
 
 /// Whether tasks work in worktrees, and whether their work is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub enum WorktreePolicy {
     Keep,
     /// A worktree for each task; nothing of it is kept.
     Remove,
+    /// The same as [`WorktreePolicy::Keep`]; then an operator is asked whether to merge the branch.
+    Merge,
 }
 
 /// The prefix of our branches.
@@ -87,7 +91,8 @@ impl Worktree {
         wanted: WorktreeRequest<'_>,
         task: &TaskHandle,
     ) -> Result<Self, String> {
-        let Repository { top, own, object_format, head } = Repository::of(git, wanted.folder).await?;
+        let Repository { top, own, object_format, head, .. } =
+            Repository::of(git, wanted.folder).await.map_err(NoRepository::text)?;
         let name = worktrees.name(wanted.context);
         let position = ProcessBoundPosition::new(worktrees.queue.enqueue(name.clone()));
         position.wait().await;
@@ -109,7 +114,7 @@ impl Worktree {
                     make_room(&left).await?;
                 }
                 let at = GitTarget::Repository(&own);
-                let (settings, start) = tokio::join!(git.harmless_settings(&own), start(git, at, &wanted));
+                let (settings, start) = tokio::join!(git.harmless_settings(&own), start(git, at, &wanted, &head));
                 let start = start.unwrap_or(head);
                 let base = match wanted.base {
                     Some(base) => git.commit(at, base).await,
@@ -175,35 +180,8 @@ impl Worktree {
     }
 }
 
-struct Repository {
-    top: PathBuf,
-    /// Its own folder, which all its worktrees share.
-    own: PathBuf,
-    object_format: String,
-    /// The commit it stands at.
-    head: String,
-}
-
-impl Repository {
-    /// The repository that a folder is in.
-    async fn of(git: &Git, folder: &Path) -> Result<Self, &'static str> {
-        let none = "this agent works in worktrees, and its folder is in no git repository";
-        let facts = ["--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-object-format"];
-        let all = [&["rev-parse"], &facts[..], &["HEAD^{commit}"]].concat();
-        let Ok(printed) = git.run(GitTarget::Folder(folder), &all).await else {
-            let is_one = git.run(GitTarget::Folder(folder), &["rev-parse", "--show-toplevel"]).await.is_ok();
-            let empty = "this agent works in worktrees, and its repository has no commit";
-            return Err(if is_one { empty } else { none });
-        };
-        let mut lines = printed.lines().map(str::to_owned);
-        let mut next = || lines.next().ok_or(none);
-        let (top, own) = (PathBuf::from(next()?), PathBuf::from(next()?));
-        Ok(Self { top, own, object_format: next()?, head: next()? })
-    }
-}
-
 /// The commit to begin with, if not where the repository stands.
-async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>) -> Option<String> {
+async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>, head: &str) -> Option<String> {
     if let Some(tip) = wanted.tip
         && let Some(commit) = git.commit(at, tip).await
     {
@@ -217,7 +195,10 @@ async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>) -> Op
     args.extend(names.iter().map(String::as_str));
     let printed = git.run(at, &args).await.ok()?;
     let there: HashMap<&str, &str> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
-    names.iter().find_map(|name| there.get(name.as_str())).map(|commit| (*commit).to_owned())
+    let commit = names.iter().find_map(|name| there.get(name.as_str()))?;
+    // What is merged is in the repository, perhaps with more.
+    let is_merged = git.is_ancestor(at, commit, head).await;
+    (!is_merged).then(|| (*commit).to_owned())
 }
 
 /// Commits and removes what another task of the conversation has left at this path.
