@@ -65,8 +65,17 @@ pub struct FeedReader {
     has_begun: bool,
     /// The greatest deleted row that a gap was told for.
     told_evicted: Position,
-    /// It serves a client's stream, and no consumer of this process.
-    is_stream: bool,
+    /// What it serves, if that is a client and no consumer of this process.
+    client: Option<FeedClient>,
+}
+
+/// A client that a reader serves, by what it is connected with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedClient {
+    /// An event stream.
+    Stream,
+    /// A WebSocket.
+    WebSocket,
 }
 
 /// A read of the store that goes on when its reader is called again.
@@ -112,7 +121,7 @@ impl Engine {
             has_gap: false,
             has_begun: false,
             told_evicted: Position::default(),
-            is_stream: false,
+            client: None,
             id,
             engine,
         };
@@ -125,12 +134,12 @@ impl Engine {
 }
 
 impl FeedReader {
-    /// The same, counted in the metrics as the reader of a client's stream.
+    /// The same, counted in the metrics as the reader of a client.
     #[must_use]
-    pub fn for_stream(mut self) -> Self {
-        if !self.is_stream {
-            self.is_stream = true;
-            self.engine.feed_ring.count_stream(true);
+    pub fn for_client(mut self, kind: FeedClient) -> Self {
+        if self.client.is_none() {
+            self.client = Some(kind);
+            self.engine.feed_ring.count_client(kind, true);
         }
         self
     }
@@ -251,8 +260,8 @@ impl FeedReader {
 impl Drop for FeedReader {
     fn drop(&mut self) {
         self.engine.feed_ring.leave(self.id);
-        if self.is_stream {
-            self.engine.feed_ring.count_stream(false);
+        if let Some(kind) = self.client {
+            self.engine.feed_ring.count_client(kind, false);
         }
     }
 }

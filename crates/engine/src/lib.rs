@@ -84,7 +84,7 @@ pub use directory::{
 pub use engine::{Engine, state_label};
 pub use error::Error;
 pub use event::{EventKind, LoggedEvent, Usage};
-pub use feed::{FeedItem, FeedReader};
+pub use feed::{FeedClient, FeedItem, FeedReader};
 pub use handle::{ShutdownSave, Stopped, TaskHandle};
 pub use ids::{AgentName, CallerId, Cursor, Seq};
 pub use list::{TaskPage, TaskPageEntry};

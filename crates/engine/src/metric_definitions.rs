@@ -32,6 +32,9 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         EVICTION_HELD_TASKS,
         "Ended tasks that retention keeps only because a consumer has not read them, among the 1,000 oldest",
     ),
-    (FEED_READERS, "Readers of the rows of all tasks, by what they are for"),
+    (
+        FEED_READERS,
+        "Readers of the rows of all tasks: `stream` and `websocket` for clients, `consumer` within the server",
+    ),
     (FEED_GAPS, "Times that such a reader was told that rows are missing"),
 ];

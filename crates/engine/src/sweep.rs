@@ -9,6 +9,7 @@ use crate::clock::earlier;
 use crate::engine::{Engine, EngineState, state_label};
 use crate::error::Error;
 use crate::expiry::Expired;
+use crate::feed::FeedClient;
 use crate::ids::TaskKey;
 use crate::live_task::Core;
 use crate::metric_definitions as metric;
@@ -168,9 +169,12 @@ impl Engine {
         metrics::gauge!(metric::REMOTE_TURNS).set(admission.remote.held() as f64);
         metrics::gauge!(metric::WAITING_TURNS).set(admission.released.held() as f64);
         metrics::gauge!(metric::QUEUED_TURNS).set(admission.queued.held() as f64);
-        let (readers, streams) = (self.inner.feed_ring.readers(), self.inner.feed_ring.streams());
+        let ring = &self.inner.feed_ring;
+        let (streams, websockets) = (ring.clients(FeedClient::Stream), ring.clients(FeedClient::WebSocket));
         metrics::gauge!(metric::FEED_READERS, "kind" => "stream").set(streams as f64);
-        metrics::gauge!(metric::FEED_READERS, "kind" => "consumer").set(readers.saturating_sub(streams) as f64);
+        metrics::gauge!(metric::FEED_READERS, "kind" => "websocket").set(websockets as f64);
+        let consumers = ring.readers().saturating_sub(streams + websockets);
+        metrics::gauge!(metric::FEED_READERS, "kind" => "consumer").set(consumers as f64);
         metrics::gauge!(metric::TASKS_IN_MEMORY).set(self.tasks_in_memory() as f64);
         if let Ok(census) = self.inner.store.census().await {
             for state in STATES {

@@ -27,6 +27,7 @@ mod request;
 mod route;
 mod routes;
 mod series;
+mod subscribe;
 mod summaries;
 mod task_tree;
 mod tasks;
@@ -75,6 +76,7 @@ const ROUTES: &[Route] = &[
     flows::LIST,
     flows::SHOW,
     feed::ROUTE,
+    subscribe::ROUTE,
     bus::HISTORY,
     bus::TOPOLOGY,
     operator_message::ROUTE,

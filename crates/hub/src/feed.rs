@@ -22,7 +22,7 @@ pub(crate) use self::item::{Item, items};
 pub(crate) use self::log_rows::Logs;
 pub(crate) use self::newest::NewestOfTasks;
 pub(crate) use self::page::{FeedItems, FeedPageQuery, read_page};
-pub(crate) use self::stream::{FeedStream, StreamStart};
+pub(crate) use self::stream::{FeedMessages, FeedStream, StreamStart};
 pub(crate) use self::topic::{Pattern, segment};
 pub(crate) use self::topic_index::TopicIndex;
 pub(crate) use self::trace::{TaskCost, TaskOrigin, TraceCache};

@@ -29,6 +29,7 @@ pub(crate) mod stream_slots;
 mod tls;
 mod tls_handshake;
 mod transport;
+pub(crate) mod upgrade;
 
 use std::future::Future;
 use std::io;

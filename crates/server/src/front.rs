@@ -70,6 +70,8 @@ pub struct Access {
     pub body: BodyRule,
     /// Whether the response is an event stream for certain: its slot is taken before the body is read.
     pub stream: bool,
+    /// Whether it opens a WebSocket: a key may be among the protocols that the request offers.
+    pub websocket: bool,
 }
 
 /// Which callers an endpoint is for.
@@ -96,7 +98,8 @@ pub struct WrongMethod(pub &'static str);
 
 impl Access {
     /// For all callers, without a body.
-    pub const PUBLIC: Self = Self { authorization: Authorization::Public, body: BodyRule::None, stream: false };
+    pub const PUBLIC: Self =
+        Self { authorization: Authorization::Public, body: BodyRule::None, stream: false, websocket: false };
 
     /// For callers with a role, without a body.
     pub const fn role(role: CallerRole) -> Self {
@@ -107,6 +110,12 @@ impl Access {
     #[must_use]
     pub const fn with_json(self) -> Self {
         Self { body: BodyRule::Json, ..self }
+    }
+
+    /// The same with a WebSocket as its response.
+    #[must_use]
+    pub const fn with_websocket(self) -> Self {
+        Self { websocket: true, ..self }
     }
 
     /// The same with an event stream as its response.
@@ -220,6 +229,15 @@ impl Exchange {
             self.slot = Some(self.state.streams.take(&self.identity.caller.id)?);
         }
         Ok(())
+    }
+
+    pub(crate) fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// The slot of a stream, for what is to hold it.
+    pub(crate) fn take_slot(&mut self) -> Option<StreamSlot> {
+        self.slot.take()
     }
 
     /// Reserves about so many bytes of the response budget before they are read, as soon as the caller has them. What was

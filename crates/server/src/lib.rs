@@ -15,6 +15,7 @@ mod metric_definitions;
 mod options;
 mod response_budget;
 mod state;
+mod websocket;
 
 pub use authenticator::{Authenticator, CallerIdentity};
 pub use bindings::{drop_own_metadata, idempotency_key, page_token, percent, protocol_error, trace_headers};
@@ -25,6 +26,7 @@ pub use front::{Access, Authorization, BodyRule, Exchange, Front, WrongMethod};
 pub use metric_definitions::describe_metrics;
 pub use options::{Options, RenderMetrics};
 pub use response_budget::{ResponseBudget, SMALL as SMALL_RESPONSE};
+pub use websocket::{MessageFormat, NoWebSocket, WebSocketRequest};
 
 pub(crate) use bindings::RequestContext;
 pub(crate) use edge::request_metrics::RequestLabels;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::FeedClient;
 use crate::store::feed::FeedRow;
 
 /// What a row takes besides its events, roughly: itself, and its task's identity.
@@ -24,8 +25,9 @@ pub(crate) struct FeedRing {
     max_bytes: usize,
     readers: AtomicUsize,
     next_reader: AtomicU64,
-    /// Those of them that serve a client's stream.
+    /// Those of them that serve a client, by what it is connected with.
     streams: AtomicUsize,
+    websockets: AtomicUsize,
     state: Mutex<State>,
     /// Notified after each row.
     filled: Notify,
@@ -128,6 +130,7 @@ impl FeedRing {
             readers: AtomicUsize::new(0),
             next_reader: AtomicU64::new(0),
             streams: AtomicUsize::new(0),
+            websockets: AtomicUsize::new(0),
             state: Mutex::default(),
             filled: Notify::new(),
         }
@@ -159,16 +162,24 @@ impl FeedRing {
         self.readers.load(Ordering::Relaxed)
     }
 
-    /// Counts a reader as one of a stream, or no longer.
-    pub(crate) fn count_stream(&self, is_open: bool) {
+    /// Counts a reader as one of a client's, or no longer.
+    pub(crate) fn count_client(&self, kind: FeedClient, is_open: bool) {
+        let count = self.of(kind);
         match is_open {
-            true => self.streams.fetch_add(1, Ordering::Relaxed),
-            false => self.streams.fetch_sub(1, Ordering::Relaxed),
+            true => count.fetch_add(1, Ordering::Relaxed),
+            false => count.fetch_sub(1, Ordering::Relaxed),
         };
     }
 
-    pub(crate) fn streams(&self) -> usize {
-        self.streams.load(Ordering::Relaxed)
+    pub(crate) fn clients(&self, kind: FeedClient) -> usize {
+        self.of(kind).load(Ordering::Relaxed)
+    }
+
+    fn of(&self, kind: FeedClient) -> &AtomicUsize {
+        match kind {
+            FeedClient::Stream => &self.streams,
+            FeedClient::WebSocket => &self.websockets,
+        }
     }
 
     /// Rows up to this one are older than the ring; without a reader all are.

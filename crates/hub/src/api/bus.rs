@@ -140,6 +140,16 @@ async fn topology(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
         readers.iter().for_each(|reader| part(reader, "subscribes", topic));
         topics.insert(topic.to_owned(), json!({ "publishedBy": [writer], "subscribedBy": readers }));
     }
+    // A route reads what its pattern fits; here it stands with the pattern as it is written.
+    let table = request.hub.routes.table();
+    for definition in table.routes.iter().map(|route| &route.definition).filter(|definition| definition.enabled) {
+        let (name, topic) = (format!("route:{}", definition.name), definition.topic.as_str());
+        part(&name, "subscribes", topic);
+        let known = topics.entry(topic).or_insert_with(|| json!({ "publishedBy": [], "subscribedBy": [] }));
+        if let Some(readers) = known["subscribedBy"].as_array_mut() {
+            readers.push(name.into());
+        }
+    }
     let plugins: Vec<Value> = parts.into_iter().map(|(_, part)| part).collect();
     Ok(request.answer(StatusCode::OK, &json!({ "topics": topics, "plugins": plugins })))
 }

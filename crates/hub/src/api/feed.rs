@@ -3,6 +3,7 @@
 use http::header::{ACCEPT, HeaderName};
 use http::{Response, StatusCode};
 use serde::Serialize;
+use switchboard_engine::FeedClient;
 use switchboard_engine::store::feed::FeedCursor;
 use switchboard_server::{Body, SMALL_RESPONSE};
 
@@ -31,14 +32,18 @@ pub(super) const ROUTE: Route =
             "`full`, or `brief`: no payloads, of each task the newest item; a stream sends them four times a second.",
         )
         .words(&["full", "brief"]),
-        Parameter::new("from", "`now`, `oldest`, or the cursor to go on after. `Last-Event-ID` comes before it.")
-            .like(r"^(?:now|oldest|[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)$"),
+        FROM,
         Parameter::new("before", "Of a page: newest first, `now` or the cursor to go back from, in place of `from`.")
             .like(r"^(?:now|[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)$"),
         Parameter::new("pageSize", "Of a page: at most so many items, 50 unless it says so, up to 100.").integer(),
     ])
     .headers(&[Header::LastEventId])
     .streaming();
+
+/// Where a reader begins.
+pub(super) const FROM: Parameter =
+    Parameter::new("from", "`now`, `oldest`, or the cursor to go on after. `Last-Event-ID` comes before it.")
+        .like(r"^(?:now|oldest|[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)$");
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -68,7 +73,7 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
             return Err(ApiError::invalid("before", "is for pages", "send Accept: application/json for a page"));
         }
         request.exchange.take_stream_slot().map_err(ApiError::Protocol)?;
-        let stream = FeedStream::open(request.hub, view, filter, start, brief).await?;
+        let stream = FeedStream::open(request.hub, view, filter, start, brief, FeedClient::Stream).await?;
         return Ok(request.exchange.event_stream(stream));
     }
     let floor = if view.has_role() { 0 } else { request.hub.engine.feed_floor() };
@@ -147,7 +152,7 @@ fn wants_page(request: &ApiRequest<'_>) -> bool {
 }
 
 /// Where to begin. A client that reconnects says it by itself.
-fn start(request: &ApiRequest<'_>) -> Result<StreamStart, ApiError> {
+pub(super) fn start(request: &ApiRequest<'_>) -> Result<StreamStart, ApiError> {
     let last = request.exchange.parts.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
     let (name, given) = match (last, request.value("from")) {
         (Some(last), _) => ("Last-Event-ID", last),

@@ -90,7 +90,11 @@ fn responses(route: &Route) -> Map<String, Value> {
         content["text/event-stream"] = json!({ "schema": { "type": "string" } });
     }
     let mut responses = Map::new();
-    responses.insert("2XX".to_owned(), json!({ "description": "Done.", "content": content }));
+    let done = match route.access.websocket {
+        true => ("101", json!({ "description": "A WebSocket: each message is an item, as JSON." })),
+        false => ("2XX", json!({ "description": "Done.", "content": content })),
+    };
+    responses.insert(done.0.to_owned(), done.1);
     responses.insert("default".to_owned(), json!({ "$ref": "#/components/responses/Error" }));
     let takes_body = route.access.body == BodyRule::Json;
     let invalid = if takes_body { "INVALID, CONTENT_TYPE_NOT_SUPPORTED" } else { "INVALID" };

@@ -209,6 +209,12 @@ impl Route {
         self
     }
 
+    /// With a WebSocket as its answer.
+    pub(crate) const fn websocket(mut self) -> Self {
+        self.access = self.access.with_websocket();
+        self
+    }
+
     /// In the form of earlier hubs.
     pub(crate) const fn enveloped(mut self) -> Self {
         self.style = Style::Envelope;

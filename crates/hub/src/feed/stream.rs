@@ -1,4 +1,5 @@
-//! The feed as an event stream (SSE): the cursor as `id`, the topic as `event`, the item as `data`.
+//! The feed as it goes on: as an event stream (SSE) with the cursor as `id`, the topic as `event`, the item as `data`; or over
+//! a WebSocket, where each item is a message.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::later;
 use switchboard_engine::store::feed::{FeedCursor, FeedStart, Position};
-use switchboard_engine::{Error, FeedItem, FeedReader, Seq};
-use switchboard_server::{FrameFormat, StreamFlow};
+use switchboard_engine::{Error, FeedClient, FeedItem, FeedReader, Seq};
+use switchboard_server::{FrameFormat, MessageFormat, StreamFlow};
 use tokio_util::sync::CancellationToken;
 
 use super::filter::FeedFilter;
@@ -69,9 +70,10 @@ impl FeedStream {
         filter: FeedFilter,
         start: StreamStart,
         brief: bool,
+        client: FeedClient,
     ) -> Result<Self, Error> {
         let (reader, waiting, backlog) = open_reader(hub, &view, &filter, start).await?;
-        let (reader, backlog_at) = (reader.for_stream(), backlog.as_ref().map(|backlog| backlog.begin));
+        let (reader, backlog_at) = (reader.for_client(client), backlog.as_ref().map(|backlog| backlog.begin));
         let brief = brief.then(|| hub.parts.clock.now());
         let (hub, ready, newest) = (Arc::clone(hub), Vec::new(), NewestOfTasks::default());
         Ok(Self { hub, view, filter, reader, backlog, backlog_at, waiting, ready, newest, brief })
@@ -129,6 +131,48 @@ impl FeedStream {
     }
 }
 
+impl FeedStream {
+    /// The next items; nothing at the end, or if they cannot be read.
+    async fn next_items(&mut self) -> Option<Vec<Item>> {
+        match self.read().await {
+            Ok(items) => items,
+            Err(error) => {
+                tracing::warn!(%error, "a stream of the feed ends");
+                None
+            }
+        }
+    }
+
+    /// A piece of the backlog is read for this stream alone.
+    fn backlog_bytes(&self) -> usize {
+        if self.backlog.is_some() && self.waiting.is_empty() { PIECE_BYTES } else { 0 }
+    }
+}
+
+/// The same over a WebSocket: each item is a message, with its cursor as `id`. What an event means comes right behind it and has
+/// its cursor too.
+pub(crate) struct FeedMessages(pub(crate) FeedStream);
+
+impl MessageFormat for FeedMessages {
+    type Events = Vec<Item>;
+
+    fn unread_bytes(&self) -> usize {
+        self.0.backlog_bytes()
+    }
+
+    async fn next(&mut self, _: &CancellationToken) -> Option<Vec<Item>> {
+        self.0.next_items().await
+    }
+
+    fn message_bytes(&self, items: &Vec<Item>) -> usize {
+        items.iter().map(Item::bytes).sum()
+    }
+
+    fn messages(&mut self, items: Vec<Item>) -> Vec<String> {
+        items.iter().filter_map(|item| serde_json::to_string(item).ok()).collect()
+    }
+}
+
 /// Rows of logs that come before those of the reader.
 struct Backlog {
     logs: Logs,
@@ -156,18 +200,11 @@ impl FrameFormat for FeedStream {
     type Events = Vec<Item>;
 
     fn unread_bytes(&self) -> usize {
-        // A piece of the backlog is read for this stream alone.
-        if self.backlog.is_some() && self.waiting.is_empty() { PIECE_BYTES } else { 0 }
+        self.backlog_bytes()
     }
 
     async fn next(&mut self, _: &CancellationToken) -> Option<Vec<Item>> {
-        match self.read().await {
-            Ok(items) => items,
-            Err(error) => {
-                tracing::warn!(%error, "a stream of the feed ends");
-                None
-            }
-        }
+        self.next_items().await
     }
 
     fn frame_bytes(&self, items: &Vec<Item>) -> usize {

@@ -98,5 +98,11 @@ async fn history_is_the_newest_items_or_those_of_a_tree() {
     for pattern in known.iter().filter(|pattern| **pattern != "#") {
         assert!(documented.iter().any(|topic| is_same(pattern, topic)), "{pattern} is missing in {documented:?}");
     }
+    // The routes that read them, by their own patterns.
+    let content = json!({ "name": "ship", "when": { "topic": "release.#" }, "then": { "targets": ["echo"] } });
+    let (status, added) = running.post("/api/routes", "ann", &content).await;
+    assert_eq!(status, 201, "{added}");
+    let (_, topology) = running.get("/api/bus/topology", "vic").await;
+    assert_eq!(topology["data"]["topics"]["release.#"], json!({ "publishedBy": [], "subscribedBy": ["route:ship"] }));
     running.stop().await;
 }

@@ -48,6 +48,7 @@ mod routing_directory;
 mod routing_signals;
 mod running;
 mod store_refusals;
+mod subscribe;
 mod tasks;
 mod waiting_beside_poll;
 

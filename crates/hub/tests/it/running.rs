@@ -131,6 +131,7 @@ pub(crate) struct Running {
     pub(crate) reload_now: Arc<Notify>,
     pub(crate) reloads: ReloadListeners,
     pub(crate) unreadable: UnreadablePages,
+    keys: Arc<Keyring>,
     hub: Hub,
     stop: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
@@ -223,7 +224,8 @@ impl Running {
         settings: Settings,
     ) -> Self {
         let shared: Arc<SimulatedClock> = Arc::new(clock.clone());
-        let streams_per_caller = config.limits.streams_per_caller.get();
+        let (streams_per_caller, write_timeout) =
+            (config.limits.streams_per_caller.get(), config.server.write_timeout.duration());
         let keys = keys();
         let callbacks = CallbackReceiver::new(store.clone(), store.secret(), shared.clone());
         let reloads = ReloadListeners::default();
@@ -271,12 +273,18 @@ impl Running {
             open: false,
             drain: HOUR,
             streams_per_caller,
+            write_timeout,
             ..Options::default()
         };
-        let server = Server::new(engine.clone(), options, keys).fronts(fronts).with_callbacks(callbacks);
+        let server = Server::new(engine.clone(), options, keys.clone()).fronts(fronts).with_callbacks(callbacks);
         let stop = CancellationToken::new();
         let serving = tokio::spawn(server.run(listener, stop.clone().cancelled_owned()));
-        Self { address, engine, clock, registry, reload_now, reloads, unreadable, hub, stop, serving }
+        Self { address, engine, clock, registry, reload_now, reloads, unreadable, keys, hub, stop, serving }
+    }
+
+    /// Revokes a key.
+    pub(crate) fn revoke(&self, key: &str) {
+        self.keys.0[key].revoked.cancel();
     }
 
     /// Stops in order, as the program does.

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::{Error, ErrorKind};
 use switchboard_engine::{AgentScope, Caller, CallerRole, TASK_TOKEN_PREFIX};
 
+use crate::websocket::offered_key;
 use crate::{CallerIdentity, State};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -25,11 +26,19 @@ pub(crate) enum AuthError {
 
 /// The caller of a request. A task token is for A2A endpoints only, and counts before anything else: on an open server
 /// the program that shows it would be the server's one caller.
-pub(super) fn identify(state: &State, headers: &HeaderMap, is_a2a: bool) -> Result<Arc<CallerIdentity>, AuthError> {
-    if is_ambiguous(headers) {
+/// Where a WebSocket is opened the key may be among its protocols.
+pub(super) fn identify(
+    state: &State,
+    headers: &HeaderMap,
+    is_a2a: bool,
+    is_websocket: bool,
+) -> Result<Arc<CallerIdentity>, AuthError> {
+    let offered = if is_websocket { offered_key(headers) } else { None };
+    let header = bearer(headers).or_else(|| api_key(headers));
+    if is_ambiguous(headers) || offered.zip(header).is_some_and(|(offered, header)| offered != header) {
         return Err(AuthError::Ambiguous);
     }
-    let shown = bearer(headers).or_else(|| api_key(headers));
+    let shown = header.or(offered);
     if let Some(token) = shown.filter(|token| token.starts_with(TASK_TOKEN_PREFIX)) {
         let caller = is_a2a.then(|| state.engine.task_caller(token)).flatten();
         let identity = caller.map(|(caller, revoked)| Arc::new(CallerIdentity::until(caller, revoked)));

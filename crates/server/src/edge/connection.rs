@@ -1,14 +1,12 @@
 //! One connection from its first byte to its graceful close: HTTP/1.1 with keep-alive, or HTTP/2, as the client begins;
 //! inside TLS if the server has a certificate.
 
-use std::fmt::Display;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::graceful::GracefulConnection;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::MissedTickBehavior;
@@ -22,6 +20,7 @@ use super::slow_client::{ClientVerdict, SlowClientGuard};
 use super::socket::Socket;
 use super::tls_handshake::accept_tls;
 use super::transport::{Layer, Transport};
+use super::upgrade::{Drain, UpgradeSlot};
 use crate::metric_definitions::{self as metric, GaugeGuard};
 use crate::{CurrentState, Options};
 
@@ -87,21 +86,27 @@ pub(super) async fn serve(
     let watch = SlowClientGuard::new(Arc::clone(&activity), options);
     let io = TokioIo::new(transport);
     // Boxed: the connection keeps its memory as long as it lives, and a stream is open for long after its request.
-    let service =
-        service_fn(|request| Box::pin(handle(Arc::clone(current_state.get()), Arc::clone(&activity), peer, request)));
+    let upgrade = UpgradeSlot::default();
+    let service = service_fn(|mut request| {
+        upgrade.offer(&mut request);
+        Box::pin(handle(Arc::clone(current_state.get()), Arc::clone(&activity), peer, request))
+    });
     if speaks_http2 {
-        Box::pin(serve_until_closed(protocols.http2.serve_connection(io, service), watch, phase)).await;
-    } else {
-        serve_until_closed(protocols.http1.serve_connection(io, service), watch, phase).await;
+        Box::pin(serve_until_closed(protocols.http2.serve_connection(io, service), watch, &mut phase)).await;
+        return;
+    }
+    let connection = protocols.http1.serve_connection(io, service).with_upgrades();
+    serve_until_closed(connection, watch, &mut phase).await;
+    if let Some(session) = upgrade.take() {
+        tokio::select! {
+            () = session => {}
+            _ = phase.wait_for(|phase| *phase == Phase::Over) => {}
+        }
     }
 }
 
 /// Serves a connection until it ends, times out or the server stops.
-async fn serve_until_closed<C>(connection: C, mut watch: SlowClientGuard, mut phase: watch::Receiver<Phase>)
-where
-    C: GracefulConnection,
-    C::Error: Display,
-{
+async fn serve_until_closed(connection: impl Drain, mut watch: SlowClientGuard, phase: &mut watch::Receiver<Phase>) {
     tokio::pin!(connection);
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + watch.tick(), watch.tick());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -118,7 +123,7 @@ where
                 Ok(Phase::Serving) => {}
                 // A client that is still writing its request could only be refused.
                 Ok(Phase::Stopping) if watch.has_only_partial_head() => return,
-                Ok(Phase::Stopping) => connection.as_mut().graceful_shutdown(),
+                Ok(Phase::Stopping) => connection.as_mut().drain(),
                 Ok(Phase::Over) | Err(_) => return,
             },
             _ = ticks.tick() => match watch.check() {
@@ -136,7 +141,7 @@ where
                     tracing::debug!("a connection is cut, its client did not close it when asked to");
                     return;
                 }
-                ClientVerdict::Idle => connection.as_mut().graceful_shutdown(),
+                ClientVerdict::Idle => connection.as_mut().drain(),
             },
         }
     }

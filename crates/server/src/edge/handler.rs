@@ -220,7 +220,7 @@ fn admit(
     if cors::is_preflight(&parts.method, &parts.headers) {
         return Ok((None, origin));
     }
-    let identity = match (identify(state, &parts.headers, is_a2a), access.authorization) {
+    let identity = match (identify(state, &parts.headers, is_a2a, access.websocket), access.authorization) {
         (Ok(identity), _) => identity,
         (Err(AuthError::Missing | AuthError::Unknown), Authorization::Public) => Arc::clone(&state.anonymous),
         (Err(error), _) => {
