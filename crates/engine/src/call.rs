@@ -94,7 +94,7 @@ pub enum CallError {
 /// A child task that has begun.
 pub struct Called {
     engine: Engine,
-    live: Arc<LiveTask>,
+    pub(crate) live: Arc<LiveTask>,
     submitted: Submitted,
     events: LogStream,
     caller: Caller,
@@ -103,7 +103,7 @@ pub struct Called {
     /// What the keys of answers begin with.
     key_prefix: String,
     /// Whether an answer may be an approval.
-    approves: bool,
+    pub(crate) approves: bool,
 }
 
 impl TaskHandle {
@@ -209,6 +209,7 @@ impl TaskHandle {
             called_by,
             approves,
             awaits: false,
+            _conversation: None,
         };
         Ok((caller, routed))
     }

@@ -22,6 +22,11 @@ impl Caller {
         let scopes = Scopes { agents: AgentScope::All, role: CallerRole::Admin };
         Self { id: CallerId::from("local"), scopes }
     }
+
+    /// The run whose task token was shown; none of a caller with a key.
+    pub fn calling_task(&self) -> Option<&TaskHandle> {
+        self.scopes.agents.task().map(|scope| &scope.handle)
+    }
 }
 
 /// Finds callers by their ids, for work that is done later on behalf of one: what it may do is looked up when the work

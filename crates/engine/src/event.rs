@@ -95,7 +95,7 @@ pub struct Received {
 
 impl Received {
     /// A message with nothing beside it.
-    pub(crate) fn new(message: Message, at: Timestamp) -> Self {
+    pub fn new(message: Message, at: Timestamp) -> Self {
         Self {
             hidden: false,
             message,

@@ -5,6 +5,7 @@ mod conversation;
 mod save_at_shutdown;
 mod say;
 mod terminal;
+mod unread;
 
 use std::sync::Arc;
 
@@ -198,6 +199,11 @@ impl TaskHandle {
     /// [`Stopped::Canceled`] if the task is to stop before the commit: the effect must not happen then.
     pub async fn save_committed(&self, value: &impl serde::Serialize) -> Result<(), Stopped> {
         let mark = self.push_saved(value).await?;
+        self.committed_or_stopped(mark).await
+    }
+
+    /// Waits for a commit before an effect outside.
+    async fn committed_or_stopped(&self, mark: u64) -> Result<(), Stopped> {
         let stop_or_commit = |core: &mut Core| match core.output.stop {
             Some(_) => Some(Err(core.observe_stop())),
             None => core.committed(mark),

@@ -54,6 +54,8 @@ pub struct Routed {
     pub(crate) approves: bool,
     /// Its sender waits for the answer: [`Engine::send_and_wait`].
     pub(crate) awaits: bool,
+    /// No other message of its conversation is routed before it is committed.
+    pub(crate) _conversation: Option<KeyReservation>,
 }
 
 /// Where a message goes.
@@ -202,6 +204,7 @@ impl Engine {
             called_by: None,
             approves: true,
             awaits: false,
+            _conversation: None,
         })
     }
 }

@@ -1,6 +1,6 @@
-//! Questions that a task token may not answer. What a program has called may ask it something, and it answers; but where
-//! the child asks for an approval, a program would let another do what no person has allowed. That is for the people who see
-//! the child: its operators.
+//! Questions that a task token, or an agent that hands on the words of strangers, may not answer. What a program has called
+//! may ask it something, and it answers; but where the child asks for an approval, a program would let another do what no
+//! person has allowed. That is for the people who see the child: its operators.
 //!
 //! It is checked by the append that would answer, because the question may be asked while the message is on its way.
 
@@ -8,6 +8,7 @@ use serde::Deserialize;
 use switchboard_a2a::{Message, TaskState};
 
 use super::refusal::{DelegationRefused, RefusalKind};
+use crate::call::Called;
 use crate::live_task::Core;
 use crate::store::TaskIdentity;
 
@@ -16,6 +17,20 @@ use crate::store::TaskIdentity;
 struct ApprovalData {
     #[serde(rename = "approvalId")]
     _approval_id: serde::de::IgnoredAny,
+}
+
+impl Called {
+    /// The same, but no answer is an approval: for an agent that hands on what somebody else than its caller has written.
+    #[must_use]
+    pub fn without_approvals(mut self) -> Self {
+        self.approves = false;
+        self
+    }
+
+    /// Whether the child waits for an approval, which [`Self::answer`] without approvals cannot be.
+    pub fn asks_approval(&self) -> bool {
+        check_no_approval(&self.live.task, &self.live.core.lock()).is_err()
+    }
 }
 
 /// Refuses a message to a task that waits for an approval.
