@@ -72,6 +72,8 @@ pub struct Access {
     pub stream: bool,
     /// Whether it opens a WebSocket: a key may be among the protocols that the request offers.
     pub websocket: bool,
+    /// Whether a task token is good here, as it is at every A2A endpoint.
+    pub task_tokens: bool,
 }
 
 /// Which callers an endpoint is for.
@@ -99,7 +101,7 @@ pub struct WrongMethod(pub &'static str);
 impl Access {
     /// For all callers, without a body.
     pub const PUBLIC: Self =
-        Self { authorization: Authorization::Public, body: BodyRule::None, stream: false, websocket: false };
+        Self { authorization: Authorization::Public, body: BodyRule::None, stream: false, websocket: false, task_tokens: false };
 
     /// For callers with a role, without a body.
     pub const fn role(role: CallerRole) -> Self {
@@ -116,6 +118,12 @@ impl Access {
     #[must_use]
     pub const fn with_websocket(self) -> Self {
         Self { websocket: true, ..self }
+    }
+
+    /// The same for the programs of running tasks too.
+    #[must_use]
+    pub const fn with_task_tokens(self) -> Self {
+        Self { task_tokens: true, ..self }
     }
 
     /// The same with an event stream as its response.

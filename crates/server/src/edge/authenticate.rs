@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::{Error, ErrorKind};
 use switchboard_engine::{AgentScope, Caller, CallerRole, TASK_TOKEN_PREFIX};
 
+use crate::front::Access;
 use crate::websocket::offered_key;
 use crate::{CallerIdentity, State};
 
@@ -24,23 +25,22 @@ pub(crate) enum AuthError {
     Ambiguous,
 }
 
-/// The caller of a request. A task token is for A2A endpoints only, and counts before anything else: on an open server
-/// the program that shows it would be the server's one caller.
+/// The caller of a request. A task token is good where it is meant to be only, and counts before anything else: on an open
+/// server the program that shows it would be the server's one caller.
 /// Where a WebSocket is opened the key may be among its protocols.
 pub(super) fn identify(
     state: &State,
     headers: &HeaderMap,
-    is_a2a: bool,
-    is_websocket: bool,
+    access: Access,
 ) -> Result<Arc<CallerIdentity>, AuthError> {
-    let offered = if is_websocket { offered_key(headers) } else { None };
+    let offered = if access.websocket { offered_key(headers) } else { None };
     let header = bearer(headers).or_else(|| api_key(headers));
     if is_ambiguous(headers) || offered.zip(header).is_some_and(|(offered, header)| offered != header) {
         return Err(AuthError::Ambiguous);
     }
     let shown = header.or(offered);
     if let Some(token) = shown.filter(|token| token.starts_with(TASK_TOKEN_PREFIX)) {
-        let caller = is_a2a.then(|| state.engine.task_caller(token)).flatten();
+        let caller = access.task_tokens.then(|| state.engine.task_caller(token)).flatten();
         let identity = caller.map(|(caller, revoked)| Arc::new(CallerIdentity::until(caller, revoked)));
         return identity.ok_or(AuthError::TaskToken);
     }
@@ -107,7 +107,7 @@ impl AuthError {
             Self::Missing => "a key is needed, send it as Authorization: Bearer KEY or as X-API-Key: KEY",
             Self::Unknown => "the key is unknown, revoked or expired",
             Self::TaskToken => {
-                "the task token is not good here: it ends with the turn that it was made for, and is for A2A addresses only"
+                "the task token is not good here: it ends with the turn that it was made for, and is for A2A addresses and its task's mailbox only"
             }
             Self::Ambiguous => {
                 "the request has more than one key: send one, once, as Authorization: Bearer KEY or as X-API-Key: KEY"

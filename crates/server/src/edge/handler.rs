@@ -131,7 +131,8 @@ async fn answer(
         Endpoint::WrongMethod(..) | Endpoint::WrongFrontMethod(..) | Endpoint::Nothing(_) => Counted::Nowhere,
     };
     let is_a2a = matches!(endpoint, Endpoint::A2a(_) | Endpoint::WrongMethod(..));
-    let (identity, origin) = match admit(state, &parts, access, is_a2a, over_limit) {
+    let access = Access { task_tokens: is_a2a || access.task_tokens, ..access };
+    let (identity, origin) = match admit(state, &parts, access, over_limit) {
         Ok((Some(identity), origin)) => (identity, origin),
         Ok((None, origin)) => {
             let response = cors::preflight(&parts.headers);
@@ -203,7 +204,6 @@ fn admit(
     state: &State,
     parts: &Parts,
     access: Access,
-    is_a2a: bool,
     over_limit: Option<ClientAddress>,
 ) -> Result<(Option<Arc<CallerIdentity>>, Origin), Box<Refused>> {
     let origin = state.guard.check(&parts.uri, &parts.headers).map_err(|refusal| {
@@ -220,7 +220,7 @@ fn admit(
     if cors::is_preflight(&parts.method, &parts.headers) {
         return Ok((None, origin));
     }
-    let identity = match (identify(state, &parts.headers, is_a2a, access.websocket), access.authorization) {
+    let identity = match (identify(state, &parts.headers, access), access.authorization) {
         (Ok(identity), _) => identity,
         (Err(AuthError::Missing | AuthError::Unknown), Authorization::Public) => Arc::clone(&state.anonymous),
         (Err(error), _) => {
