@@ -4,6 +4,7 @@
 pub mod address;
 pub mod agent_name;
 pub mod cards;
+pub mod channels;
 pub mod decimal;
 pub mod delegation;
 pub mod document;

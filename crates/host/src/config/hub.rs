@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::config::channels::Channels;
 use crate::config::decimal::Decimal;
 use crate::config::extensions::Extensions;
 use crate::config::jobs::Jobs;
@@ -19,6 +20,8 @@ use crate::section_keys;
 pub struct Hub {
     /// The feed of everything that is committed.
     pub feed: Feed,
+    /// Messages of chat platforms.
+    pub channels: Channels,
     /// How agents do.
     pub health: Health,
     /// How agents write the payloads of protocol extensions.
@@ -219,6 +222,7 @@ pub struct Projector {
 
 section_keys!(Hub, {
     feed (section): Feed::default(),
+    channels (section): Channels::default(),
     health (section): Health::default(),
     extensions (section): Extensions::default(),
     fanout (section): Fanout::default(),
