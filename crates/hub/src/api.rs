@@ -6,6 +6,7 @@ mod agent_registrations;
 mod agents;
 mod alerts;
 mod bus;
+mod channels;
 mod chat;
 mod control_plane;
 mod detached;
@@ -17,6 +18,7 @@ mod fields;
 mod flows;
 mod health;
 mod invocations;
+mod mailbox;
 mod openapi;
 mod operator_message;
 mod overview;
@@ -71,6 +73,10 @@ const ROUTES: &[Route] = &[
     chat::CHAT,
     chat::DELEGATE,
     poll::ROUTE,
+    channels::LIST,
+    channels::RECEIVE,
+    mailbox::READ,
+    mailbox::DRAIN,
     tools::LIST,
     tools::CALL,
     flows::LIST,

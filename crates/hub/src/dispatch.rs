@@ -137,7 +137,7 @@ fn incoming(dispatch: Dispatch) -> IncomingMessage {
 
 /// The id of a message. A request that is repeated makes the same message, and one that only has other hints under the same
 /// key does not pass for a repetition.
-fn message_id(key: Option<&str>, hints: Option<&str>) -> MessageId {
+pub(crate) fn message_id(key: Option<&str>, hints: Option<&str>) -> MessageId {
     let Some(key) = key else { return MessageId::generate() };
     let hints = hints.unwrap_or_default();
     let digest = sha256([b"dispatch:".as_slice(), &key.len().to_be_bytes(), key.as_bytes(), hints.as_bytes()]);

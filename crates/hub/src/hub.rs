@@ -12,6 +12,7 @@ use switchboard_server::Front;
 
 use crate::alerts::AlertStates;
 use crate::api::{ApiFront, MessageCounts};
+use crate::channels::{Channels, joined_bytes};
 use crate::consumers::Consumers;
 use crate::experiments::Experiments;
 use crate::feed::TraceCache;
@@ -23,6 +24,9 @@ use crate::registry::{AgentSources, Registry};
 use crate::remote::serve;
 use crate::routes::{MATCH_KIND, MatchJobs, Routes};
 use crate::routing::{Drops, RoutingDirectory, RoutingRules, drops};
+use crate::tasks::channel::mailboxes::Mailboxes;
+use crate::tasks::channel::{Channel, ChannelOptions};
+use crate::tasks::channel_plan::CHANNEL;
 use crate::tasks::fanout::{Fanout, FanoutOptions};
 use crate::tasks::fanout_plan::FANOUT;
 
@@ -32,6 +36,8 @@ pub struct Hub {
     registry: Arc<Registry>,
     /// What routing has refused; nothing where the hub does not route.
     drops: Option<Arc<Drops>>,
+    /// Those that the agent of channels opens.
+    mailboxes: Arc<Mailboxes>,
 }
 
 /// What endpoints and readers of the log share.
@@ -51,6 +57,7 @@ pub(crate) struct HubState {
     pub(crate) failures: RwLock<BTreeMap<String, VecDeque<Failure>>>,
     pub(crate) experiments: Experiments,
     pub(crate) routes: Arc<Routes>,
+    pub(crate) channels: Arc<Channels>,
     /// What routing has refused; nothing where the hub does not route.
     pub(crate) drops: Option<Arc<Drops>>,
 }
@@ -58,13 +65,19 @@ pub(crate) struct HubState {
 impl Hub {
     /// One for a server that is being started.
     pub fn new(parts: ServerParts, registry: Arc<Registry>) -> Self {
-        Self { parts, registry, drops: None }
+        Self { parts, registry, drops: None, mailboxes: Arc::default() }
     }
 
     /// The same, journaling what routing has refused.
     #[must_use]
     pub fn with_drops(self, drops: Arc<Drops>) -> Self {
         Self { drops: Some(drops), ..self }
+    }
+
+    /// The same with the mailboxes of its agent of channels.
+    #[must_use]
+    pub fn with_mailboxes(self, mailboxes: Arc<Mailboxes>) -> Self {
+        Self { mailboxes, ..self }
     }
 }
 
@@ -75,6 +88,10 @@ pub fn configured(mut sources: AgentSources) -> FleetFactory {
             let fanout = &parts.config.hub.fanout;
             let options = FanoutOptions { max: fanout.max.get(), inline: fanout.inline.length() };
             sources.own.push(Hosted::new(FANOUT, Fanout::new(options).with_clock(Arc::clone(&parts.clock))));
+            let mailboxes = Arc::<Mailboxes>::default();
+            let options = ChannelOptions { joined: joined_bytes(&parts), inline: fanout.inline.length() };
+            let channel = Channel::new(options, Arc::clone(&mailboxes)).with_clock(Arc::clone(&parts.clock));
+            sources.own.push(Hosted::new(CHANNEL, channel));
             let registry = Registry::open(parts.clone(), sources).await?;
             let drops = Drops::new(Arc::clone(&parts.clock)).with_callers(Arc::clone(&parts.callers));
             let drops = Arc::new(drops);
@@ -85,7 +102,7 @@ pub fn configured(mut sources: AgentSources) -> FleetFactory {
             directory.follow(&parts.reloads);
             let programs = Box::new(registry.programs());
             let first_served = registry.take_first_served();
-            let hub = Box::new(Hub::new(parts, registry).with_drops(drops));
+            let hub = Box::new(Hub::new(parts, registry).with_drops(drops).with_mailboxes(mailboxes));
             let lifecycles: Vec<Box<dyn Lifecycle>> = vec![programs, hub];
             Ok(Fleet { directory: Some(directory), lifecycles, first_served, ..Fleet::default() })
         })
@@ -98,6 +115,8 @@ impl Lifecycle for Hub {
             self.registry.start(engine);
             let consumers = Arc::<Consumers>::default();
             let routes = Routes::open(&self.parts, self.registry.workspace()).await.map_err(StartError::Store)?;
+            let workspace = self.registry.workspace();
+            let channels = Channels::open(&self.parts, &workspace, Arc::clone(&self.mailboxes)).await;
             let traces = TraceCache::new(Arc::clone(&self.parts.store));
             let experiments = Experiments::load(&*self.parts.store).await.map_err(StartError::Store)?;
             let state = Arc::new(HubState {
@@ -113,6 +132,7 @@ impl Lifecycle for Hub {
                 failures: RwLock::default(),
                 experiments,
                 routes: Arc::clone(&routes),
+                channels: Arc::clone(&channels),
                 drops: self.drops.clone(),
             });
             metric_definitions::describe_metrics();
@@ -120,6 +140,7 @@ impl Lifecycle for Hub {
             let kinds = vec![(MATCH_KIND, matches)];
             serve::start(&self.parts, &self.registry, engine, &consumers, kinds);
             routes.start(engine);
+            channels.start(engine);
             let projector = Projector::open(&state).await.map_err(StartError::Hub)?;
             engine.spawn(projector.run());
             if let Some(drops) = &self.drops {

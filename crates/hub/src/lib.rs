@@ -6,6 +6,7 @@ mod alerts;
 mod api;
 pub mod audit;
 pub mod ceremonies;
+mod channels;
 mod consumers;
 mod dispatch;
 mod experiments;

@@ -12,6 +12,8 @@ pub(crate) const JOBS_OWED: &str = "switchboard_jobs_owed";
 pub(crate) const JOURNAL_LINES_LEFT_OUT: &str = "switchboard_journal_lines_left_out_total";
 pub(crate) const ALERTS_FIRING: &str = "switchboard_alerts_firing";
 pub(crate) const FANOUT_CHILDREN: &str = "switchboard_fanout_children_total";
+pub(crate) const CHANNEL_MESSAGES: &str = "switchboard_channel_messages_total";
+pub(crate) const CHANNEL_CALLS: &str = "switchboard_channel_calls_total";
 pub(crate) const ROUTED: &str = "switchboard_routed_total";
 pub(crate) const DISPATCH_DROPPED: &str = "switchboard_dispatch_dropped_total";
 pub(crate) const ROUTE_EVENTS: &str = "switchboard_route_events_total";
@@ -21,6 +23,11 @@ pub fn describe_metrics() {
     describe_counter!(REMOTE_SENDS, "Messages to remote agents, by agent and outcome");
     describe_counter!(REMOTE_LOOKS, "Looks at remote tasks beside their streams, by agent and cause");
     describe_counter!(FANOUT_CHILDREN, "Ended children of fan-outs, by policy and outcome");
+    describe_counter!(
+        CHANNEL_MESSAGES,
+        "Messages of channels, by what became of them (began, joined, repeated, refused)"
+    );
+    describe_counter!(CHANNEL_CALLS, "Ended tasks that channels have begun with what was said, by outcome");
     describe_gauge!(BREAKER_OPEN, "1 while the circuit breaker of a remote agent is open, by agent");
     describe_gauge!(REMOTE_ATTACHED, "Remote tasks that are followed, by agent");
     describe_gauge!(CONSUMER_LAG, "How far a durable reader of all rows is behind the newest one");

@@ -103,7 +103,7 @@ async fn of_tree(request: &mut ApiRequest<'_>, view: &View, root: &TaskRow, limi
 }
 
 /// Topics by their patterns, who writes them, and who reads them within the server.
-const TOPICS: [(&str, &str, &[&str]); 20] = [
+const TOPICS: [(&str, &str, &[&str]); 21] = [
     ("task.*.*", "kernel", &["projector"]),
     ("outcome.*.*", "kernel", &["projector"]),
     ("inbox.opened.*", "kernel", &["projector"]),
@@ -115,6 +115,7 @@ const TOPICS: [(&str, &str, &[&str]); 20] = [
     ("hub.agent.*.*", "registry", &[]),
     ("hub.breaker.*.*", "registry", &[]),
     ("hub.route.*.*", "routes", &["projector"]),
+    ("hub.channels.changed", "channels", &[]),
     ("hub.config.refused", "registry", &[]),
     ("hub.experiment.resolved.*", "projector", &[]),
     (ROW_PASSED, "projector", &[]),

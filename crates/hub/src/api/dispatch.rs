@@ -50,7 +50,7 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     let trace = trace_headers::read(headers).map_err(ApiError::Protocol)?;
     let max_parts = request.hub.parts.config.limits.parts.get();
     let mut fields = request.fields().await?;
-    let parts = parts(&mut fields, max_parts);
+    let parts = parts(&mut fields, "message", max_parts);
     let hints = DispatchHints {
         skill: fields.optional_text("skill", "the id of a skill"),
         targets: fields.names("targets"),
@@ -86,18 +86,18 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     })
 }
 
-/// The content: a text, or parts.
-fn parts(fields: &mut Fields, max: usize) -> Vec<Part> {
-    let text = fields.optional_text("message", "a text");
-    let parts = match (text, fields.value("parts")) {
+/// The content: a text under this name, or parts.
+pub(super) fn parts(fields: &mut Fields, name: &str, max: usize) -> Vec<Part> {
+    let given = (fields.optional_text(name, "a text"), fields.value("parts"));
+    let parts = match given {
         (Some(text), None) => return vec![Part::text(text)],
         (Some(_), Some(_)) => {
-            fields.problem("parts", "are there beside message", "one of the two");
+            fields.problem("parts", format!("are there beside {name}"), "one of the two");
             return Vec::new();
         }
         (None, None) => {
-            if !fields.has_problem("message") {
-                fields.problem("message", "is missing", "a text, or parts in its place");
+            if !fields.has_problem(name) {
+                fields.problem(name, "is missing", "a text, or parts in its place");
             }
             return Vec::new();
         }

@@ -197,6 +197,12 @@ impl Route {
         self
     }
 
+    /// For the programs of running tasks too.
+    pub(crate) const fn for_tasks(mut self) -> Self {
+        self.access = self.access.with_task_tokens();
+        self
+    }
+
     /// With refusals of the message that it sends.
     pub(crate) const fn sending(mut self) -> Self {
         self.sends = true;

@@ -15,6 +15,7 @@ use switchboard_engine::{Engine, Error};
 
 use super::{JobKind, JobOutcome, JobSettings};
 use crate::remote::waiting_task;
+use crate::tasks::channel_plan::CHANNEL;
 use crate::tasks::fanout_plan::FANOUT;
 
 /// A child of a parent that waits has gone on.
@@ -34,7 +35,7 @@ pub(crate) fn family_job(kind: &str, parent: TaskKey, now: Timestamp) -> NewJob 
     NewJob { name: format!("{kind}:{}", parent.0), kind: kind.to_owned(), run_at: now, body: Bytes::from(body) }
 }
 
-/// Lets fan-outs go on whose open question is not what their children wait for any more.
+/// Lets fan-outs and channels go on whose open question is not what their children wait for any more.
 pub(crate) struct SettleParents {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<dyn Store>,
@@ -55,10 +56,10 @@ impl JobKind for SettleParents {
 }
 
 impl SettleParents {
-    /// Whether it is done. Only fan-outs wait for children with a question of their own.
+    /// Whether it is done. Only fan-outs and channels wait for children with a question of their own.
     async fn settle(&self, claimed: &ClaimedJob) -> Result<bool, Error> {
         let Some(parent) = parent(&*self.store, claimed).await? else { return Ok(true) };
-        if parent.task.agent.as_str() != FANOUT {
+        if ![FANOUT, CHANNEL].contains(&parent.task.agent.as_str()) {
             return Ok(true);
         }
         let Some(waiting) = waiting_task(&*self.store, &parent.task.id).await? else { return Ok(true) };

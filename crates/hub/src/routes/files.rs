@@ -192,7 +192,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 /// A file as a value; YAML or JSON.
-fn parse(source: &[u8]) -> Result<Value, String> {
+pub(crate) fn parse(source: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(source).map_err(|_| "it is not UTF-8 text: save it as such".to_owned())?;
     if text.trim().is_empty() {
         return Ok(Value::Null);

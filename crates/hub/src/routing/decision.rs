@@ -26,7 +26,7 @@ pub enum DecidedBy {
 
 impl DecidedBy {
     /// What has decided, of a decision as it is stored.
-    pub(super) fn of_stored(decision: &Json) -> Option<Self> {
+    pub(crate) fn of_stored(decision: &Json) -> Option<Self> {
         #[derive(Deserialize)]
         struct Stored {
             by: DecidedBy,

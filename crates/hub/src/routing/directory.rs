@@ -20,6 +20,7 @@ use super::drops::{DropReason, Drops};
 use super::keywords::KeywordRule;
 use super::roster_view::{AgentView, Availability, Experiment, RosterView, Track};
 use crate::metric_definitions as metric;
+use crate::tasks::channel_plan::{CHANNEL, ChannelPlan};
 use crate::tasks::fanout_plan::{FANOUT, FanoutPlan};
 
 /// What is known of an agent beside its skills.
@@ -118,6 +119,13 @@ impl RoutingDirectory {
             Some(agent) if agent.as_str() == FANOUT => asked.last_decision.and_then(|decision| decision.read().ok()),
             _ => None,
         };
+        // What is sent into a channel's conversation in another way goes to the agent that the channel talks to.
+        let of_channel = match asked.last_agent {
+            Some(agent) if agent.as_str() == CHANNEL => asked.last_decision.and_then(ChannelPlan::read),
+            _ => None,
+        };
+        let last_agent = of_channel.and_then(|plan| plan.target());
+        let last_agent = last_agent.as_ref().or(asked.last_agent);
         let says_nothing = hints.targets.is_empty() && hints.fanout.is_none() && hints.skill.is_none();
         let choice = match says_nothing && asked.last_agent.is_none() && !self.has_keywords(&rules) {
             true => Choice::Default,
@@ -126,7 +134,7 @@ impl RoutingDirectory {
                     caller,
                     message: asked.message,
                     hints,
-                    last_agent: asked.last_agent,
+                    last_agent,
                     last_fanout: last_fanout.as_ref(),
                 };
                 choose(&self.view(), &rules, &query)?

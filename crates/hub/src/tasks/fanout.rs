@@ -5,35 +5,29 @@
 //! not ended wait, the fan-out waits too, and a message to it goes on to the child it names (`referenceTaskIds`), or to the
 //! only one.
 
-mod children;
 mod report;
 mod tally;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{Message, MessageId, Metadata, TaskState};
 use switchboard_engine::clock::{Clock, SystemClock};
 use switchboard_engine::fold::ROUTING_KEY;
 use switchboard_engine::{
-    Agent, AgentError, Call, CallError, CallOwner, Called, Cause, Error, Manifest, Recovery, RoutingHints, Seq,
-    Stopped, TaskHandle, TaskView, Turn, state_label,
+    Agent, AgentError, Call, CallOwner, Cause, Error, Manifest, Recovery, RoutingHints, Seq, Stopped, TaskHandle,
+    TaskView, Turn, state_label,
 };
 
 use crate::metric_definitions as metric;
+use crate::tasks::child_report;
+use crate::tasks::children::{self, Change, Child, Stage, next_news, take_news};
 use crate::tasks::fanout_plan::{FanoutPlan, FanoutPolicy};
-use children::{Change, Child, Stage, next_news, take_news};
 use tally::Verdict;
 
 /// What an ambiguous message is answered with.
 const NAME_ONE: &str = "\nName the task that a message is for in referenceTaskIds.";
-
-/// How often a child is begun anew that could not be begun for now, such as while the store is busy.
-const TRIES: usize = 10;
-/// The longest wait between two of these.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Limits of fan-outs.
 #[derive(Clone, Copy, Debug)]
@@ -154,40 +148,10 @@ impl Run {
             skill: self.saved.skill.clone(),
             metadata: self.saved.metadata.clone(),
             accepted_output_modes: self.saved.modes.clone(),
-            ..Call::new(agent.clone(), self.message.clone()).keyed(index.to_string())
+            ..Call::new(agent, self.message.clone()).keyed(index.to_string())
         };
-        let stage = match self.call(call).await {
-            // One that an earlier run has begun may wait by now.
-            Ok(called) => {
-                let status = called.snapshot().status;
-                let question = status.message.filter(|_| status.state.is_interrupted());
-                Stage::Open { called: Box::new(called), question }
-            }
-            Err(CallError::Refused(error)) => Stage::Refused(error.to_string()),
-            Err(CallError::Stopped(stopped)) => return Err(stopped.into()),
-        };
-        self.children.push(Child { agent, stage });
+        self.children.push(children::begin(&self.task, &*self.clock, call).await?);
         self.tell_end(index).await
-    }
-
-    /// Calls an agent, again if that does not work just now.
-    async fn call(&self, call: Call) -> Result<Called, CallError> {
-        for _ in 1..TRIES {
-            let wait = match self.task.call(call.clone()).await {
-                Err(CallError::Refused(Error::Unavailable { retry_after_ms, .. })) => {
-                    Duration::from_millis(retry_after_ms).min(LONGEST_WAIT)
-                }
-                result => return result,
-            };
-            let waited = self.task.release_permit_while(async {
-                tokio::select! {
-                    () = self.clock.sleep(wait) => {}
-                    () = self.task.canceled() => {}
-                }
-            });
-            waited.await?;
-        }
-        self.task.call(call).await
     }
 
     /// Follows the children to the end.
@@ -275,14 +239,14 @@ impl Run {
             return Ok(());
         }
         let message = Message { message_id, ..Message::text(switchboard_a2a::Role::Agent, words) };
-        let metadata = report::children_metadata(&self.children);
+        let metadata = child_report::children_metadata(&self.children);
         Ok(self.task.say(TaskState::Working, Some(message), metadata).await?)
     }
 
     /// The artifact of a child that has ended, unless an earlier run has made it.
     async fn tell_end(&self, index: usize) -> Result<(), AgentError> {
         let Some(child) = self.children.get(index) else { return Ok(()) };
-        let Some(artifact) = report::artifact(index, child, self.options.inline) else { return Ok(()) };
+        let Some(artifact) = child_report::artifact(index, child, self.options.inline) else { return Ok(()) };
         let is_told = self.task.snapshot().artifacts.iter().any(|known| known.artifact_id == artifact.artifact_id);
         if is_told {
             return Ok(());

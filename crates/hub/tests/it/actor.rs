@@ -33,6 +33,23 @@ impl Agent for Actor {
                 let answer = task.ask("what now?").await?;
                 task.complete_with(answer.joined_text()).await?;
             }
+            "approve" => {
+                let answer = task.authorize("may it be?").await?;
+                task.complete_with(answer.joined_text()).await?;
+            }
+            "permit" => {
+                let mut question = Message::text(Role::Agent, "may it run?");
+                let approval = json!({ "approvalId": "a", "tool": "rm" });
+                question.parts.push(switchboard_a2a::Part::data(Json::from_serialize(&approval).unwrap()));
+                let answer = task.ask_message(question).await?;
+                task.complete_with(answer.joined_text()).await?;
+            }
+            "token" => {
+                let token = task.issue_token().await.map_err(|error| AgentError::new(error.to_string()))?;
+                task.status(token.unwrap_or_default()).await?;
+                let more = task.next_message().await?;
+                task.complete_with(more.joined_text()).await?;
+            }
             "wait" => {
                 task.say(TaskState::Working, None, None).await?;
                 let more = task.next_message().await?;

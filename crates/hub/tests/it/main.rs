@@ -12,6 +12,7 @@ mod bus;
 mod canceled_outcomes;
 mod card_server;
 mod ceremonies;
+mod channels;
 mod chat;
 mod cooldowns;
 mod counted_store;

@@ -22,6 +22,9 @@ use switchboard_host::serve::{Lifecycle, ReloadListeners, ServerParts};
 use switchboard_hub::Hub;
 use switchboard_hub::registry::{AgentSources, Registry};
 use switchboard_hub::routing::{Drops, RoutingDirectory, RoutingRules};
+use switchboard_hub::tasks::channel::mailboxes::Mailboxes;
+use switchboard_hub::tasks::channel::{Channel, ChannelOptions};
+use switchboard_hub::tasks::channel_plan::CHANNEL;
 use switchboard_hub::tasks::fanout::{Fanout, FanoutOptions};
 use switchboard_hub::tasks::fanout_plan::FANOUT;
 use switchboard_server::{Authenticator, CallerIdentity, Options, Server};
@@ -254,7 +257,11 @@ impl Running {
             own: own.unwrap_or_default(),
         };
         let registry = Registry::open(parts.clone(), sources).await.unwrap();
-        let served = vec![Hosted::new("echo", Actor), Hosted::new("other", Actor), fanout()];
+        let mailboxes = Arc::<Mailboxes>::default();
+        let channels = ChannelOptions { joined: parts.config.hub.channels.joined.length(), inline: 64 << 10 };
+        let channel = Channel::new(channels, mailboxes.clone()).with_clock(shared.clone());
+        let served =
+            vec![Hosted::new("echo", Actor), Hosted::new("other", Actor), fanout(), Hosted::new(CHANNEL, channel)];
         let fixed = FixedDirectory::new(served, None);
         let agents: Arc<dyn Directory> = if follows_files { registry.clone() } else { Arc::new(fixed) };
         let rules = RoutingRules::configured(&parts.config.hub);
@@ -264,7 +271,7 @@ impl Running {
         let unreadable = UnreadablePages::default();
         let faulty = Arc::new(ForwardingStore { store, hooks: unreadable.clone() });
         let engine = Engine::start(faulty, directory, shared, settings).await.unwrap();
-        let hub = Hub::new(parts, registry.clone()).with_drops(drops);
+        let hub = Hub::new(parts, registry.clone()).with_drops(drops).with_mailboxes(mailboxes);
         let fronts = hub.start(&engine).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

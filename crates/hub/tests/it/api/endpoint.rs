@@ -82,6 +82,9 @@ impl Endpoint<'_> {
                 "tool" => path.push_str(&format!("a2a_{}", names.agent)),
                 "id" => path.push_str(names.task),
                 "skill" => path.push_str("nothing"),
+                "contextId" => path.push_str(names.context),
+                // Any word is the name of a platform.
+                "platform" => path.push_str("slack"),
                 unknown => panic!("what stands for {{{unknown}}} of {} is missing here", self.path),
             }
         }
@@ -100,6 +103,7 @@ impl Endpoint<'_> {
                 json!({ "when": { "topic": "task.failed.*" }, "then": { "skill": "echo" } })
             }
             "/api/tools/{tool}" => json!({ "message": "hi" }),
+            "/api/channels/{platform}/messages" => json!({ "channel": "C1", "text": "hi" }),
             _ => json!({}),
         };
         self.members.map(|_| body.to_string()).unwrap_or_default()

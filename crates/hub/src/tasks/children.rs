@@ -1,12 +1,21 @@
-//! The children of a fan-out as its turn follows them.
+//! Children of a task of the hub's own as its turn follows them: beginning one, hearing of it, and what it has come to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, select_all};
 use switchboard_a2a::{Message, Task, TaskState};
+use switchboard_engine::clock::Clock;
 use switchboard_engine::event::Event;
-use switchboard_engine::{AgentName, Called, Error, EventKind, LoggedEvent, SendResult, Seq};
+use switchboard_engine::{
+    AgentName, Call, CallError, Called, Error, EventKind, LoggedEvent, SendResult, Seq, Stopped, TaskHandle,
+};
+
+/// How often something is tried that does not work for now, such as while the store is busy.
+const TRIES: usize = 10;
+/// The longest wait between two of these.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// One child.
 pub(crate) struct Child {
@@ -48,6 +57,46 @@ impl Child {
             _ => None,
         }
     }
+}
+
+/// Begins a child, or joins the one that an earlier run has begun under the same key. Again if that does not work just now.
+pub(crate) async fn begin(task: &TaskHandle, clock: &dyn Clock, call: Call) -> Result<Child, Stopped> {
+    let agent = call.to.clone();
+    let stage = match patiently(task, clock, || task.call(call.clone()).boxed()).await {
+        // One that an earlier run has begun may wait by now.
+        Ok(called) => {
+            let status = called.snapshot().status;
+            let question = status.message.filter(|_| status.state.is_interrupted());
+            Stage::Open { called: Box::new(called), question }
+        }
+        Err(CallError::Refused(error)) => Stage::Refused(error.to_string()),
+        Err(CallError::Stopped(stopped)) => return Err(stopped),
+    };
+    Ok(Child { agent, stage })
+}
+
+/// Tries again what the store or the agent cannot do just now.
+pub(crate) async fn patiently<'a, T>(
+    task: &TaskHandle,
+    clock: &dyn Clock,
+    attempt: impl Fn() -> BoxFuture<'a, Result<T, CallError>>,
+) -> Result<T, CallError> {
+    for _ in 1..TRIES {
+        let wait = match attempt().await {
+            Err(CallError::Refused(Error::Unavailable { retry_after_ms, .. })) => {
+                Duration::from_millis(retry_after_ms).min(LONGEST_WAIT)
+            }
+            result => return result,
+        };
+        let waited = task.release_permit_while(async {
+            tokio::select! {
+                () = clock.sleep(wait) => {}
+                () = task.canceled() => {}
+            }
+        });
+        waited.await?;
+    }
+    attempt().await
 }
 
 /// News of a child.
