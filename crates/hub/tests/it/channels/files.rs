@@ -59,6 +59,13 @@ async fn a_channel_talks_to_the_agent_of_the_file_and_threads_and_direct_convers
         completed(&running, "bob", &id).await;
         assert_eq!(agent(&running, number).await, expected, "{place}");
     }
+    // What is sent into the conversation in another way goes to the same agent.
+    let (_, context) = tell(&running, "bob", &thread).await;
+    let sent = json!({ "message": "hello", "contextId": context });
+    let (status, sent) = running.post("/api/dispatch", "bob", &sent).await;
+    assert_eq!(status, 202, "{sent}");
+    let (_, shown) = running.get(&format!("/api/tasks/{}", sent["taskId"].as_str().unwrap()), "bob").await;
+    assert_eq!((&shown["agent"], &shown["routing"]["by"]), (&json!("other"), &json!("context")), "{shown}");
     running.stop().await;
 }
 

@@ -28,6 +28,10 @@ async fn what_a_chat_user_writes_names_no_task_no_agent_and_no_topic() {
     let (_, page) = running.get(&format!("/api/feed?from=oldest&context={context}"), "bob").await;
     let topics: Vec<&str> =
         page["items"].as_array().unwrap().iter().map(|item| item["topic"].as_str().unwrap()).collect();
+    let items = page["items"].as_array().unwrap();
+    let told = items.iter().find(|item| item["topic"] == "task.artifact._channel").unwrap();
+    let place = &told["payload"]["artifactUpdate"]["artifact"]["metadata"]["switchboard/channel"];
+    assert_eq!((&place["channel"], &place["thread"]), (&json!("task.failed.#"), &json!("../../etc")), "{told}");
     assert!(topics.contains(&"task.artifact._channel") && topics.contains(&"task.completed.echo"), "{topics:?}");
     assert!(topics.iter().all(|topic| topic.ends_with("._channel") || topic.contains(".echo")), "{topics:?}");
 

@@ -12,6 +12,8 @@ async fn a_question_of_the_agent_is_answered_by_what_is_said_next() {
     let (id, _) = say(&running, "bob", "ask").await;
     let asked = in_state(&running, "bob", &id, "TASK_STATE_INPUT_REQUIRED").await;
     assert_eq!(words(&asked["status"]["message"]), "what now?");
+    let place = &asked["status"]["message"]["metadata"]["switchboard/channel"];
+    assert_eq!(place["channel"], "C1", "the bridge knows where to ask: {asked}");
     assert_eq!(say(&running, "bob", "blue").await.0, id);
     assert_eq!(say(&running, "bob", "or green").await.0, id);
     let ended = completed(&running, "bob", &id).await;
