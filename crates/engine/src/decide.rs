@@ -12,10 +12,11 @@ use crate::caller::Caller;
 use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::{Event, Received};
-use crate::ids::{CallerId, Seq};
+use crate::ids::{CallerId, Seq, TaskKey};
 use crate::live_task::{Core, LiveTask};
 use crate::read::TaskReading;
 use crate::review::{Decision, Review, Reviewer, Verdict};
+use crate::store::TaskRow;
 use crate::submit::takes_messages;
 use crate::turn::Wakeup;
 use crate::watch::events_after;
@@ -61,6 +62,11 @@ impl Engine {
         let (engine, reviewer) = (self.inner.clone(), Some((by.id.clone(), may_override)));
         // Spawned: memory has to follow the append, whatever becomes of the caller.
         self.inner.work.spawn(async move { engine.decide_question(live, question, reviewer, answer).await }).await?
+    }
+
+    /// The message that has answered a question; nothing if the question is open, or if its wait has ended without an answer.
+    pub async fn answer_to(&self, task: &TaskRow, question: Seq) -> Result<Option<Arc<Received>>, Error> {
+        self.inner.answer_to(&task.task.id, Some(task.key), question).await
     }
 
     /// Stops a task of any caller, and answers like [`Engine::cancel`]. For operators of its agent.
@@ -136,7 +142,8 @@ impl EngineState {
         by: Option<&CallerId>,
         answer: &ReviewAnswer,
     ) -> Result<Answered, Error> {
-        let given = self.answer_to(live, question).await?;
+        let key = live.core.lock().key;
+        let given = self.answer_to(&live.task.id, key, question).await?;
         if let Some(given) = given.as_ref().filter(|given| given.by.as_ref() == by && answer.is_in(given)) {
             return Ok(Answered { at: given.at, is_repeated: true });
         }
@@ -145,8 +152,13 @@ impl EngineState {
     }
 
     /// The message that has answered a question. Only the log knows it once the task has gone on.
-    async fn answer_to(&self, live: &LiveTask, question: Seq) -> Result<Option<Arc<Received>>, Error> {
-        let (Some(key), Some(before)) = (live.core.lock().key, question.0.checked_sub(1)) else { return Ok(None) };
+    async fn answer_to(
+        &self,
+        task: &TaskId,
+        key: Option<TaskKey>,
+        question: Seq,
+    ) -> Result<Option<Arc<Received>>, Error> {
+        let (Some(key), Some(before)) = (key, question.0.checked_sub(1)) else { return Ok(None) };
         let (mut read, mut is_for_operator) = (Seq(before), false);
         loop {
             let events = events_after(&self.store.read(key, read, LOG_BYTES).await?, read);
@@ -154,8 +166,8 @@ impl EngineState {
             read = last.seq;
             for logged in &events {
                 let location = || format!("event {}", logged.seq);
-                let event = Event::decode(&logged.line)
-                    .map_err(|error| Error::damaged_log(&live.task.id, &location(), &error))?;
+                let event =
+                    Event::decode(&logged.line).map_err(|error| Error::damaged_log(task, &location(), &error))?;
                 match event {
                     Event::StatusUpdate(update) if logged.seq == question && update.status.state.is_interrupted() => {
                         let review = Review::of_event(&Event::StatusUpdate(update));

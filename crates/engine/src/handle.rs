@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod conversation;
+mod remark;
 mod save_at_shutdown;
 mod say;
 mod terminal;

@@ -105,6 +105,27 @@ impl Routed {
         self.destination.task().map(|live| live.core.lock().bytes)
     }
 
+    /// A message of a caller that goes somewhere, with nothing beside it.
+    pub(crate) fn new(owner: CallerId, incoming: IncomingMessage, destination: Destination) -> Self {
+        Self {
+            incoming,
+            deadline: None,
+            extensions: Vec::new(),
+            lineage: Lineage::default(),
+            chain: None,
+            tree: None,
+            refused: None,
+            owner,
+            destination,
+            key: None,
+            by_turn: false,
+            called_by: None,
+            approves: true,
+            awaits: false,
+            _conversation: None,
+        }
+    }
+
     /// Says which way the message came, if it begins a new task.
     #[must_use]
     pub fn via(mut self, via: Via) -> Self {
@@ -188,24 +209,37 @@ impl Engine {
                 destination
             }
         };
-        let lineage = Lineage::default();
-        Ok(Routed {
-            incoming,
-            deadline,
-            extensions: Vec::new(),
-            lineage,
-            chain: sent,
-            tree: None,
-            refused,
-            owner,
-            destination,
-            key,
-            by_turn: false,
-            called_by: None,
-            approves: true,
-            awaits: false,
-            _conversation: None,
-        })
+        Ok(Routed { deadline, chain: sent, refused, key, ..Routed::new(owner, incoming, destination) })
+    }
+
+    /// Routes a message to an agent of the server's own, to which no address leads. For what the server itself begins on
+    /// behalf of a caller.
+    pub async fn route_to_own(
+        &self,
+        caller: &Caller,
+        agent: &AgentName,
+        incoming: IncomingMessage,
+    ) -> Result<Routed, Error> {
+        if self.inner.closing.is_cancelled() {
+            return Err(shutting_down());
+        }
+        let (mut key, mut repeated) = (None, None);
+        if let Some(asked) = incoming.idempotency_key.clone() {
+            // Of the same key at an address that leads to agents it is another send.
+            let scope = scope_of(caller, &Address::Agent(agent.clone()), asked);
+            let (reserved, found) = Box::pin(self.inner.look_up(scope, None)).await?;
+            (key, repeated) = (Some(reserved), found);
+        }
+        let missing = || Error::Unsupported(format!("this server does not serve {agent}"));
+        let destination = match repeated {
+            Some(destination) => destination,
+            None => {
+                let hosted = self.inner.directory.find(agent).filter(|_| agent.is_own()).ok_or_else(missing)?;
+                let served = hosted.served();
+                Destination::New(Resolved::new(hosted), served)
+            }
+        };
+        Ok(Routed { key, ..Routed::new(caller.id.clone(), incoming, destination) })
     }
 }
 

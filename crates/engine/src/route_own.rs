@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::fold::ROUTING_KEY;
 use crate::ids::AgentName;
 use crate::route::{Destination, Routed, scope_of};
-use crate::store::lineage::Lineage;
 use crate::store::{Conversation, Phase, TaskRow};
 use crate::submit::{IncomingMessage, takes_messages};
 
@@ -62,22 +61,14 @@ impl Engine {
                 }
             }
         };
+        let incoming = IncomingMessage { address, ..incoming };
         Ok(Routed {
-            incoming: IncomingMessage { address, ..incoming },
             deadline: chain.and_then(|chain| chain.deadline),
-            extensions: Vec::new(),
-            lineage: Lineage::default(),
             chain: sent,
-            tree: None,
-            refused: None,
-            owner: caller.id.clone(),
-            destination,
             key,
-            by_turn: false,
-            called_by: None,
             approves: false,
-            awaits: false,
             _conversation: conversation,
+            ..Routed::new(caller.id.clone(), incoming, destination)
         })
     }
 }

@@ -82,7 +82,7 @@ impl Submitted {
     }
 
     /// Waits for the end of the task, over every question. An error if the server stops before that.
-    pub(crate) async fn end(&self) -> Result<SendResult, Error> {
+    pub async fn end(&self) -> Result<SendResult, Error> {
         let ended = self.live.wait_for(|core| match core.turn.lost() {
             _ if core.is_done() => Some(Ok(core.fold.kernel.reply.clone())),
             Some(error) => Some(Err(Error::from(error.clone()))),

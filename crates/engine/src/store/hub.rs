@@ -194,6 +194,9 @@ pub trait HubStore: Send + Sync + 'static {
         agents: Option<Vec<AgentName>>,
     ) -> StoreFuture<Vec<(TaskState, u64)>>;
 
+    /// How many tasks wait for an input that they have asked for since a time.
+    fn count_asked_since(&self, since: Timestamp) -> StoreFuture<u64>;
+
     /// Deletes sums of a step from before a time, the oldest first; says how many.
     fn evict_health(&self, step: HealthStep, before: Timestamp, max: usize) -> StoreFuture<usize>;
 }

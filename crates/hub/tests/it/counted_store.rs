@@ -233,6 +233,7 @@ forwarded! { HubStore {
     fn jobs_named(prefix: &str, after: &str, max: usize) -> StoreFuture<Vec<NewJob>>;
     fn count_jobs_named(prefix: &str) -> StoreFuture<u64>;
 
+    fn count_asked_since(since: Timestamp) -> StoreFuture<u64>;
     fn count_tasks(owner: Option<CallerId>, agents: Option<Vec<AgentName>>) -> StoreFuture<Vec<(TaskState, u64)>>;
     fn evict_health(step: HealthStep, before: Timestamp, max: usize) -> StoreFuture<usize>;
 }

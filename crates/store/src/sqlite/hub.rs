@@ -13,7 +13,7 @@ use switchboard_engine::store::hub::{
 use switchboard_engine::store::{StoreError, StoreFuture};
 
 use super::SqliteStore;
-use super::columns::{health_by_from, health_by_number, health_step_number, state_from};
+use super::columns::{health_by_from, health_by_number, health_step_number, state_from, state_number};
 use super::query::{limit, optional_row, rows};
 use super::readers::Reader;
 
@@ -228,6 +228,16 @@ impl HubStore for SqliteStore {
             rows(&reader.connection, sql, (whose.owner, whose.agents), |row| {
                 Ok((state_from(0, row.get(0)?)?, row.get::<_, i64>(1)?.cast_unsigned()))
             })
+        })
+    }
+
+    fn count_asked_since(&self, since: Timestamp) -> StoreFuture<u64> {
+        self.read(move |reader| {
+            let sql = "SELECT count(*) FROM task INDEXED BY task_waiting \
+                       WHERE state IN (6, 8) AND state = ?1 AND status_at > ?2";
+            let asked = state_number(TaskState::InputRequired);
+            let count = rows(&reader.connection, sql, (asked, since.0), |row| row.get::<_, i64>(0))?;
+            Ok(count.first().map_or(0, |count| count.cast_unsigned()))
         })
     }
 

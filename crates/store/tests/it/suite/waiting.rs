@@ -2,6 +2,7 @@
 
 use switchboard_a2a::{TaskState, Timestamp};
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::hub::HubStore;
 use switchboard_engine::store::{Phase, RowState, Store, TaskCounts, TaskRow};
 
 use super::Fixture;
@@ -88,6 +89,8 @@ pub(crate) async fn the_census_counts_states_and_parked_tasks(fixture: impl Fixt
         parked: vec![("ann".into(), 2), ("bob".into(), 1)],
     };
     assert_eq!(store.census().await.unwrap(), expected);
+    let asked = async |since| store.count_asked_since(Timestamp(since)).await.unwrap();
+    assert_eq!((asked(0).await, asked(1).await), (4, 0));
     store.close().await.unwrap();
     drop(store);
     assert_eq!(fixture.open().census().await.unwrap(), expected);
