@@ -13,6 +13,7 @@ mod environment;
 pub mod extensions;
 pub mod hub;
 pub mod jobs;
+pub mod inbox;
 pub mod limits;
 pub mod log;
 pub mod models;

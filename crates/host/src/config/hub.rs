@@ -6,6 +6,7 @@ use crate::config::channels::Channels;
 use crate::config::decimal::Decimal;
 use crate::config::extensions::Extensions;
 use crate::config::jobs::Jobs;
+use crate::config::inbox::Inbox;
 use crate::config::pricing::Pricing;
 use crate::config::routes::Routes;
 use crate::config::routing::{Roles, Routing};
@@ -30,6 +31,8 @@ pub struct Hub {
     pub fanout: Fanout,
     /// Work that is owed, such as cancellations at other servers.
     pub jobs: Jobs,
+    /// Questions that wait for an answer.
+    pub inbox: Inbox,
     /// What happened outside of tasks.
     pub journal: Journal,
     /// Messages to operators.
@@ -227,6 +230,7 @@ section_keys!(Hub, {
     extensions (section): Extensions::default(),
     fanout (section): Fanout::default(),
     jobs (section): Jobs::default(),
+    inbox (section): Inbox::default(),
     journal (section): Journal::default(),
     messages (section): Messages::default(),
     projector (section): Projector::default(),

@@ -72,6 +72,7 @@ fn options(config: &Config) -> Vec<String> {
     add("hub.messages", &hub.messages);
     add("hub.jobs", &hub.jobs);
     add("hub.channels", &hub.channels);
+    add("hub.inbox", &hub.inbox);
     add("hub.routes", &hub.routes);
     add("hub.health", &(hub.health.minutes, hub.health.hours, hub.health.callers));
     add("hub.health.alerts", &hub.health.alerts);
