@@ -17,17 +17,20 @@ use crate::health::{Sum, Sums, Window};
 use crate::metric_definitions as metric;
 
 /// The alerts there are.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "agent_stuck",
     "cost_over_budget",
     "skill_orphaned",
     "agent_down",
     "breaker_open",
+    INBOX_WAITING,
     "projector_behind",
     "drop_storm",
     "effect_drift",
     ROUTE_FAILING,
 ];
+/// An agent has asked, and nobody has answered.
+pub(crate) const INBOX_WAITING: &str = "inbox_waiting";
 /// The one that is about a route.
 const ROUTE_FAILING: &str = "route_failing";
 /// Below this much of the threshold it may resolve.
@@ -43,7 +46,7 @@ const DROP_TIMES: usize = 64;
 /// skills may have ids of any length.
 const NAME_CHARS: usize = 128;
 /// Alerts about an agent or a route that end with it.
-const ENDS_WITH_SUBJECT: [&str; 4] = ["agent_down", "breaker_open", "effect_drift", ROUTE_FAILING];
+const ENDS_WITH_SUBJECT: [&str; 5] = ["agent_down", "breaker_open", "effect_drift", INBOX_WAITING, ROUTE_FAILING];
 
 /// By `name:subject`.
 pub(crate) type AlertStates = BTreeMap<String, AlertState>;
@@ -111,6 +114,14 @@ pub(crate) struct Condition {
 }
 
 impl Noticed {
+    /// The agent that it is about.
+    pub(crate) fn agent(&self) -> Option<&str> {
+        match self {
+            Self::Condition(condition) => condition.agent.as_deref(),
+            Self::Gone(agent) => Some(agent),
+        }
+    }
+
     pub(crate) fn of(line: &JournalLine) -> Option<Self> {
         if let Some(agent) = line.topic.strip_prefix("hub.agent.removed.") {
             return Some(Self::Gone(agent.to_owned()));

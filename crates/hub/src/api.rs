@@ -5,6 +5,7 @@ mod agent_cards;
 mod agent_registrations;
 mod agents;
 mod alerts;
+mod ask_human;
 mod bus;
 mod channels;
 mod chat;
@@ -17,6 +18,9 @@ mod feed;
 mod fields;
 mod flows;
 mod health;
+mod hitl;
+mod inbox;
+mod inbox_decide;
 mod invocations;
 mod mailbox;
 mod openapi;
@@ -81,6 +85,12 @@ const ROUTES: &[Route] = &[
     tools::CALL,
     flows::LIST,
     flows::SHOW,
+    inbox::LIST,
+    inbox::SHOW,
+    inbox_decide::ROUTE,
+    hitl::PENDING,
+    hitl::INPUT,
+    ask_human::ROUTE,
     feed::ROUTE,
     subscribe::ROUTE,
     bus::HISTORY,

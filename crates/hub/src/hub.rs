@@ -17,7 +17,7 @@ use crate::consumers::Consumers;
 use crate::experiments::Experiments;
 use crate::feed::TraceCache;
 use crate::health::{Pricing, Sums};
-use crate::jobs::JobKind;
+use crate::jobs::{ESCALATE_KIND, EscalateJobs, JobKind};
 use crate::metric_definitions;
 use crate::projector::{Failure, Projector};
 use crate::registry::{AgentSources, Registry};
@@ -27,6 +27,7 @@ use crate::routing::{Drops, RoutingDirectory, RoutingRules, drops};
 use crate::tasks::channel::mailboxes::Mailboxes;
 use crate::tasks::channel::{Channel, ChannelOptions};
 use crate::tasks::channel_plan::CHANNEL;
+use crate::tasks::ask::{ASK, Ask};
 use crate::tasks::fanout::{Fanout, FanoutOptions};
 use crate::tasks::fanout_plan::FANOUT;
 
@@ -92,6 +93,7 @@ pub fn configured(mut sources: AgentSources) -> FleetFactory {
             let options = ChannelOptions { joined: joined_bytes(&parts), inline: fanout.inline.length() };
             let channel = Channel::new(options, Arc::clone(&mailboxes)).with_clock(Arc::clone(&parts.clock));
             sources.own.push(Hosted::new(CHANNEL, channel));
+            sources.own.push(Hosted::new(ASK, Ask));
             let registry = Registry::open(parts.clone(), sources).await?;
             let drops = Drops::new(Arc::clone(&parts.clock)).with_callers(Arc::clone(&parts.callers));
             let drops = Arc::new(drops);
@@ -137,7 +139,8 @@ impl Lifecycle for Hub {
             });
             metric_definitions::describe_metrics();
             let matches: Arc<dyn JobKind> = Arc::new(MatchJobs { hub: Arc::clone(&state) });
-            let kinds = vec![(MATCH_KIND, matches)];
+            let escalations: Arc<dyn JobKind> = Arc::new(EscalateJobs { hub: Arc::clone(&state) });
+            let kinds = vec![(MATCH_KIND, matches), (ESCALATE_KIND, escalations)];
             serve::start(&self.parts, &self.registry, engine, &consumers, kinds);
             routes.start(engine);
             channels.start(engine);

@@ -2,6 +2,7 @@
 //! outlives the process; what has failed is due again later.
 
 mod cancel;
+mod escalate;
 mod families;
 mod settings;
 
@@ -21,6 +22,7 @@ use switchboard_engine::store::hub::{ClaimedJob, HubStore, JobEnd};
 use tokio_util::sync::CancellationToken;
 
 pub use cancel::{CANCEL_KIND, CancelJobs, RemoteDirectory, owed_cancel};
+pub(crate) use escalate::{ESCALATE_KIND, EscalateJobs, owed_escalation};
 pub(crate) use families::{CHILDREN_KIND, CancelChildren, PARENT_KIND, SettleParents, family_job};
 pub use settings::JobSettings;
 

@@ -13,6 +13,7 @@ mod experiments;
 mod feed;
 mod health;
 mod hub;
+mod inbox;
 pub mod jobs;
 mod journal_text;
 mod metric_definitions;

@@ -1,6 +1,6 @@
 //! The names of this crate's metrics, and what each of them says.
 
-use metrics::{describe_counter, describe_gauge};
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
 pub(crate) const REMOTE_SENDS: &str = "switchboard_remote_sends_total";
 pub(crate) const REMOTE_LOOKS: &str = "switchboard_remote_looks_total";
@@ -16,6 +16,9 @@ pub(crate) const CHANNEL_MESSAGES: &str = "switchboard_channel_messages_total";
 pub(crate) const CHANNEL_CALLS: &str = "switchboard_channel_calls_total";
 pub(crate) const ROUTED: &str = "switchboard_routed_total";
 pub(crate) const DISPATCH_DROPPED: &str = "switchboard_dispatch_dropped_total";
+pub(crate) const INBOX_OPEN: &str = "switchboard_inbox_open";
+pub(crate) const INBOX_DECISIONS: &str = "switchboard_inbox_decisions_total";
+pub(crate) const INBOX_WAIT: &str = "switchboard_inbox_wait_seconds";
 pub(crate) const ROUTE_EVENTS: &str = "switchboard_route_events_total";
 
 /// Tells the recorder what they mean.
@@ -35,6 +38,12 @@ pub fn describe_metrics() {
     describe_gauge!(JOBS_OWED, "Jobs that are owed, due or not, by kind");
     describe_counter!(JOURNAL_LINES_LEFT_OUT, "Lines that were too long for the journal, and are not in it");
     describe_counter!(ROUTE_EVENTS, "Events of routes, by what is done for them (send, post) and outcome");
+    describe_gauge!(
+        INBOX_OPEN,
+        "Questions that wait for an answer, by stage: asked less than hub.inbox.callerFirst ago (caller), all others (operator)"
+    );
+    describe_counter!(INBOX_DECISIONS, "Questions that were decided, by decision and the way it came (api, a2a, time)");
+    describe_histogram!(INBOX_WAIT, Unit::Seconds, "Time from a question to its decision");
     describe_gauge!(ALERTS_FIRING, "Alerts that fire now");
     describe_counter!(ROUTED, "Messages at the root address that got an agent, by what has decided");
     describe_counter!(DISPATCH_DROPPED, "Messages at the root address that were refused, by reason");

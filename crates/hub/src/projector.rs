@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::{earlier, later};
-use switchboard_engine::ids::Fence;
+use switchboard_engine::ids::{Fence, TaskKey};
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::feed::{FeedStart, JournalLine};
 use switchboard_engine::store::hub::{Advance, CONSUMER_STATE_BYTES, ConsumerRow, HealthStep};
@@ -31,6 +31,7 @@ pub(crate) use self::state::{Failure, ProjectorState};
 use crate::alerts;
 use crate::health::{KEPT, Sums};
 use crate::hub::HubState;
+use crate::inbox::{AnsweredQuestion, InboxWatch, Passed};
 use crate::metric_definitions as metric;
 
 /// The name of its row.
@@ -73,6 +74,7 @@ pub(crate) struct Projector {
     /// When old sums are deleted next.
     evict_at: Timestamp,
     panics: Panics,
+    inbox: InboxWatch,
 }
 
 /// Why reading has stopped.
@@ -126,6 +128,7 @@ impl Projector {
             flush,
             evict_at: now,
             panics: Panics::default(),
+            inbox: InboxWatch::default(),
         })
     }
 
@@ -197,7 +200,8 @@ impl Projector {
         let (clock, drained) = (Arc::clone(&self.hub.parts.clock), self.hub.engine.drained().clone());
         loop {
             let mut page = Page::default();
-            let mut due = later(clock.now(), IDLE);
+            let idle = if self.inbox.has_more() { RETRY } else { IDLE };
+            let mut due = later(clock.now(), idle);
             let mut is_over = false;
             while page.rows < PAGE_ROWS && page.journal.len() < PAGE_LINES && page.jobs.len() < PAGE_JOBS {
                 let Some(item) = self.reader.next_taken() else {
@@ -253,11 +257,12 @@ impl Projector {
         let changed = page.tally.onto(&sums, self.hub.parts.config.hub.health.callers.get());
         let health = changed.stored();
         sums.insert(changed);
+        let passed = self.look_at_inbox().await;
         let (mut is_refused, mut longest_line, mut is_told) = (false, usize::MAX, true);
         let state = loop {
             let now = clock.now();
             let mut state = self.state.clone();
-            let mut journal = self.follow(&mut state, &page, &sums, now, is_refused);
+            let mut journal = self.follow(&mut state, &page, &passed, &sums, now, is_refused);
             journal.retain(|line| fits(line, longest_line, is_told));
             is_told = true;
             let written = Bytes::from(state.fitted(CONSUMER_STATE_BYTES));
@@ -277,6 +282,7 @@ impl Projector {
                 Ok(is_new) => {
                     if is_new {
                         self.hub.routes.committed(&page.hits);
+                        page.answered.iter().for_each(AnsweredQuestion::count);
                     }
                     break state;
                 }
@@ -324,6 +330,7 @@ impl Projector {
         &self,
         state: &mut ProjectorState,
         page: &Page,
+        passed: &Passed,
         sums: &Sums,
         now: Timestamp,
         is_refused: bool,
@@ -332,6 +339,8 @@ impl Projector {
             state.remember(agent, failure.clone());
         }
         let mut noticed = page.noticed.clone();
+        noticed.extend(passed.noticed.iter().cloned());
+        state.inbox_until = passed.until.map(|(at, key)| (at, key.0));
         for gone in &noticed {
             if let alerts::Noticed::Gone(agent) = gone {
                 state.drift.forget(agent);
@@ -348,6 +357,7 @@ impl Projector {
         let is_over = |alert: &str, subject: &str| {
             !is_behind
                 && match alert {
+                    alerts::INBOX_WAITING => !self.inbox.is_waiting(subject),
                     "route_failing" => self.hub.routes.is_well(subject),
                     _ => self.hub.registry.is_over(alert, subject),
                 }
@@ -355,9 +365,23 @@ impl Projector {
         let evaluation =
             alerts::Evaluation { now, settings, sums, lag, drops: &page.drops, noticed: &noticed, is_over: &is_over };
         let mut journal = page.journal.clone();
+        journal.extend(passed.lines.iter().cloned());
         journal.extend(self.hub.experiments.count(&mut state.experiments, &page.samples, now));
         journal.extend(alerts::evaluate(&mut state.alerts, &evaluation));
         journal
+    }
+
+    /// What the time has done to open questions. What cannot be read now is looked at again with the next page.
+    async fn look_at_inbox(&mut self) -> Passed {
+        let until = self.state.inbox_until.map(|(at, key)| (at, TaskKey(key)));
+        let is_it = |state: &&alerts::AlertState| state.alert == alerts::INBOX_WAITING && (state.firing || state.holds);
+        let alerting: Vec<String> =
+            self.state.alerts.values().filter(is_it).map(|state| state.subject.clone()).collect();
+        let looked = self.inbox.look(&self.hub, until, &alerting).await;
+        looked.unwrap_or_else(|error| {
+            tracing::warn!(%error, "open questions could not be looked at");
+            Passed { until, ..Passed::default() }
+        })
     }
 
     fn show(&self, state: &ProjectorState) {

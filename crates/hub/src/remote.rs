@@ -41,7 +41,7 @@ pub use saved::{Attached, Saved, Sending};
 pub use settings::{RemoteSettings, RepliesAs, Resend};
 pub use translate::REMOTE_KEY;
 use turn::RemoteTurn;
-pub(crate) use waiting::waiting_task;
+pub(crate) use waiting::{fold_of_waiting, waiting_task};
 
 /// What a remote agent is made of.
 #[derive(Clone)]

@@ -5,5 +5,6 @@ pub mod channel;
 pub mod channel_plan;
 mod child_report;
 mod children;
+pub mod ask;
 pub mod fanout;
 pub mod fanout_plan;

@@ -109,6 +109,7 @@ const TOPICS: [(&str, &str, &[&str]); 21] = [
     ("inbox.opened.*", "kernel", &["projector"]),
     ("inbox.decided.*", "kernel", &[]),
     ("inbox.expired.*", "kernel", &[]),
+    ("inbox.escalated.*", "projector", &[]),
     ("dispatch.dropped.*", "routing", &["projector"]),
     ("world.state.delta", "projector", &[]),
     ("operator.message", "api", &[]),

@@ -88,21 +88,26 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
 
 /// The content: a text under this name, or parts.
 pub(super) fn parts(fields: &mut Fields, name: &str, max: usize) -> Vec<Part> {
-    let given = (fields.optional_text(name, "a text"), fields.value("parts"));
-    let parts = match given {
-        (Some(text), None) => return vec![Part::text(text)],
+    let text = fields.optional_text(name, "a text");
+    match (text, fields.value("parts")) {
+        (Some(text), None) => vec![Part::text(text)],
         (Some(_), Some(_)) => {
             fields.problem("parts", format!("are there beside {name}"), "one of the two");
-            return Vec::new();
+            Vec::new()
         }
         (None, None) => {
             if !fields.has_problem(name) {
                 fields.problem(name, "is missing", "a text, or parts in its place");
             }
-            return Vec::new();
+            Vec::new()
         }
-        (None, Some(given)) => given.read::<Vec<Json>>().unwrap_or_default(),
-    };
+        (None, Some(given)) => parts_of(fields, &given, max),
+    }
+}
+
+/// The parts of a message as the member `parts` has them.
+pub(super) fn parts_of(fields: &mut Fields, given: &Json, max: usize) -> Vec<Part> {
+    let parts = given.read::<Vec<Json>>().unwrap_or_default();
     if parts.is_empty() {
         fields.problem("parts", "are no list of parts", "a list with at least one part");
         return Vec::new();

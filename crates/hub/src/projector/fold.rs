@@ -20,6 +20,8 @@ use super::{Projector, drift};
 use crate::alerts;
 use crate::experiments;
 use crate::health::{Outcome, Reported, Sums, Tally};
+use crate::inbox::AnsweredQuestion;
+use crate::jobs::owed_escalation;
 use crate::routes::Hits;
 
 /// What has been read and not been written.
@@ -42,6 +44,8 @@ pub(super) struct Page {
     pub(super) journal: Vec<JournalLine>,
     /// Ended tasks that an experiment has given to its agents.
     pub(super) samples: Vec<experiments::Sample>,
+    /// Questions that were decided.
+    pub(super) answered: Vec<AnsweredQuestion>,
     /// What routes owe because of it.
     pub(super) hits: Hits,
 }
@@ -85,6 +89,9 @@ impl Projector {
         if events.last_seq() <= after {
             return Ok(());
         }
+        if events.first_seq > after {
+            page.answered.extend(AnsweredQuestion::of(&*self.hub.parts.store, key, events).await?);
+        }
         let agent = page.agents.entry(task.agent.clone()).or_insert_with(|| AgentFacts::of(&self.hub, &task.agent));
         if agent.changes_world {
             self.fold_deltas(page, row, after).await?;
@@ -93,6 +100,8 @@ impl Projector {
             Some(_) => None,
             None => decode_status(events.last_line()),
         };
+        let question = written.and_then(|written| written.question.as_ref()).or(decoded.as_ref());
+        page.jobs.extend(question.and_then(|question| owed_escalation(task, events.last_seq(), question)));
         let Some(end) = written.and_then(|written| written.end.as_ref()).or(decoded.as_ref()) else {
             if let Some(first) = written.and_then(|written| written.first.as_ref()) {
                 page.last_at = Some(first.at);

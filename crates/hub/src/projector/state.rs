@@ -26,6 +26,9 @@ pub(crate) struct ProjectorState {
     /// Of each skill with declared effects.
     pub(crate) drift: DriftCounts,
     pub(crate) experiments: ExperimentCounts,
+    /// The last question whose caller's time was told to be over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) inbox_until: Option<(Timestamp, i64)>,
 }
 
 /// A task that did not succeed.

@@ -22,6 +22,13 @@ pub(crate) struct WaitingTask {
 
 /// Reads a task that waits for an answer; nothing if it does not.
 pub(crate) async fn waiting_task(store: &dyn Store, id: &TaskId) -> Result<Option<WaitingTask>, StoreError> {
+    let Some(fold) = fold_of_waiting(store, id).await? else { return Ok(None) };
+    let saved = fold.kernel.saved.as_ref().and_then(Saved::read);
+    Ok(Some(WaitingTask { question: Seq(fold.kernel.last_stop), saved }))
+}
+
+/// The fold of a task that waits, without its artifacts; nothing if it does not wait.
+pub(crate) async fn fold_of_waiting(store: &dyn Store, id: &TaskId) -> Result<Option<Fold>, StoreError> {
     let Some(loaded) = store.load(id).await? else { return Ok(None) };
     if !loaded.row.state.state.is_interrupted() {
         return Ok(None);
@@ -44,6 +51,5 @@ pub(crate) async fn waiting_task(store: &dyn Store, id: &TaskId) -> Result<Optio
             }
         }
     }
-    let saved = fold.kernel.saved.as_ref().and_then(Saved::read);
-    Ok(Some(WaitingTask { question: Seq(fold.kernel.last_stop), saved }))
+    Ok(Some(fold))
 }

@@ -26,6 +26,7 @@ mod fanout;
 mod feed;
 mod fleet_health;
 mod health;
+mod inbox;
 mod job_runner;
 mod kills;
 mod long_names;

@@ -125,6 +125,14 @@ impl StoreHooks for UnreadablePages {
     }
 }
 
+/// Which agents a server has.
+enum Served {
+    /// Those of the files of its workspace, and these.
+    Files(Vec<Hosted>),
+    /// These.
+    Fixed(Vec<Hosted>),
+}
+
 /// A running server with the agents `echo` and `other`.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
@@ -151,13 +159,25 @@ impl Running {
         change: impl FnOnce(&mut Config),
         settings: Settings,
     ) -> Self {
-        Self::start(data, &data.join("workspace"), None, clock, change, settings).await
+        let served = vec![Hosted::new("echo", Actor), Hosted::new("other", Actor), fanout()];
+        Self::serving(data, served, clock, change, settings).await
+    }
+
+    /// A server with agents of the test's own.
+    pub(crate) async fn serving(
+        data: &Path,
+        served: Vec<Hosted>,
+        clock: SimulatedClock,
+        change: impl FnOnce(&mut Config),
+        settings: Settings,
+    ) -> Self {
+        Self::start(data, &data.join("workspace"), Served::Fixed(served), clock, change, settings).await
     }
 
     /// A server whose agents are those of a workspace folder.
     pub(crate) async fn of_workspace(data: &Path, workspace: &Path, change: impl FnOnce(&mut Config)) -> Self {
-        let own = Some(Vec::new());
-        Self::start(data, workspace, own, SimulatedClock::at(START), change, Settings::default()).await
+        let served = Served::Files(Vec::new());
+        Self::start(data, workspace, served, SimulatedClock::at(START), change, Settings::default()).await
     }
 
     /// The same with a clock and settings; its projector writes each row at once and reads all from the store.
@@ -176,7 +196,7 @@ impl Running {
         let change = |config: &mut Config| {
             config.hub.projector.flush = switchboard_host::config::time_span::TimeSpan::ZERO;
         };
-        Self::start(data, workspace, Some(own), clock.clone(), change, settings).await
+        Self::start(data, workspace, Served::Files(own), clock.clone(), change, settings).await
     }
 
     /// The same with settings.
@@ -188,14 +208,13 @@ impl Running {
         change: impl FnOnce(&mut Config),
         settings: Settings,
     ) -> Self {
-        Self::start(data, workspace, Some(own), clock.clone(), change, settings).await
+        Self::start(data, workspace, Served::Files(own), clock.clone(), change, settings).await
     }
 
-    /// With the agents of the files and these, or without them with those of most tests.
     async fn start(
         data: &Path,
         workspace: &Path,
-        own: Option<Vec<Hosted>>,
+        served: Served,
         clock: SimulatedClock,
         change: impl FnOnce(&mut Config),
         settings: Settings,
@@ -208,20 +227,31 @@ impl Running {
         let options =
             switchboard_store::Options { durability, max_queue_delay: HOUR, journal_line, ..Default::default() };
         let store: Arc<dyn ServerStore> = Arc::new(SqliteStore::open(data, options).unwrap());
-        Self::start_on(store, data, workspace, own, clock, config, settings).await
+        Self::start_on(store, data, workspace, served, clock, config, settings).await
     }
 
     /// The agents of most tests on a store of the test's own.
     pub(crate) async fn on_store(store: Arc<dyn ServerStore>, data: &Path, config: Config) -> Self {
-        let clock = SimulatedClock::at(START);
-        Self::start_on(store, data, &data.join("workspace"), None, clock, config, Settings::default()).await
+        let served = vec![Hosted::new("echo", Actor), Hosted::new("other", Actor), fanout()];
+        Self::serving_on_store(store, data, served, config).await
+    }
+
+    /// Agents of the test's own on such a store.
+    pub(crate) async fn serving_on_store(
+        store: Arc<dyn ServerStore>,
+        data: &Path,
+        served: Vec<Hosted>,
+        config: Config,
+    ) -> Self {
+        let (clock, served) = (SimulatedClock::at(START), Served::Fixed(served));
+        Self::start_on(store, data, &data.join("workspace"), served, clock, config, Settings::default()).await
     }
 
     async fn start_on(
         store: Arc<dyn ServerStore>,
         data: &Path,
         workspace: &Path,
-        own: Option<Vec<Hosted>>,
+        served: Served,
         clock: SimulatedClock,
         config: Config,
         settings: Settings,
@@ -249,21 +279,27 @@ impl Running {
             local_url: "http://localhost".to_owned(),
         };
         let reload_now = Arc::new(Notify::new());
-        let follows_files = own.is_some();
+        let mailboxes = Arc::<Mailboxes>::default();
+        let channels = ChannelOptions { joined: parts.config.hub.channels.joined.length(), inline: 64 << 10 };
+        let channel = Channel::new(channels, mailboxes.clone()).with_clock(shared.clone());
+        let (fixed, own) = match served {
+            Served::Files(own) => (None, own),
+            Served::Fixed(mut served) => {
+                served.push(Hosted::new(CHANNEL, channel));
+                (Some(FixedDirectory::new(served, None)), Vec::new())
+            }
+        };
         let sources = AgentSources {
             folder: workspace.to_owned(),
             overrides: Overrides::default(),
             reload_now: reload_now.clone(),
-            own: own.unwrap_or_default(),
+            own,
         };
         let registry = Registry::open(parts.clone(), sources).await.unwrap();
-        let mailboxes = Arc::<Mailboxes>::default();
-        let channels = ChannelOptions { joined: parts.config.hub.channels.joined.length(), inline: 64 << 10 };
-        let channel = Channel::new(channels, mailboxes.clone()).with_clock(shared.clone());
-        let served =
-            vec![Hosted::new("echo", Actor), Hosted::new("other", Actor), fanout(), Hosted::new(CHANNEL, channel)];
-        let fixed = FixedDirectory::new(served, None);
-        let agents: Arc<dyn Directory> = if follows_files { registry.clone() } else { Arc::new(fixed) };
+        let agents: Arc<dyn Directory> = match fixed {
+            Some(fixed) => Arc::new(fixed),
+            None => registry.clone(),
+        };
         let rules = RoutingRules::configured(&parts.config.hub);
         let drops = Arc::new(Drops::new(shared.clone()).with_callers(keys.clone()));
         let directory = Arc::new(RoutingDirectory::new(agents, rules, registry.clone(), drops.clone()));

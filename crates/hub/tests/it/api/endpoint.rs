@@ -102,6 +102,7 @@ impl Endpoint<'_> {
             "/api/routes/{name}" if self.method == "PUT" => {
                 json!({ "when": { "topic": "task.failed.*" }, "then": { "skill": "echo" } })
             }
+            "/api/inbox/{id}:decide" => json!({ "decision": "approve" }),
             "/api/tools/{tool}" => json!({ "message": "hi" }),
             "/api/channels/{platform}/messages" => json!({ "channel": "C1", "text": "hi" }),
             _ => json!({}),
