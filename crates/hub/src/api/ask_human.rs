@@ -60,7 +60,7 @@ async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError>
     let task = name(&mut fields, "taskId", "the id of a task").map(TaskId::from);
     if correlation.is_none() && task.is_none() && !fields.has_problem("correlationId") && !fields.has_problem("taskId")
     {
-        fields.problem("correlationId", "is missing", "the id of the work that it is about, or taskId");
+        fields.problem("correlationId", "is not there, and neither is taskId", "one of the two");
     }
     fields.finish()?;
     let hub = request.hub;

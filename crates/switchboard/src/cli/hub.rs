@@ -22,6 +22,7 @@ macro_rules! with_hub_exit_codes {
     };
 }
 
+mod inbox;
 mod routes;
 
 const EXIT_CODES: &str = with_hub_exit_codes!();
@@ -130,6 +131,18 @@ pub(super) enum HubCommand {
     /// Find skills by what they change, the best first
     #[command(after_help = PLAN)]
     Plan(OnHub<plan::PlanOptions>),
+    /// List questions that wait for an answer; approve, reject, modify or answer them
+    #[command(
+        override_usage = "switchboard inbox [OPTIONS] [COMMAND]",
+        after_help = inbox::INBOX,
+        args_conflicts_with_subcommands = true
+    )]
+    Inbox {
+        #[command(subcommand)]
+        command: Option<inbox::InboxCommand>,
+        #[command(flatten)]
+        flags: HubFlags,
+    },
     /// List what is done for events: messages to agents, POSTs to addresses; register and remove it
     #[command(
         override_usage = "switchboard routes [OPTIONS] [COMMAND]",
@@ -184,6 +197,8 @@ impl HubCommand {
             Self::Feed(OnHub { options, flags }) => feed::run(&flags, &options, printer),
             Self::Dispatch(typed) => dispatch::run(&typed.flags, &typed.options, printer),
             Self::Plan(OnHub { options, flags }) => plan::run(&flags, &options, printer),
+            Self::Inbox { command: None, flags } => inbox::list_open(&flags, printer),
+            Self::Inbox { command: Some(command), .. } => command.run(printer),
             Self::Routes { command: None, flags } => routes::list_all(&flags, printer),
             Self::Routes { command: Some(command), .. } => command.run(printer),
         }

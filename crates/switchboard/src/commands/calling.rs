@@ -21,6 +21,7 @@ mod figures;
 mod follow;
 pub(crate) mod health;
 mod hub_client;
+pub(crate) mod inbox;
 mod interrupt;
 mod line_breaks;
 mod media_type;

@@ -18,6 +18,7 @@ mod hub_agents;
 mod hub_dispatch;
 mod hub_feed;
 mod hub_health;
+mod hub_inbox;
 mod hub_metrics;
 mod hub_plan;
 mod hub_routes;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{decide, ended, items, server};
+use super::{decide, ended, items, say, server};
 use crate::running::{Running, folder};
 
 /// Waits until so many questions are open.
@@ -81,6 +81,8 @@ async fn a_program_gets_the_answer_of_a_person_and_its_task_says_that_it_asks() 
     let late = running.post("/api/a2a/input", "oli", &json!({ "requestId": id, "answer": "red" })).await;
     assert_eq!((late.0, &late.1["code"]), (404, &json!("NOT_FOUND")), "{late:?}");
     assert_eq!(ended(&running, id).await["state"], json!("completed"));
+    say(&running, "bob", &task, "enough").await;
+    ended(&running, &task).await;
     Arc::into_inner(running).unwrap().stop().await;
 }
 
