@@ -12,7 +12,7 @@ use crate::call::CallError;
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::{CallerId, Seq};
 use crate::manifest::Manifest;
-use crate::review::{Decision, Verdict};
+use crate::review::{Decision, Review, Verdict};
 use crate::routing_hints::RoutingHints;
 use crate::trace_context::TraceContext;
 
@@ -94,6 +94,8 @@ pub struct Turn {
     pub routing: Option<Json>,
     /// What a reviewer has decided last in this task; its `turn` says about which message.
     pub decision: Option<Decision>,
+    /// What the question said of its answer that the message answers, if it said so.
+    pub answered: Option<Box<Review>>,
     /// Skills that reviewers have approved for this task.
     pub approved: BTreeSet<String>,
 }
@@ -136,6 +138,8 @@ pub struct TaskView {
     pub caller: CallerId,
     /// The caller's routing hints of that message.
     pub hints: RoutingHints,
+    /// What the question said of its answer that the newest message answers, if it said so.
+    pub answered: Option<Box<Review>>,
 }
 
 /// What to do with a task whose turn lost its process.

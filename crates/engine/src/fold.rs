@@ -99,6 +99,9 @@ pub struct KernelState {
     /// What a reviewer has decided last: the turn that it is about may have asked something else since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// What the question said of its answer that the current message answers; nothing if it said nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_review: Option<Box<Review>>,
     /// What was made since the agent began on the message that asks for its result once more: the result is looked for there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_repair: Option<Vec<Artifact>>,
@@ -185,6 +188,7 @@ impl Fold {
             (self.kernel.turn, self.kernel.checkpoint, self.kernel.granted) = (taken, 0, None);
         }
         (self.kernel.question, self.kernel.answered, self.kernel.settled) = (None, 0, 0);
+        self.kernel.answered_review = None;
         self.forget(PROGRESS_KEY);
     }
 
@@ -272,6 +276,7 @@ impl Fold {
         }
         let answers = received.decision.is_some() || !self.is_for_operator();
         if self.task.status.state.is_interrupted() && answers {
+            self.kernel.answered_review = self.review().map(Box::new);
             self.forget(QUESTION_KEY);
             self.kernel.current = Some(numbered);
             self.kernel.answered = self.kernel.last_stop;

@@ -130,6 +130,7 @@ impl EngineState {
                 saved: kernel.saved.clone(),
                 caller: live.task.owner.clone(),
                 hints: RoutingHints::seen_by(&live.task.agent, &current.received),
+                answered: kernel.answered_review.clone(),
             };
             let decision = current.received.decision.as_ref();
             (view, decision.filter(|decision| decision.verdict == Verdict::Approve).and_then(|decision| decision.turn))

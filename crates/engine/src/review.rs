@@ -4,7 +4,7 @@
 //! question is open. What a caller sends is never read for it.
 
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{Json, Metadata, TaskState, TaskStatusUpdate, Timestamp};
+use switchboard_a2a::{Json, Metadata, Task, TaskState, TaskStatusUpdate, Timestamp};
 
 use crate::event::Event;
 use crate::fold::Fold;
@@ -112,6 +112,11 @@ impl Review {
         Self { reviewer, turn, skill, mode, radius, checkpoint, expires_at: None, then: ExpiryAction::Fail }
     }
 
+    /// Whether it stands before the work of its turn, which has not begun: a gate's.
+    pub fn is_gate(&self) -> bool {
+        self.mode.is_some() && self.checkpoint.is_none()
+    }
+
     /// The metadata of a status that asks.
     pub fn metadata(&self) -> Option<Metadata> {
         metadata_of(QUESTION_KEY, self)
@@ -128,6 +133,11 @@ impl Review {
     /// What a status says of its answer, if it asks and says so.
     pub fn of_status(update: &TaskStatusUpdate) -> Option<Self> {
         Self::of(update.status.state, update.metadata.as_ref())
+    }
+
+    /// What a task's open question says of its answer, if there is one and it says so.
+    pub fn of_task(task: &Task) -> Option<Self> {
+        Self::of(task.status.state, task.metadata.as_ref())
     }
 
     pub(crate) fn of(state: TaskState, metadata: Option<&Metadata>) -> Option<Self> {
@@ -147,7 +157,7 @@ impl Review {
 impl Fold {
     /// What the open question says about its answer, if there is one and it says so.
     pub(crate) fn review(&self) -> Option<Review> {
-        Review::of(self.task.status.state, self.task.metadata.as_ref())
+        Review::of_task(&self.task)
     }
 
     /// Whether only an operator may answer the open question.

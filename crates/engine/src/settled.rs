@@ -20,7 +20,8 @@ use crate::turn::Wakeup;
 
 impl Engine {
     /// Ends a task's wait for the answer to a question, which is the number of the status that asked it. The turn goes on
-    /// with [`crate::Cause::Settled`]. [`Error::QuestionClosed`] if something else has ended the wait before.
+    /// with [`crate::Cause::Settled`]. [`Error::QuestionClosed`] if something else has ended the wait before;
+    /// [`Error::NotReviewer`] for a gate's question, which only its reviewer settles.
     pub async fn settled(&self, id: &TaskId, question: Seq) -> Result<(), Error> {
         let live = self.inner.find_task(id).await?.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
         let engine = self.inner.clone();
@@ -55,6 +56,10 @@ impl EngineState {
         let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
             wakeup.undo(core);
             core.check_open(&live, question)?;
+            // What it asks about has not begun here, so nothing elsewhere can have settled it.
+            if core.fold.review().is_some_and(|review| review.is_gate()) {
+                return Err(Error::NotReviewer { agent: live.task.agent.to_string(), question });
+            }
             let hosted = takes_messages(&live, core)?;
             wakeup.append(&self, &live, hosted, core, vec![Event::Settled])
         };

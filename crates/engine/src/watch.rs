@@ -57,12 +57,14 @@ pub enum SendResult {
 }
 
 impl Submitted {
-    /// The blocking send: waits for a terminal or interrupted state after this message. If output cannot be stored at
-    /// present, or the server stops, the blocked sender gets the task as it is: the message is stored, so it is no error.
+    /// The blocking send: waits for a terminal or interrupted state after this message. If the task waits for an operator,
+    /// whom no message answers, output cannot be stored at present, or the server stops, the blocked sender gets the task as
+    /// it is: the message is stored, so it is no error.
     pub async fn answer(&self) -> SendResult {
         let seq = self.seq;
         let stopped = self.live.wait_for(|core| {
-            let over = core.fold.kernel.last_stop > seq.0 || core.is_done() || core.turn.stuck().is_some();
+            let stopped = core.fold.kernel.last_stop > seq.0 || core.fold.is_for_operator();
+            let over = stopped || core.is_done() || core.turn.stuck().is_some();
             over.then(|| core.fold.kernel.reply.clone())
         });
         let limit = async {

@@ -68,9 +68,9 @@ impl TurnInput {
     }
 
     pub(super) fn turn(self, live: &LiveTask) -> Turn {
-        let (approved, decision, began) = {
+        let (approved, decision, answered, began) = {
             let kernel = &live.core.lock().fold.kernel;
-            (kernel.approved.clone(), kernel.decision.clone(), began(kernel))
+            (kernel.approved.clone(), kernel.decision.clone(), kernel.answered_review.clone(), began(kernel))
         };
         // The message of a turn that begins need not be committed as such.
         let begins = matches!(self.cause, Cause::Begin | Cause::Next) && !is_repair(&self.received.message);
@@ -92,6 +92,7 @@ impl TurnInput {
             hints: RoutingHints::seen_by(&live.task.agent, &self.received),
             routing: self.received.routing.clone(),
             decision,
+            answered: answered.filter(|_| !begins),
             approved,
         }
     }

@@ -223,6 +223,7 @@ mod tests {
             extensions: Vec::new(),
             hints: RoutingHints { skill: Some("review".to_owned()), ..Default::default() },
             routing: None,
+            answered: None,
             decision: None,
             approved: Default::default(),
         }

@@ -2,10 +2,10 @@
 //! Read from the newest snapshot on, so that it costs the same however long the log is.
 
 use switchboard_a2a::TaskId;
-use switchboard_engine::Seq;
 use switchboard_engine::event::Event;
 use switchboard_engine::fold::Fold;
 use switchboard_engine::store::{Store, StoreError};
+use switchboard_engine::{Review, Seq};
 
 use super::saved::Saved;
 
@@ -23,6 +23,10 @@ pub(crate) struct WaitingTask {
 /// Reads a task that waits for an answer; nothing if it does not.
 pub(crate) async fn waiting_task(store: &dyn Store, id: &TaskId) -> Result<Option<WaitingTask>, StoreError> {
     let Some(fold) = fold_of_waiting(store, id).await? else { return Ok(None) };
+    // What a gate asks about was not sent yet, whatever was sent in earlier turns.
+    if Review::of_task(&fold.task).is_some_and(|review| review.is_gate()) {
+        return Ok(None);
+    }
     let saved = fold.kernel.saved.as_ref().and_then(Saved::read);
     Ok(Some(WaitingTask { question: Seq(fold.kernel.last_stop), saved }))
 }
