@@ -9,6 +9,7 @@ pub mod fleet;
 pub mod named_files;
 mod output_schema;
 mod path_text;
+pub mod policy;
 pub mod remote_access;
 pub mod remote_agent;
 pub mod remote_serving;

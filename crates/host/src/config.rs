@@ -21,6 +21,7 @@ pub mod pricing;
 pub mod problem;
 mod push_notification;
 pub mod regular_file;
+pub mod review_mode;
 pub mod routes;
 pub mod routing;
 #[cfg(feature = "schema")]

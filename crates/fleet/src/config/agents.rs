@@ -15,6 +15,7 @@ use switchboard_host::{section_keys, word_setting};
 use crate::config::cli_agent::CliAgent;
 use crate::config::delegation::{AgentLimits, DelegateEntry};
 use crate::config::named_files::NamedContent;
+use crate::config::policy::Policy;
 use crate::config::remote_agent::RemoteAgent;
 use crate::config::rest_files::RestFiles;
 use crate::config::skill::Skill;
@@ -77,6 +78,10 @@ pub struct Agent {
     /// Limits of its calls, where they are not those of the server.
     #[schemars(default)]
     pub delegation: AgentLimits,
+    /// How far people take part before its skills run.
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Policy::is_empty")]
+    pub policy: Policy,
     /// Skills on the card.
     ///
     /// Replace what the agent says of itself; an empty list leaves that as it is.
@@ -217,6 +222,7 @@ impl Agent {
             webhooks: AgentWebhooks::default(),
             delegates: Vec::new(),
             delegation: AgentLimits::default(),
+            policy: Policy::default(),
             skills: Vec::new(),
             named_content: NamedContent::default(),
             origin,
@@ -250,7 +256,10 @@ impl Agent {
         });
         section.read("delegates", &mut delegates);
         section.section("delegation", |section| delegation.read(section));
+        let mut policy = Policy::default();
+        section.section("policy", |section| policy.read(section));
         let skills = Skill::read_all(section, kind.as_mut());
+        policy.check_names(section, skills.iter().map(|skill| skill.name.as_str()));
         let (name, kind) = (name?, kind?);
         Some(Self {
             name,
@@ -262,6 +271,7 @@ impl Agent {
             webhooks,
             delegates,
             delegation,
+            policy,
             skills,
             named_content: NamedContent::default(),
             origin,

@@ -10,6 +10,7 @@ use switchboard_host::config::time_span::{TimeLimit, TimeSpan};
 use switchboard_host::config::value::Scalar;
 use switchboard_host::{json_schema_of, section_keys, word_setting};
 
+use crate::config::policy::Policy;
 use crate::config::remote_agent::RemoteUrl;
 use crate::config::skill::Skill;
 
@@ -26,6 +27,11 @@ pub struct RemoteServing {
     ///
     /// Replaces what its own card says.
     pub description: Option<String>,
+    /// How far people take part before its skills run.
+    ///
+    /// Its card may ask for more at once; less, if this does not say it, waits for `switchboard agents accept`.
+    #[serde(skip_serializing_if = "Policy::is_empty")]
+    pub policy: Policy,
     /// Skills beside those of its card.
     ///
     /// One that is named like a skill of the card replaces that, and stays if the card drops it.
@@ -115,6 +121,7 @@ word_setting!(CardChanges: "accept" => Accept or "hold" => Hold);
 section_keys!(RemoteServing with check, {
     serve: true,
     description: None,
+    policy (section): Policy::default(),
     skills (unread): Vec::new(),
     streaming: true,
     callback_base: None,

@@ -9,6 +9,7 @@ mod drop_ins;
 mod headers;
 mod named_files;
 mod pipes;
+mod policies;
 mod programs;
 mod workspace;
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::config::review_mode::{MinimumModes, OnTimeout};
 use crate::config::time_span::TimeSpan;
 use crate::section_keys;
 
@@ -14,9 +15,26 @@ pub struct Inbox {
     pub caller_first: TimeSpan,
     /// How long a program that asks a person is kept waiting for the answer; then it polls.
     pub ask_wait: TimeSpan,
+    /// Time to approve a skill whose mode is `gated` or `compound`, `tasks.parkedExpiry` at most.
+    pub gate_ttl: TimeSpan,
+    /// What happens after that time.
+    ///
+    /// `reject`: the task is rejected; `approve`: the skill begins; `escalate`: the question stays open until
+    /// `tasks.parkedExpiry`.
+    pub on_timeout: OnTimeout,
+    /// Time to reject a skill whose mode is `veto`, before it begins.
+    pub veto_ttl: TimeSpan,
+    /// The least that people take part in a skill, by how far its effects reach.
+    ///
+    /// It counts where an agent's `policy` names no mode.
+    pub minimum: MinimumModes,
 }
 
 section_keys!(Inbox, {
     caller_first (nonzero): TimeSpan::from_minutes(5),
     ask_wait: TimeSpan::from_seconds(110),
+    gate_ttl (nonzero): TimeSpan::from_minutes(30),
+    on_timeout: OnTimeout::Reject,
+    veto_ttl (nonzero): TimeSpan::from_seconds(60),
+    minimum (section): MinimumModes::default(),
 });

@@ -202,6 +202,14 @@ impl<'a, 'r> Section<'a, 'r> {
         self.entry(key).is_some()
     }
 
+    /// The keys that the file has, for a mapping of names.
+    pub fn names(&self) -> Vec<String> {
+        match self.node.map(|node| &node.content) {
+            Some(Content::Mapping(entries)) => entries.iter().map(|entry| entry.key.clone()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Marks a key as known that the section does not read with `read`.
     pub fn mark_known(&mut self, key: impl Into<Cow<'static, str>>) {
         let key = key.into();
