@@ -11,6 +11,7 @@ mod consumers;
 mod dispatch;
 mod experiments;
 mod feed;
+mod gate;
 mod health;
 mod hub;
 mod inbox;

@@ -20,6 +20,7 @@ pub(crate) const INBOX_OPEN: &str = "switchboard_inbox_open";
 pub(crate) const INBOX_DECISIONS: &str = "switchboard_inbox_decisions_total";
 pub(crate) const INBOX_WAIT: &str = "switchboard_inbox_wait_seconds";
 pub(crate) const ROUTE_EVENTS: &str = "switchboard_route_events_total";
+pub(crate) const GATES: &str = "switchboard_gates_total";
 
 /// Tells the recorder what they mean.
 pub fn describe_metrics() {
@@ -44,6 +45,7 @@ pub fn describe_metrics() {
     );
     describe_counter!(INBOX_DECISIONS, "Questions that were decided, by decision and the way it came (api, a2a, time)");
     describe_histogram!(INBOX_WAIT, Unit::Seconds, "Time from a question to its decision");
+    describe_counter!(GATES, "Turns at the gates of agents, by mode and what has come of it");
     describe_gauge!(ALERTS_FIRING, "Alerts that fire now");
     describe_counter!(ROUTED, "Messages at the root address that got an agent, by what has decided");
     describe_counter!(DISPATCH_DROPPED, "Messages at the root address that were refused, by reason");

@@ -3,10 +3,12 @@
 
 mod apply;
 mod breaker;
+mod card_policies;
 mod file_definitions;
 mod first_served;
 mod journal;
 mod live_tasks;
+mod policies;
 mod probe;
 mod reachability;
 mod registrations;
@@ -18,7 +20,7 @@ mod skills;
 mod tombstones;
 mod variables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -97,6 +99,8 @@ pub struct Registry {
     ended_by: Mutex<BTreeMap<AgentName, i64>>,
     /// Agents elsewhere that were not served before, until the banner of the start has taken them.
     first_served: Mutex<Option<Vec<FirstServed>>>,
+    /// Agents of whose earlier cards something is stored that counts.
+    stored_counted: Mutex<BTreeSet<AgentName>>,
     /// Once the kernel has started.
     engine: RwLock<Option<Engine>>,
 }
@@ -125,6 +129,7 @@ impl Registry {
             signals: RoutingSignals::default(),
             projected: AtomicI64::new(0),
             ended_by: Mutex::default(),
+            stored_counted: Mutex::default(),
             first_served: Mutex::new(Some(Vec::new())),
             engine: RwLock::new(None),
             workspace,
@@ -142,7 +147,7 @@ impl Registry {
         let definitions = self.definitions.lock().await;
         for entry in definitions.files.entries.iter().filter(|entry| roster.entry(entry.name().as_str()).is_none()) {
             match entry {
-                Entry::Hosted(agent) => switchboard_fleet::served(agent, &self.programs).map(|_| ())?,
+                Entry::Hosted(agent) => self.serve_hosted(agent).map(|_| ())?,
                 Entry::Remote(agent) => {
                     let name = agent.name.to_string();
                     let built = self.remote_state(&AgentName::from(name.as_str()), agent, false, None, None);

@@ -18,13 +18,15 @@ pub(super) const REFRESH: Route =
     })
     .role(CallerRole::Operator)
     .body(&[]);
-pub(super) const ACCEPT: Route =
-    Route::new(Method::POST, "/api/agents/{name}:accept", "Accept the card that is held", |request| {
-        Box::pin(accept(request))
-    })
-    .role(CallerRole::Admin)
-    .body(&[Parameter::new("etag", "Of the held card, as the roster shows it; required.").text()])
-    .refusals(&[(412, "VERSION")]);
+pub(super) const ACCEPT: Route = Route::new(
+    Method::POST,
+    "/api/agents/{name}:accept",
+    "Accept the card that is held, or less review as it asks",
+    |request| Box::pin(accept(request)),
+)
+.role(CallerRole::Admin)
+.body(&[Parameter::new("etag", "Of the held card, as the roster shows it; required.").text()])
+.refusals(&[(412, "VERSION")]);
 pub(super) const PROBE: Route =
     Route::new(Method::POST, "/api/a2a/probe", "Look for an agent at an address", |request| Box::pin(probe(request)))
         .role(CallerRole::Admin)
@@ -77,7 +79,7 @@ fn held(request: &ApiRequest<'_>, name: &str) -> Option<String> {
     let roster = request.hub.registry.roster();
     let remote = roster.entry(name)?.remote.as_ref()?;
     let observed = remote.observed.lock();
-    observed.held.as_ref().map(|held| held.etag.clone())
+    observed.held_etag()
 }
 
 async fn probe(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {

@@ -44,8 +44,13 @@ async fn list(request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let next =
         (page.len() > page_size).then(|| page.pop()).flatten().and(page.last().map(|last| last.name.to_string()));
     let health = day(request.hub);
-    let items: Vec<Value> =
-        page.into_iter().map(|entry| with_health(view(entry, request.caller()), entry, &roster, &health)).collect();
+    let items: Vec<Value> = page
+        .into_iter()
+        .map(|entry| {
+            let shown = with_policy(view(entry, request.caller()), entry, request.hub);
+            with_health(shown, entry, &roster, &health)
+        })
+        .collect();
     let problems: Vec<&str> = match is_admin(request.caller()) {
         true => roster.problems.iter().map(|problem| problem.text.as_str()).collect(),
         false => Vec::new(),
@@ -75,12 +80,24 @@ pub(super) fn shown(request: &ApiRequest<'_>, name: &str) -> Result<Value, ApiEr
     let entry = roster.entry(name).filter(|entry| may_call(request.caller(), entry));
     let missing = || ApiError::NotFound(format!("there is no agent {name:?}: GET /api/agents lists them"));
     let entry = entry.ok_or_else(missing)?;
-    Ok(with_health(view(entry, request.caller()), entry, &roster, &day(request.hub)))
+    let shown = with_policy(view(entry, request.caller()), entry, request.hub);
+    Ok(with_health(shown, entry, &roster, &day(request.hub)))
 }
 
 /// The outcomes of each agent in the last 24 hours.
 fn day(hub: &HubState) -> BTreeMap<(String, String), Sum> {
     hub.health.read().window(hub.parts.clock.now(), Window::Day, HealthBy::All)
+}
+
+/// An agent as it is shown, with how far people take part in its skills.
+fn with_policy(mut shown: Value, entry: &RosterEntry, hub: &HubState) -> Value {
+    let policies = entry.policies(&hub.parts.config.hub.inbox);
+    shown["policy"] = policies.map(|policies| policies.view()).unwrap_or_default();
+    let lowered = entry.remote.as_ref().and_then(|remote| remote.lowered_policies(&hub.parts.config.hub.inbox));
+    if let Some(lowered) = lowered {
+        shown["held"]["policy"] = lowered.view();
+    }
+    shown
 }
 
 /// An agent as it is shown, with how it does and, where its address is shown, what is wrong with it.
@@ -190,8 +207,8 @@ pub(super) fn view(entry: &RosterEntry, caller: &Caller) -> Value {
             "at": last.map(|last| last.at.to_string()),
             "latencyMs": last.map(|last| last.latency.as_millis()),
         });
-        if let Some(held) = &observed.held {
-            shown["held"] = json!({ "etag": held.etag });
+        if let Some(etag) = observed.held_etag() {
+            shown["held"] = json!({ "etag": etag });
         }
         if is_admin(caller) {
             shown["url"] = remote.definition.url.as_str().into();

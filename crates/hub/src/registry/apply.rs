@@ -13,6 +13,7 @@ use switchboard_fleet::config::remote_agent::RemoteAgent;
 use tokio_util::sync::CancellationToken;
 
 use super::breaker::{BreakerSettings, BreakerState, CircuitBreaker};
+use super::card_policies::{CardSkills, declared};
 use super::file_definitions::StoredDefinitions;
 use super::first_served::KnownServed;
 use super::remote_state::{KnownCard, Observed, RemoteState};
@@ -192,7 +193,7 @@ impl Registry {
     ) -> Result<(Option<Served>, Option<Arc<RemoteState>>), String> {
         match definition {
             Entry::Hosted(agent) => {
-                let served = switchboard_fleet::served(agent, &self.programs).map_err(|error| error.to_string())?;
+                let served = self.serve_hosted(agent).map_err(|error| error.to_string())?;
                 Ok((Some(served), None))
             }
             Entry::Remote(agent) => {
@@ -226,8 +227,9 @@ impl Registry {
         if let Some(known) = known.filter(|known| known.definition.url == agent.url) {
             let observed = known.observed.lock();
             let observed = Observed {
-                card: observed.card.clone().or(card),
+                card: observed.card.clone().or_else(|| card.clone()),
                 held: observed.held.clone(),
+                counted: observed.counted.clone().or_else(|| card_counted(card.as_ref())),
                 reachability: observed.reachability.clone(),
             };
             return Ok(Arc::new(RemoteState {
@@ -258,11 +260,16 @@ impl Registry {
             definition: agent.clone(),
             client,
             breaker: Arc::new(breaker),
-            observed: Mutex::new(Observed { card, held: None, reachability }),
+            observed: Mutex::new(Observed { counted: card_counted(card.as_ref()), card, held: None, reachability }),
             removed: CancellationToken::new(),
             breaker_retired,
         }))
     }
+}
+
+/// What counts of the cards of an agent of which this one is known.
+fn card_counted(card: Option<&KnownCard>) -> Option<CardSkills> {
+    card.map(|known| known.counted.clone().unwrap_or_else(|| declared(&known.card)))
 }
 
 impl Draining {

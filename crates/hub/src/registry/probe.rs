@@ -94,11 +94,16 @@ impl Registry {
         if !self.is_served(name, remote) {
             return;
         }
+        let inbox = &self.parts.config.hub.inbox;
+        let mut counts_more = false;
         let (change, card_change) = {
             let mut observed = remote.observed.lock();
             let change = observed.reachability.record(probe, &settings);
             let known = found.ok().map(|found| KnownCard::new(found.card.clone(), found.json.clone()));
             let changes = remote.definition.serving.card_changes;
+            if let Some(known) = &known {
+                counts_more = remote.count_card(&mut observed, &known.card, inbox);
+            }
             (change, known.map_or(CardChange::None, |known| observed.take(known, changes)))
         };
         let mut lines = Vec::new();
@@ -116,6 +121,9 @@ impl Registry {
         }
         if card_change == CardChange::Taken {
             self.card_taken(&definitions, name, remote).await;
+        } else if counts_more {
+            self.serve_as_counted(name, remote);
+            self.store_counted(name, remote).await;
         }
         let has_news = !lines.is_empty();
         self.journal.add(lines);
@@ -168,11 +176,17 @@ impl Registry {
     async fn card_taken(&self, _: &Definitions, name: &AgentName, remote: &Arc<RemoteState>) {
         remote.follow_accepted_card();
         let Some(known) = remote.observed.lock().card.clone() else { return };
+        self.serve_as_counted(name, remote);
+        if self.store_counted(name, remote).await {
+            self.store_card(name, Some(known.json)).await;
+        }
+    }
+
+    fn serve_as_counted(&self, name: &AgentName, remote: &Arc<RemoteState>) {
         let hosted = self.roster().entry(name.as_str()).and_then(|entry| entry.hosted.clone());
         if let Some(hosted) = hosted {
             hosted.replace((self.serve_remote)(remote));
         }
-        self.store_card(name, Some(known.json)).await;
     }
 
     /// Stores the last good card of an agent, for a restart that does not reach it; or deletes it.

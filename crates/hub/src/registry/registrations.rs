@@ -21,6 +21,7 @@ use switchboard_host::redact;
 
 use super::Registry;
 use super::apply::{Definitions, Registered};
+use super::card_policies::{self, CARD_POLICIES};
 use super::probe::{CARD, fetch_card};
 use super::remote_state::KnownCard;
 use super::roster::EntrySource;
@@ -94,6 +95,7 @@ impl Registry {
         definitions.registrations.insert(name.clone(), registered);
         match card {
             Some(card) => {
+                self.forget_counted(&AgentName::from(name.as_str())).await;
                 self.store_card(&AgentName::from(name.as_str()), Some(card.json.clone())).await;
                 definitions.cards.insert(name.clone(), card);
             }
@@ -275,6 +277,14 @@ impl Registry {
         for row in all_registrations(&*self.parts.store, CARD).await? {
             if let Ok(card) = switchboard_a2a::card::AgentCard::decode(&row.body) {
                 definitions.cards.insert(row.name, KnownCard::new(card, row.body));
+            }
+        }
+        for row in all_registrations(&*self.parts.store, CARD_POLICIES).await? {
+            self.stored_counted.lock().insert(AgentName::from(row.name.as_str()));
+            let Some(card) = definitions.cards.get_mut(&row.name) else { continue };
+            match card_policies::decode(&row.body) {
+                Some(counted) => card.counted = Some(counted),
+                None => tracing::error!(agent = row.name, "what its cards have asked of reviewers cannot be read"),
             }
         }
         let mut tombstones = Vec::new();

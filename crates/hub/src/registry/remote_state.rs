@@ -13,6 +13,7 @@ use switchboard_fleet::config::remote_serving::CardChanges;
 use tokio_util::sync::CancellationToken;
 
 use super::breaker::CircuitBreaker;
+use super::card_policies::{CardSkills, declared};
 use super::reachability::Reachability;
 
 /// What is known of a remote agent.
@@ -50,6 +51,8 @@ pub struct Observed {
     pub card: Option<KnownCard>,
     /// A card that waits to be accepted.
     pub held: Option<KnownCard>,
+    /// What counts of what its cards have asked for their skills, once there is one.
+    pub(crate) counted: Option<CardSkills>,
 }
 
 /// A card and its entity tag.
@@ -59,6 +62,8 @@ pub struct KnownCard {
     pub json: Bytes,
     /// Of its bytes: what an administrator accepts is what was shown.
     pub etag: String,
+    /// What was stored of earlier cards that asked for more.
+    pub(crate) counted: Option<CardSkills>,
 }
 
 /// What a fetched card has changed.
@@ -76,7 +81,7 @@ impl KnownCard {
     pub fn new(card: AgentCard, json: Bytes) -> Self {
         let digest = ring::digest::digest(&ring::digest::SHA256, &json);
         let etag = digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Self { card: Arc::new(card), json, etag }
+        Self { card: Arc::new(card), json, etag, counted: None }
     }
 }
 
@@ -101,11 +106,18 @@ impl Observed {
         }
     }
 
-    /// Accepts the card that is held, if it is the one that was shown.
+    /// Accepts the card that is held, or what the newest card asks for less, if it is the one that was shown.
     pub fn accept(&mut self, etag: &str) -> Option<KnownCard> {
-        let held = self.held.take_if(|held| held.etag == etag)?;
-        self.card = Some(held.clone());
-        Some(held)
+        let accepted = match self.held.take_if(|held| held.etag == etag) {
+            Some(held) => held,
+            None if self.held.is_none() && self.lowered().is_some() => {
+                self.card.clone().filter(|known| known.etag == etag)?
+            }
+            None => return None,
+        };
+        self.card = Some(accepted.clone());
+        self.counted = Some(declared(&accepted.card));
+        Some(accepted)
     }
 }
 

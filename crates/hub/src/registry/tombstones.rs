@@ -37,9 +37,9 @@ impl Registry {
             };
             let card = definitions.cards.get(name.as_str()).cloned();
             let served = match entry {
-                Ok(Entry::Hosted(agent)) => switchboard_fleet::served(&agent, &self.programs)
-                    .map(|served| (served, None))
-                    .map_err(|error| error.to_string()),
+                Ok(Entry::Hosted(agent)) => {
+                    self.serve_hosted(&agent).map(|served| (served, None)).map_err(|error| error.to_string())
+                }
                 Ok(Entry::Remote(agent)) => self
                     .remote_state(&name, &agent, !is_of_file, card, None)
                     .map(|remote| ((self.serve_remote)(&remote), Some(remote))),
@@ -215,6 +215,7 @@ impl Registry {
         if definitions.cards.remove(name).is_some() || self.has_card(name) {
             self.store_card(&AgentName::from(name), None).await;
         }
+        self.forget_counted(&AgentName::from(name)).await;
     }
 
     /// Whether a card of it was taken since the start.

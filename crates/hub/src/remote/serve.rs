@@ -10,6 +10,7 @@ use switchboard_host::serve::ServerParts;
 
 use super::{Callbacks, RemoteAgent, RemoteParts, RemoteSettings, callback_base, manifest};
 use crate::consumers::Consumers;
+use crate::gate::gated;
 use crate::jobs::{
     CANCEL_KIND, CHILDREN_KIND, CancelChildren, CancelJobs, JobKind, JobRunner, JobSettings, PARENT_KIND,
     RemoteDirectory, SettleParents,
@@ -24,7 +25,8 @@ pub(crate) fn factory(parts: &ServerParts) -> RemoteFactory {
         let max_running = Some(remote.definition.serving.max_parallel.get());
         let switches = Switches { max_running, ..Switches::default() };
         let served = Served::new(RemoteAgent::new(remote_parts(&parts, remote))).switches(switches);
-        switchboard_fleet::with_output_schemas(served)
+        let served = switchboard_fleet::with_output_schemas(served);
+        gated(&parts, served, remote.policies(&parts.config.hub.inbox))
     })
 }
 

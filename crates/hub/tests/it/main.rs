@@ -25,6 +25,7 @@ mod families;
 mod fanout;
 mod feed;
 mod fleet_health;
+mod gates;
 mod health;
 mod inbox;
 mod job_runner;

@@ -407,6 +407,13 @@ impl Running {
         assert_eq!(read_head(&mut reader).await, 200);
         Stream { reader }
     }
+
+    /// Opens the stream that answers a message.
+    pub(crate) async fn stream_of(&self, path: &str, key: &str, body: &Value) -> Stream {
+        let mut reader = self.connect(&format!("POST {path}"), key, &[], &body.to_string()).await;
+        assert_eq!(read_head(&mut reader).await, 200);
+        Stream { reader }
+    }
 }
 
 async fn read_head(reader: &mut BufReader<TcpStream>) -> u16 {
@@ -460,6 +467,13 @@ impl Stream {
         let mut text = String::new();
         self.reader.read_to_string(&mut text).await.unwrap();
         text.lines().filter_map(|line| line.strip_prefix("event: ")).map(str::to_owned).collect()
+    }
+
+    /// All that comes until its end.
+    pub(crate) async fn rest_of_text(mut self) -> String {
+        let mut text = String::new();
+        self.reader.read_to_string(&mut text).await.unwrap();
+        text
     }
 
     /// The events of the next frames.
