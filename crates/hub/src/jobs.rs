@@ -18,6 +18,7 @@ use futures_util::{FutureExt, StreamExt};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::store::StoreError;
+use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::store::hub::{ClaimedJob, HubStore, JobEnd};
 use tokio_util::sync::CancellationToken;
 
@@ -57,6 +58,13 @@ pub enum JobOutcome {
     Again(Duration),
     /// The same, with another body.
     Changed(Duration, Bytes),
+    /// To be run again at a time, with another body, and with lines of the journal that say what was done. They are written
+    /// only if the claim still holds.
+    Told {
+        run_at: Timestamp,
+        body: Bytes,
+        journal: Vec<JournalLine>,
+    },
 }
 
 /// Runs the jobs of a store.
@@ -185,6 +193,7 @@ impl JobRunner {
             JobOutcome::Changed(after, body) => {
                 JobEnd::Again { run_at: later(self.clock.now(), after), body: Some(body) }
             }
+            JobOutcome::Told { run_at, body, journal } => JobEnd::Told { run_at, body, journal },
         };
         self.finish(claimed, end).await
     }

@@ -104,6 +104,12 @@ pub enum JobEnd {
         run_at: Timestamp,
         body: Option<Bytes>,
     },
+    /// The same, with lines of the journal in one transaction: what they tell is told once, by the run whose claim holds.
+    Told {
+        run_at: Timestamp,
+        body: Bytes,
+        journal: Vec<JournalLine>,
+    },
 }
 
 /// A definition that was registered at run time: an agent, a schedule, a route.

@@ -1,6 +1,6 @@
 //! Queries over the tasks of several owners: what operators see, and which questions wait.
 
-use switchboard_a2a::{TaskState, Timestamp};
+use switchboard_a2a::{ContextId, TaskState, Timestamp};
 
 use super::lineage::Via;
 use super::{ListPosition, TaskRow};
@@ -24,6 +24,8 @@ pub struct SurveyQuery {
     pub before: Option<Timestamp>,
     /// Whose id or context begins so. At most the newest thousand of each are looked at.
     pub prefix: Option<String>,
+    /// Only of this conversation of the owner, who has to be named, newest status first.
+    pub context: Option<ContextId>,
     /// After the last task of the page before.
     pub after: Option<ListPosition>,
     pub page_size: usize,

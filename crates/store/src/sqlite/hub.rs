@@ -109,17 +109,29 @@ impl HubStore for SqliteStore {
 
     fn finish_job(&self, name: &str, attempts: u32, end: JobEnd) -> StoreFuture<bool> {
         let (name, node) = (name.to_owned(), self.node.number());
+        if let JobEnd::Told { journal, .. } = &end
+            && let Err(refusal) = self.check_lines(journal)
+        {
+            return refused(refusal);
+        }
         self.queue.write_exclusive(move |session| {
             session.transaction(|session| {
-                let finished = match end {
+                let again = "UPDATE job SET node = NULL, run_at = ?4, body = coalesce(?5, body) \
+                             WHERE name = ?1 AND node = ?2 AND attempts = ?3";
+                let finished = match &end {
                     JobEnd::Done => {
                         let sql = "DELETE FROM job WHERE name = ?1 AND node = ?2 AND attempts = ?3";
-                        session.execute(sql, (name, node, attempts))?
+                        session.execute(sql, (&name, node, attempts))?
                     }
                     JobEnd::Again { run_at, body } => {
-                        let sql = "UPDATE job SET node = NULL, run_at = ?4, body = coalesce(?5, body) \
-                                   WHERE name = ?1 AND node = ?2 AND attempts = ?3";
-                        session.execute(sql, (name, node, attempts, run_at.0, body.as_deref()))?
+                        session.execute(again, (&name, node, attempts, run_at.0, body.as_deref()))?
+                    }
+                    JobEnd::Told { run_at, body, journal } => {
+                        let held = session.execute(again, (&name, node, attempts, run_at.0, &body[..]))?;
+                        if held > 0 {
+                            session.insert_journal(journal)?;
+                        }
+                        held
                     }
                 };
                 Ok(finished > 0)

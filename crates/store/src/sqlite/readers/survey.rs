@@ -14,7 +14,7 @@ use switchboard_engine::store::{ListPosition, TaskRow};
 use super::Reader;
 use super::list::{PageKey, page_key};
 use super::load::TASK_COLUMNS;
-use crate::sqlite::columns::{PrefixRange, state_number, via_number};
+use crate::sqlite::columns::{Identifier, PrefixRange, state_number, via_number};
 use crate::sqlite::node::Node;
 use crate::sqlite::query::{Merged, limit, rows};
 
@@ -50,6 +50,15 @@ pub(crate) fn by_key(order: &KeyOrder) -> String {
 pub(crate) const GROUP: &str = "SELECT status_at, key FROM task INDEXED BY task_listing \
      WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at >= ?4 AND status_at < ?5 \
      AND status_at <= ?6 AND (status_at < ?6 OR key < ?7) AND (?8 IS NULL OR via = ?8) ORDER BY status_at DESC, key DESC";
+
+/// Parameters: those of [`MATCHES`], the context, the position to begin after, the limit.
+pub(crate) fn by_context() -> String {
+    format!(
+        "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_context WHERE context = :context AND owner = :owner \
+         AND {MATCHES} AND status_at <= :at AND (status_at < :at OR key < :below) \
+         ORDER BY status_at DESC, key DESC LIMIT :limit"
+    )
+}
 
 /// Parameters: the owner and the agents, the position to begin after, the limit, the caller and the agents of its own.
 pub(crate) fn waiting() -> String {
@@ -95,6 +104,7 @@ impl Reader {
     pub(crate) fn survey(&mut self, node: &Node, query: &SurveyQuery) -> rusqlite::Result<SurveyPage> {
         let Some(bounds) = self.survey_bounds(query)? else { return Ok(SurveyPage::default()) };
         let mut tasks = match query {
+            SurveyQuery { context: Some(context), .. } => self.of_context(node, &bounds, context.as_str())?,
             SurveyQuery { prefix: Some(prefix), .. } => self.with_prefix(node, &bounds, prefix)?,
             SurveyQuery { tree: Some(_), .. } => self.down_the_keys(node, &bounds, &KeyOrder::Tree)?,
             SurveyQuery { via: Some(via), .. } if *via != Via::A2a => {
@@ -183,6 +193,14 @@ impl Reader {
         let (below, wanted) = (bounds.after.1, limit(bounds.wanted));
         params.extend([(":below", &below as &dyn ToSql), (":limit", &wanted)]);
         self.task_rows(node, &by_key(order), params.as_slice())
+    }
+
+    fn of_context(&mut self, node: &Node, bounds: &Bounds, context: &str) -> rusqlite::Result<Vec<TaskRow>> {
+        let mut params: Vec<(&str, &dyn ToSql)> = bounds.matching().to_vec();
+        let ((at, below), wanted) = (bounds.after, limit(bounds.wanted));
+        let context = Identifier::new(context);
+        params.extend([(":context", &context as &dyn ToSql), (":at", &at), (":below", &below), (":limit", &wanted)]);
+        self.task_rows(node, &by_context(), params.as_slice())
     }
 
     /// The groups that match and are not empty; nothing if there are too many.
@@ -304,6 +322,7 @@ mod tests {
                 GROUP.to_owned(),
                 "SEARCH task USING INDEX task_listing (owner=? AND agent=? AND state=? AND status_at>? AND status_at<?)",
             ),
+            (by_context(), "SEARCH task USING INDEX task_context (context=? AND owner=? AND status_at"),
             (by_id_prefix(), "SEARCH task USING COVERING INDEX task_id (id>? AND id<?)"),
             (by_context_prefix(), "SEARCH task USING COVERING INDEX task_context (context>? AND context<?)"),
             (waiting(), "SEARCH task USING INDEX task_waiting (status_at>?)"),

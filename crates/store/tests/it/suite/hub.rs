@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use switchboard_a2a::{TaskState, Timestamp};
 use switchboard_engine::ids::{Epoch, Fence, Seq};
-use switchboard_engine::store::feed::{FeedCursor, FeedStart, Position};
+use switchboard_engine::store::feed::{FeedCursor, FeedStart, JournalLine, Position};
 use switchboard_engine::store::hub::{
     Advance, CONSUMER_STATE_BYTES, HealthBy, HealthSeries, HealthStep, HealthSum, HubStore, JobEnd, NewJob,
     PutRegistration,
@@ -118,14 +118,32 @@ pub(crate) async fn a_job_is_claimed_once_and_finished_by_its_claimer(fixture: i
     let body = Some(Bytes::from_static(b"next"));
     assert!(store.finish_job("second", 1, JobEnd::Again { run_at: Timestamp(400), body }).await.unwrap());
     assert_eq!(claim(399, 9).await, [("late".to_owned(), 1)]);
+    // What a run tells is written with its end, and only if its claim holds.
+    let told = |text: &str| JobEnd::Told {
+        run_at: Timestamp(300),
+        body: Bytes::from_static(b"{}"),
+        journal: vec![JournalLine {
+            at: Timestamp(399),
+            owner: None,
+            task: None,
+            topic: text.to_owned(),
+            payload: Bytes::from_static(b"{}"),
+        }],
+    };
+    let before = lines_of(&store).await;
+    assert!(!store.finish_job("late", 7, told("lost")).await.unwrap());
+    assert_eq!(lines_of(&store).await, before);
+    assert!(store.finish_job("late", 1, told("kept")).await.unwrap());
+    assert_eq!(lines_of(&store).await, before + 1);
+    assert_eq!(claim(399, 9).await, [("late".to_owned(), 2)]);
     // A job whose node is gone may be claimed again.
     drop(store);
     let store = fixture.open();
     let claimed = store.claim_jobs(Timestamp(400), 9).await.unwrap();
     let found: Vec<_> = claimed.iter().map(|job| (job.job.name.as_str(), &job.job.body[..], job.attempts)).collect();
-    assert_eq!(found, [("late", b"{}".as_slice(), 2), ("second", b"next", 2)]);
-    assert!(!store.finish_job("late", 1, JobEnd::Done).await.unwrap());
-    assert!(store.finish_job("late", 2, JobEnd::Done).await.unwrap());
+    assert_eq!(found, [("late", b"{}".as_slice(), 3), ("second", b"next", 2)]);
+    assert!(!store.finish_job("late", 2, JobEnd::Done).await.unwrap());
+    assert!(store.finish_job("late", 3, JobEnd::Done).await.unwrap());
 }
 
 pub(crate) async fn a_job_that_is_owed_again_while_it_runs_is_run_again(fixture: impl Fixture) {
