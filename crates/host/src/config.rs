@@ -5,6 +5,7 @@ pub mod address;
 pub mod agent_name;
 pub mod cards;
 pub mod channels;
+pub mod ceremonies;
 pub mod decimal;
 pub mod delegation;
 pub mod document;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::config::channels::Channels;
+use crate::config::ceremonies::Ceremonies;
 use crate::config::decimal::Decimal;
 use crate::config::extensions::Extensions;
 use crate::config::jobs::Jobs;
@@ -41,6 +42,8 @@ pub struct Hub {
     pub projector: Projector,
     /// Agents with a part of their own.
     pub roles: Roles,
+    /// Runs of skills by a schedule.
+    pub ceremonies: Ceremonies,
     /// Events that become messages or POSTs.
     pub routes: Routes,
     /// Which agent gets a message to the root address.
@@ -235,6 +238,7 @@ section_keys!(Hub, {
     messages (section): Messages::default(),
     projector (section): Projector::default(),
     roles (section): Roles::default(),
+    ceremonies (section): Ceremonies::default(),
     routes (section): Routes::default(),
     routing (section): Routing::default(),
     probe (section): Probe::default(),

@@ -73,6 +73,7 @@ fn options(config: &Config) -> Vec<String> {
     add("hub.jobs", &hub.jobs);
     add("hub.channels", &hub.channels);
     add("hub.inbox", &hub.inbox);
+    add("hub.ceremonies", &hub.ceremonies);
     add("hub.routes", &hub.routes);
     add("hub.health", &(hub.health.minutes, hub.health.hours, hub.health.callers));
     add("hub.health.alerts", &hub.health.alerts);
