@@ -8,6 +8,8 @@ pub mod audit;
 pub mod ceremonies;
 mod channels;
 mod consumers;
+mod definition_files;
+mod definition_reader;
 mod dispatch;
 mod experiments;
 mod feed;
@@ -28,6 +30,7 @@ mod routes;
 pub mod routing;
 mod task_rows;
 pub mod tasks;
+mod topics;
 
 pub use api::route_table;
 pub use hub::{Hub, configured};

@@ -6,7 +6,6 @@ mod content;
 mod definition;
 mod deliver;
 mod error;
-mod files;
 mod follow;
 mod journal;
 mod matching;
@@ -32,6 +31,8 @@ use switchboard_webhooks::PostSender;
 use tokio::sync::Notify;
 
 pub(crate) use self::definition::Definition;
+#[cfg(test)]
+pub(crate) use self::definition::Then;
 pub(crate) use self::deliver::{MATCH_KIND, MatchJobs};
 pub(crate) use self::error::RouteError;
 pub(crate) use self::files::parse as parse_yaml;
@@ -39,9 +40,9 @@ pub(crate) use self::matching::Hits;
 pub(crate) use self::state::RouteState;
 pub(crate) use self::table::{Route, Source};
 
+use crate::definition_files::{DefinitionFiles, Listing};
 use crate::registry::WorkspaceFolder;
 
-use self::files::{Listing, RouteFiles};
 use self::send_rate::SendRate;
 use self::table::RouteTable;
 
@@ -52,7 +53,7 @@ pub(crate) struct Routes {
     table: RwLock<Arc<RouteTable>>,
     /// Locked while routes change.
     defined: tokio::sync::Mutex<Defined>,
-    files: Arc<Mutex<RouteFiles>>,
+    files: Arc<Mutex<DefinitionFiles<Definition>>>,
     /// By the names of their routes, which keep theirs while they are changed.
     states: Mutex<HashMap<String, Arc<RouteState>>>,
     /// Has the files read at once.
@@ -66,7 +67,7 @@ pub(crate) struct Routes {
 /// Where routes come from.
 #[derive(Default)]
 struct Defined {
-    files: Listing,
+    files: Listing<Definition>,
     registered: BTreeMap<String, Registered>,
 }
 
@@ -88,7 +89,10 @@ impl Routes {
         let routes = Arc::new(Self {
             table: RwLock::default(),
             defined: tokio::sync::Mutex::default(),
-            files: Arc::new(Mutex::new(RouteFiles::new(workspace.path.join(&settings.folder), workspace.environment))),
+            files: Arc::new(Mutex::new(DefinitionFiles::new(
+                workspace.path.join(&settings.folder),
+                workspace.environment,
+            ))),
             states: Mutex::default(),
             reload_now: Arc::default(),
             is_started: AtomicBool::new(false),

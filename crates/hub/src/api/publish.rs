@@ -13,6 +13,7 @@ use super::fields::Fields;
 use super::request::ApiRequest;
 use super::route::{Parameter, Route};
 use crate::audit::Act;
+use crate::topics::{is_reserved, is_topic};
 
 pub(super) const ROUTE: Route =
     Route::new(Method::POST, "/publish", "Write a line of the journal", |request| Box::pin(answer(request)))
@@ -23,30 +24,6 @@ pub(super) const ROUTE: Route =
             Parameter::new("payload", "An object.").object(),
             Parameter::new("correlationId", "The work that it belongs to.").text(),
         ]);
-
-/// The first words of topics that only the hub writes, and of those that earlier hubs kept to themselves.
-const RESERVED: [&str; 18] = [
-    "task",
-    "outcome",
-    "inbox",
-    "hitl",
-    "flow.item",
-    "ceremony",
-    "dispatch",
-    "world.state",
-    "operator.message",
-    "hub",
-    "remote",
-    "webhook",
-    "alert",
-    "audit",
-    "gap",
-    "agent.skill",
-    "agent.input",
-    "message.inbound",
-];
-const RESERVED_BY_EARLIER_HUBS: [&str; 3] = ["cron", "command", "autonomous"];
-const TOPIC_BYTES: usize = 256;
 
 async fn answer(mut request: ApiRequest<'_>) -> Result<Response<Body>, ApiError> {
     let mut fields = request.fields().await?;
@@ -101,17 +78,4 @@ fn payload(fields: &mut Fields) -> Option<Map<String, Value>> {
     }
     let read = given.read();
     read.map_err(|error| fields.problem("payload", format!("cannot be read: {error}"), "an object")).ok()
-}
-
-fn is_topic(topic: &str) -> bool {
-    let is_word = |word: &str| {
-        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
-    };
-    topic.len() <= TOPIC_BYTES && topic.split('.').all(is_word)
-}
-
-fn is_reserved(topic: &str) -> bool {
-    let begins =
-        |prefix: &&str| topic.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    RESERVED.iter().chain(&RESERVED_BY_EARLIER_HUBS).any(begins)
 }

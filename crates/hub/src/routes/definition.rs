@@ -5,21 +5,16 @@ use serde_json::{Map, Value, json};
 use switchboard_a2a::TaskState;
 use switchboard_egress::Target;
 use switchboard_engine::{AgentName, state_label};
-use switchboard_host::config::suggestion::did_you_mean;
 
 use super::content::Content;
+use crate::definition_files::FileDefinition;
+use crate::definition_reader::{DefinitionReader, Problem, kind, quoted};
 use crate::feed::Pattern;
 
 /// The longest name: it is a word of topics and part of headers and of keys.
 const NAME_BYTES: usize = 64;
-/// The longest topic, agent or skill.
-const WORD_BYTES: usize = 256;
 /// The longest content as it is written.
 pub(super) const CONTENT_BYTES: usize = 16 << 10;
-/// Agents that a message may go to; `hub.fanout.max` may allow fewer.
-const MOST_TARGETS: usize = 64;
-/// What is quoted of a wrong value, in characters.
-const QUOTED: usize = 80;
 /// The first word of topics that only routes with a `url` may have.
 const DROPPED: &str = "dispatch";
 const STATES: [TaskState; 7] = [
@@ -57,33 +52,17 @@ pub(crate) enum Then {
     Post { url: String, secret_env: Option<String> },
 }
 
-/// What is wrong with a definition.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key} {wrong}: {right}")]
-pub(crate) struct Problem {
-    pub(crate) key: String,
-    pub(crate) wrong: String,
-    pub(crate) right: String,
-}
-
 impl Definition {
     /// Reads one. `name` is the one that it has if it does not say.
     pub(crate) fn read(given: &Value, name: Option<&str>) -> Result<Self, Vec<Problem>> {
-        let mut reader = Reader::default();
+        let mut reader = DefinitionReader::default();
         let Some(members) = reader.object(given, "", &["name", "when", "then", "content", "enabled"]) else {
-            return Err(reader.0);
+            return Err(reader.problems);
         };
         let name = reader.name(members, name);
         let (topic, pattern, agent, state) = reader.when(members.get("when").unwrap_or(&Value::Null));
         let then = reader.then(members.get("then").unwrap_or(&Value::Null));
-        let enabled = match members.get("enabled") {
-            None | Some(Value::Null) => true,
-            Some(Value::Bool(enabled)) => *enabled,
-            Some(other) => {
-                reader.add("enabled", format!("is {}", kind(other)), "true or false");
-                true
-            }
-        };
+        let enabled = reader.flag(members, "enabled", true);
         let content = match (members.get("content").filter(|content| !content.is_null()), &then) {
             (Some(given), Some(then)) => reader.content(given, then),
             _ => None,
@@ -93,10 +72,10 @@ impl Definition {
             reader.add("when.topic", wrong, "name another topic, or a url under then");
         }
         match (then, pattern) {
-            (Some(then), Some(pattern)) if reader.0.is_empty() => {
+            (Some(then), Some(pattern)) if reader.problems.is_empty() => {
                 Ok(Self { name, topic, pattern, agent, state, then, content, enabled })
             }
-            _ => Err(reader.0),
+            _ => Err(reader.problems),
         }
     }
 
@@ -150,62 +129,27 @@ impl Then {
     }
 }
 
+impl FileDefinition for Definition {
+    fn read(given: &Value, name: Option<&str>) -> Result<Self, Vec<Problem>> {
+        Self::read(given, name)
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// Scheme, host and port of an address.
 pub(super) fn origin(url: &str) -> String {
     Target::parse(url).map_or_else(|_| String::new(), |target| target.origin())
 }
 
-/// Collects what is wrong.
-#[derive(Default)]
-struct Reader(Vec<Problem>);
-
-impl Reader {
-    fn add(&mut self, key: &str, wrong: impl Into<String>, right: impl Into<String>) {
-        self.0.push(Problem { key: key.to_owned(), wrong: wrong.into(), right: right.into() });
-    }
-
-    /// An object with no members but these.
-    fn object<'a>(&mut self, given: &'a Value, key: &str, known: &[&str]) -> Option<&'a Map<String, Value>> {
-        let Value::Object(members) = given else {
-            let wrong = if given.is_null() { "is missing".to_owned() } else { format!("is {}", kind(given)) };
-            let key = if key.is_empty() { "body" } else { key };
-            self.add(key, wrong, format!("an object with {}", known.join(", ")));
-            return None;
-        };
-        for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
-            let key = if key.is_empty() { quoted(name) } else { format!("{key}.{}", quoted(name)) };
-            self.add(&key, "is no member here", did_you_mean(name, known, "there are"));
-        }
-        Some(members)
-    }
-
-    /// A text that may be absent.
-    fn text<'a>(
-        &mut self,
-        members: &'a Map<String, Value>,
-        (below, name): (&str, &str),
-        right: &str,
-    ) -> Option<&'a str> {
-        let key = if below.is_empty() { name.to_owned() } else { format!("{below}.{name}") };
-        match members.get(name)? {
-            Value::Null => None,
-            Value::String(text) if text.is_empty() || text.len() > WORD_BYTES => {
-                self.add(&key, format!("has {} bytes", text.len()), format!("{right}, of 1 to {WORD_BYTES} bytes"));
-                None
-            }
-            Value::String(text) => Some(text),
-            other => {
-                self.add(&key, format!("is {}", kind(other)), right);
-                None
-            }
-        }
-    }
-
+impl DefinitionReader {
     fn name(&mut self, members: &Map<String, Value>, usual: Option<&str>) -> String {
         let right = format!("1 to {NAME_BYTES} letters, digits, - and _");
         let given = self.text(members, ("", "name"), &right).or(usual.filter(|_| !members.contains_key("name")));
         let Some(name) = given else {
-            if self.0.iter().all(|problem| problem.key != "name") {
+            if !self.has_problem("name") {
                 self.add("name", "is missing", right);
             }
             return String::new();
@@ -223,7 +167,7 @@ impl Reader {
         };
         let right = "a topic of the feed such as task.failed.* or alert.#, whose first word is none of * and #";
         let topic = self.text(members, ("when", "topic"), right);
-        if topic.is_none() && self.0.iter().all(|problem| problem.key != "when.topic") {
+        if topic.is_none() && !self.has_problem("when.topic") {
             self.add("when.topic", "is missing", right);
         }
         let is_word = |word: &str| {
@@ -259,18 +203,14 @@ impl Reader {
         }
         if is_post {
             let url = self.url(members);
-            let variable = self.text(members, ("then", "secretEnv"), "the name of a variable of the environment");
-            if let Some(variable) = variable.filter(|variable| !is_variable(variable)) {
-                let right = "the name of a variable of the server's environment: letters, digits and _";
-                self.add("then.secretEnv", format!("is {:?}", quoted(variable)), right);
-            }
-            return Some(Then::Post { url: url?, secret_env: variable.map(str::to_owned) });
+            let secret_env = self.variable(members, ("then", "secretEnv"));
+            return Some(Then::Post { url: url?, secret_env });
         }
         if has("secretEnv") {
             self.add("then.secretEnv", "is for a url", "name the url, or leave it out");
         }
         let skill = self.text(members, ("then", "skill"), "the id of a skill").map(str::to_owned);
-        let targets = self.targets(members);
+        let targets = self.targets(members, "then");
         if skill.is_none() && targets.is_empty() && !has("skill") && !has("targets") {
             self.add("then", "says nothing", "a skill, targets or both, or a url");
         }
@@ -288,28 +228,6 @@ impl Reader {
             Err(refusal) => {
                 self.add("then.url", format!("is refused: {refusal}"), right);
                 None
-            }
-        }
-    }
-
-    fn targets(&mut self, members: &Map<String, Value>) -> Vec<String> {
-        let right = "the name of an agent or a list of names";
-        let given = match members.get("targets") {
-            None | Some(Value::Null) => return Vec::new(),
-            Some(Value::Array(names)) => names.as_slice(),
-            Some(one) => std::slice::from_ref(one),
-        };
-        let names: Option<Vec<String>> = given.iter().map(|name| name.as_str().map(str::to_owned)).collect();
-        let is_name = |name: &String| !name.is_empty() && name.len() <= WORD_BYTES;
-        match names.filter(|names| !names.is_empty() && names.iter().all(is_name)) {
-            Some(names) if names.len() > MOST_TARGETS => {
-                self.add("then.targets", format!("has {} names", names.len()), format!("at most {MOST_TARGETS}"));
-                Vec::new()
-            }
-            Some(names) => names,
-            None => {
-                self.add("then.targets", "has what is no name", right);
-                Vec::new()
             }
         }
     }
@@ -341,25 +259,5 @@ impl Reader {
                 None
             }
         }
-    }
-}
-
-fn is_variable(name: &str) -> bool {
-    !name.starts_with(|first: char| first.is_ascii_digit())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn quoted(text: &str) -> String {
-    text.chars().take(QUOTED).collect()
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }

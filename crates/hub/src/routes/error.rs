@@ -2,7 +2,7 @@
 
 use switchboard_engine::store::StoreError;
 
-use super::definition::Problem;
+use crate::definition_reader::Problem;
 
 /// Why a change of a route is refused.
 #[derive(Debug, thiserror::Error)]

@@ -79,7 +79,7 @@ impl Routes {
         }
         if self.is_started.load(Ordering::Acquire) {
             lines.extend(
-                changes(&before.routes, &defined.files.routes).map(|(change, name)| line(now, change, name, json!({}))),
+                changes(&before.found, &defined.files.found).map(|(change, name)| line(now, change, name, json!({}))),
             );
         }
         self.apply(&defined).await;
@@ -91,7 +91,7 @@ impl Routes {
     pub(super) async fn apply(&self, defined: &Defined) {
         let max = self.parts.config.hub.routes.max.get();
         let mut routes = Vec::new();
-        for (name, definition) in &defined.files.routes {
+        for (name, definition) in &defined.files.found {
             if routes.len() >= max {
                 tracing::error!(route = name, max, "there are more routes than hub.routes.max, and it is left out");
                 continue;
@@ -99,8 +99,7 @@ impl Routes {
             let source = Source::File { shadows_registration: defined.registered.contains_key(name) };
             routes.push(self.in_force(definition, source).await);
         }
-        for (name, registered) in
-            defined.registered.iter().filter(|(name, _)| !defined.files.routes.contains_key(*name))
+        for (name, registered) in defined.registered.iter().filter(|(name, _)| !defined.files.found.contains_key(*name))
         {
             if routes.len() >= max {
                 tracing::error!(route = name, max, "there are more routes than hub.routes.max, and it is left out");

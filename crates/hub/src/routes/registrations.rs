@@ -9,12 +9,13 @@ use switchboard_engine::store::StoreError;
 use switchboard_engine::store::feed::JournalLine;
 use switchboard_engine::store::hub::PutRegistration;
 
-use super::definition::{Definition, Problem, Then};
+use super::definition::{Definition, Then};
 use super::error::RouteError;
 use super::journal::line;
 use super::owed::delivery;
 use super::{Registered, Routes};
 use crate::audit::{Act, Actor};
+use crate::definition_reader::Problem;
 use crate::registry::{all_registrations, is_secret_parameter};
 
 /// The kind of a registration that is a route.
@@ -26,13 +27,13 @@ impl Routes {
         let definition = self.read(given, None)?;
         let name = definition.name.clone();
         let mut defined = self.defined.lock().await;
-        if defined.files.routes.contains_key(&name) {
+        if defined.files.found.contains_key(&name) {
             return Err(RouteError::InFile(name));
         }
         if defined.registered.contains_key(&name) {
             return Err(RouteError::Exists(name));
         }
-        let count = defined.registered.len() + defined.files.routes.len();
+        let count = defined.registered.len() + defined.files.found.len();
         if count >= self.parts.config.hub.routes.max.get() {
             let wrong = format!("is one more than the {count} routes that there are");
             return Err(RouteError::invalid("name", wrong, "delete one, or raise hub.routes.max"));
@@ -174,7 +175,7 @@ struct Change<'a> {
 impl super::Defined {
     fn registered(&self, name: &str, expected: Option<u64>) -> Result<Registered, RouteError> {
         let Some(known) = self.registered.get(name) else {
-            let is_in_file = self.files.routes.contains_key(name);
+            let is_in_file = self.files.found.contains_key(name);
             return Err(if is_in_file { RouteError::InFile(name.into()) } else { RouteError::NotFound(name.into()) });
         };
         match expected.filter(|expected| *expected != known.version) {

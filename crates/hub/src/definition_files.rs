@@ -1,5 +1,5 @@
-//! The files of routes, read again and again by their content, because an edit may leave size and time of a file as they
-//! were. A file with a problem leaves its route as it is.
+//! Folders with a file for each definition, of routes and of ceremonies. They are read again and again by their content, because
+//! an edit may leave size and time of a file as they were. A file with a problem leaves its definition as it is.
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
@@ -11,15 +11,23 @@ use switchboard_host::config::document::{Content, Node};
 use switchboard_host::config::problem::Origin;
 use switchboard_host::config::{regular_file, substitution};
 
-use super::definition::Definition;
+use crate::definition_reader::Problem;
 
 /// A definition is much smaller.
 const LARGEST: u64 = 256 << 10;
 /// How deep a file may be nested.
 const DEEPEST: usize = 24;
 
-/// Reads a folder of routes.
-pub(super) struct RouteFiles {
+/// What is in such a file.
+pub(crate) trait FileDefinition: Clone {
+    /// Reads one. `name` is the one that it has if it does not say.
+    fn read(given: &Value, name: Option<&str>) -> Result<Self, Vec<Problem>>;
+
+    fn name(&self) -> &str;
+}
+
+/// Reads a folder of definitions.
+pub(crate) struct DefinitionFiles<D> {
     folder: PathBuf,
     /// For `${VAR}`.
     environment: BTreeMap<String, String>,
@@ -27,29 +35,36 @@ pub(super) struct RouteFiles {
     known: Option<Contents>,
     /// What was read since, while something in it may be in the middle of being written.
     unsettled: Option<Contents>,
-    /// The route of each file when that was last good.
-    good: BTreeMap<PathBuf, Definition>,
+    /// The definition of each file when that was last good.
+    good: BTreeMap<PathBuf, D>,
 }
 
 /// Digests of the files, or why one cannot be read.
 type Contents = BTreeMap<PathBuf, Result<[u8; 32], String>>;
 
-/// The routes of the files.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Listing {
-    pub(super) routes: BTreeMap<String, Definition>,
-    /// What is wrong with files whose routes stay as they were.
-    pub(super) problems: Vec<String>,
+/// The definitions of the files.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing<D> {
+    /// By name.
+    pub(crate) found: BTreeMap<String, D>,
+    /// What is wrong with files whose definitions stay as they were.
+    pub(crate) problems: Vec<String>,
 }
 
-impl RouteFiles {
-    pub(super) fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
+impl<D> Default for Listing<D> {
+    fn default() -> Self {
+        Self { found: BTreeMap::new(), problems: Vec::new() }
+    }
+}
+
+impl<D: FileDefinition> DefinitionFiles<D> {
+    pub(crate) fn new(folder: PathBuf, environment: BTreeMap<String, String>) -> Self {
         Self { folder, environment, known: None, unsettled: None, good: BTreeMap::new() }
     }
 
     /// Reads the files; nothing if they are what they were, or if that is not certain yet. An operator who asks for a reading
     /// has written everything.
-    pub(super) fn read(&mut self, is_asked_for: bool) -> Option<Listing> {
+    pub(crate) fn read(&mut self, is_asked_for: bool) -> Option<Listing<D>> {
         let sources = self.sources();
         let digest =
             |source: &Result<Vec<u8>, String>| source.as_ref().map(|it| sha256([&it[..]])).map_err(Clone::clone);
@@ -77,11 +92,11 @@ impl RouteFiles {
     }
 
     /// Whether the files are to be read again in a moment.
-    pub(super) fn is_unsettled(&self) -> bool {
+    pub(crate) fn is_unsettled(&self) -> bool {
         self.unsettled.is_some()
     }
 
-    fn list(&mut self, sources: BTreeMap<PathBuf, Result<Vec<u8>, String>>) -> Listing {
+    fn list(&mut self, sources: BTreeMap<PathBuf, Result<Vec<u8>, String>>) -> Listing<D> {
         let mut listing = Listing::default();
         let is_unlisted = matches!(sources.get(&self.folder), Some(Err(_)));
         // Which files are in a folder that cannot be listed is not known: none of them is gone.
@@ -96,9 +111,9 @@ impl RouteFiles {
             }
         }
         for (path, definition) in &self.good {
-            let name = definition.name.clone();
-            match listing.routes.contains_key(&name) {
-                false => drop(listing.routes.insert(name, definition.clone())),
+            let name = definition.name().to_owned();
+            match listing.found.contains_key(&name) {
+                false => drop(listing.found.insert(name, definition.clone())),
                 true => {
                     let problem =
                         format!("{}: name {name:?} is that of a file before it: choose another", path.display());
@@ -109,12 +124,12 @@ impl RouteFiles {
         listing
     }
 
-    fn definition(&self, path: &Path, source: &[u8]) -> Result<Definition, String> {
+    fn definition(&self, path: &Path, source: &[u8]) -> Result<D, String> {
         let mut value = parse(source)?;
         let mut problems = Vec::new();
         self.substitute(&mut value, "", &mut problems);
         let name = path.file_stem().and_then(|stem| stem.to_str());
-        let read = Definition::read(&value, name);
+        let read = D::read(&value, name);
         problems.extend(read.as_ref().err().into_iter().flatten().map(ToString::to_string));
         match read {
             Ok(definition) if problems.is_empty() => Ok(definition),
@@ -208,11 +223,12 @@ pub(crate) fn parse(source: &[u8]) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::{Definition, Then};
 
     const ROUTE: &str = "when: { topic: task.failed.# }\nthen: { skill: triage }\n";
 
-    fn names(listing: Option<Listing>) -> Option<(Vec<String>, usize)> {
-        listing.map(|listing| (listing.routes.into_keys().collect(), listing.problems.len()))
+    fn names(listing: Option<Listing<Definition>>) -> Option<(Vec<String>, usize)> {
+        listing.map(|listing| (listing.found.into_keys().collect(), listing.problems.len()))
     }
 
     #[test]
@@ -220,7 +236,7 @@ mod tests {
         let folder = tempfile::TempDir::new().unwrap_or_else(|error| panic!("{error}"));
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).is_ok();
         let variables = BTreeMap::from([("SKILL".to_owned(), "mend".to_owned())]);
-        let mut files = RouteFiles::new(folder.path().to_owned(), variables);
+        let mut files = DefinitionFiles::<Definition>::new(folder.path().to_owned(), variables);
         let found = |names: &[&str], problems| {
             Some((names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), problems))
         };
@@ -233,11 +249,8 @@ mod tests {
             "{\"when\":{\"topic\":\"alert.#\"},\"then\":{\"skill\":\"${SKILL}\"},\"name\":\"three\"}"
         ));
         let listing = files.read(false).unwrap_or_default();
-        let then = &listing.routes["three"].then;
-        assert!(
-            matches!(then, super::super::definition::Then::Send { skill: Some(skill), .. } if skill == "mend"),
-            "{then:?}"
-        );
+        let then = &listing.found["three"].then;
+        assert!(matches!(then, Then::Send { skill: Some(skill), .. } if skill == "mend"), "{then:?}");
         // A file that is being written keeps its route.
         assert!(write("one.yaml", ""));
         assert_eq!((names(files.read(false)), files.is_unsettled()), (None, true));
