@@ -8,8 +8,11 @@ mod alerts;
 mod ask_human;
 mod bus;
 mod channels;
+mod ceremonies;
+mod ceremony_changes;
 mod chat;
 mod control_plane;
+mod cron_preview;
 mod detached;
 mod dispatch;
 mod error;
@@ -113,6 +116,14 @@ const ROUTES: &[Route] = &[
     routes::ADD,
     routes::UPDATE,
     routes::REMOVE,
+    ceremonies::LIST,
+    ceremonies::SHOW,
+    ceremonies::RUNS,
+    ceremony_changes::CREATE,
+    ceremony_changes::UPDATE,
+    ceremony_changes::DELETE,
+    ceremony_changes::RUN,
+    cron_preview::ROUTE,
 ];
 
 /// Below this nearly all endpoints are, and no agent.

@@ -13,6 +13,7 @@ use switchboard_server::Front;
 use crate::alerts::AlertStates;
 use crate::api::{ApiFront, MessageCounts};
 use crate::channels::{Channels, joined_bytes};
+use crate::ceremonies::{Ceremonies, FIRE_KIND, FireJobs, NOTIFY_KIND, NotifyJobs};
 use crate::consumers::Consumers;
 use crate::experiments::Experiments;
 use crate::feed::TraceCache;
@@ -57,6 +58,7 @@ pub(crate) struct HubState {
     pub(crate) alerts: RwLock<AlertStates>,
     pub(crate) failures: RwLock<BTreeMap<String, VecDeque<Failure>>>,
     pub(crate) experiments: Experiments,
+    pub(crate) ceremonies: Arc<Ceremonies>,
     pub(crate) routes: Arc<Routes>,
     pub(crate) channels: Arc<Channels>,
     /// What routing has refused; nothing where the hub does not route.
@@ -119,6 +121,8 @@ impl Lifecycle for Hub {
             let routes = Routes::open(&self.parts, self.registry.workspace()).await.map_err(StartError::Store)?;
             let workspace = self.registry.workspace();
             let channels = Channels::open(&self.parts, &workspace, Arc::clone(&self.mailboxes)).await;
+            let ceremonies =
+                Ceremonies::open(&self.parts, self.registry.workspace()).await.map_err(StartError::Store)?;
             let traces = TraceCache::new(Arc::clone(&self.parts.store));
             let experiments = Experiments::load(&*self.parts.store).await.map_err(StartError::Store)?;
             let state = Arc::new(HubState {
@@ -133,6 +137,7 @@ impl Lifecycle for Hub {
                 alerts: RwLock::default(),
                 failures: RwLock::default(),
                 experiments,
+                ceremonies: Arc::clone(&ceremonies),
                 routes: Arc::clone(&routes),
                 channels: Arc::clone(&channels),
                 drops: self.drops.clone(),
@@ -144,6 +149,12 @@ impl Lifecycle for Hub {
             serve::start(&self.parts, &self.registry, engine, &consumers, kinds);
             routes.start(engine);
             channels.start(engine);
+            let fires: Arc<dyn JobKind> = Arc::new(FireJobs { hub: Arc::clone(&state) });
+            let notices: Arc<dyn JobKind> = Arc::new(NotifyJobs { hub: Arc::clone(&state) });
+            let kinds = vec![(MATCH_KIND, matches), (FIRE_KIND, fires), (NOTIFY_KIND, notices)];
+            serve::start(&self.parts, &self.registry, engine, &consumers, kinds);
+            routes.start(engine);
+            ceremonies.start(engine);
             let projector = Projector::open(&state).await.map_err(StartError::Hub)?;
             engine.spawn(projector.run());
             if let Some(drops) = &self.drops {

@@ -21,6 +21,8 @@ pub(crate) const INBOX_DECISIONS: &str = "switchboard_inbox_decisions_total";
 pub(crate) const INBOX_WAIT: &str = "switchboard_inbox_wait_seconds";
 pub(crate) const ROUTE_EVENTS: &str = "switchboard_route_events_total";
 pub(crate) const GATES: &str = "switchboard_gates_total";
+pub(crate) const CEREMONY_FIRES: &str = "switchboard_ceremony_fires_total";
+pub(crate) const CEREMONY_LATE: &str = "switchboard_ceremony_late_seconds";
 
 /// Tells the recorder what they mean.
 pub fn describe_metrics() {
@@ -46,6 +48,8 @@ pub fn describe_metrics() {
     describe_counter!(INBOX_DECISIONS, "Questions that were decided, by decision and the way it came (api, a2a, time)");
     describe_histogram!(INBOX_WAIT, Unit::Seconds, "Time from a question to its decision");
     describe_counter!(GATES, "Turns at the gates of agents, by mode and what has come of it");
+    describe_counter!(CEREMONY_FIRES, "Times of ceremonies that have come, by outcome, and manual runs");
+    describe_histogram!(CEREMONY_LATE, Unit::Seconds, "How late runs of ceremonies begin");
     describe_gauge!(ALERTS_FIRING, "Alerts that fire now");
     describe_counter!(ROUTED, "Messages at the root address that got an agent, by what has decided");
     describe_counter!(DISPATCH_DROPPED, "Messages at the root address that were refused, by reason");

@@ -39,6 +39,7 @@ pub(crate) use self::files::parse as parse_yaml;
 pub(crate) use self::matching::Hits;
 pub(crate) use self::state::RouteState;
 pub(crate) use self::table::{Route, Source};
+pub(crate) use self::template::{Room, Template};
 
 use crate::definition_files::{DefinitionFiles, Listing};
 use crate::registry::WorkspaceFolder;

@@ -103,18 +103,22 @@ async fn of_tree(request: &mut ApiRequest<'_>, view: &View, root: &TaskRow, limi
 }
 
 /// Topics by their patterns, who writes them, and who reads them within the server.
-const TOPICS: [(&str, &str, &[&str]); 21] = [
+const TOPICS: [(&str, &str, &[&str]); 26] = [
     ("task.*.*", "kernel", &["projector"]),
     ("outcome.*.*", "kernel", &["projector"]),
     ("inbox.opened.*", "kernel", &["projector"]),
     ("inbox.decided.*", "kernel", &[]),
     ("inbox.expired.*", "kernel", &[]),
     ("inbox.escalated.*", "projector", &[]),
+    ("ceremony.*.fired", "ceremonies", &[]),
+    ("ceremony.*.skipped", "ceremonies", &[]),
+    ("ceremony.*.completed", "projector", &[]),
     ("dispatch.dropped.*", "routing", &["projector"]),
     ("world.state.delta", "projector", &[]),
     ("operator.message", "api", &[]),
     ("hub.agent.*.*", "registry", &[]),
     ("hub.breaker.*.*", "registry", &[]),
+    ("hub.ceremony.*.*", "ceremonies", &[]),
     ("hub.route.*.*", "routes", &["projector"]),
     ("hub.channels.changed", "channels", &[]),
     ("hub.config.refused", "registry", &[]),

@@ -159,6 +159,7 @@ fn schema(takes: Takes) -> Value {
         Takes::Object => json!({ "type": "object" }),
         Takes::Names => json!({ "type": ["string", "array"], "items": { "type": "string" } }),
         Takes::TextOrObject => json!({ "type": ["string", "object"] }),
+        Takes::OneOrList => json!({ "type": ["string", "object", "array"] }),
     }
 }
 

@@ -230,6 +230,9 @@ fn wrong_type(member: &Parameter, value: &serde_json::Value) -> Option<Problem> 
         Takes::Object => (value.is_object(), "an object"),
         Takes::Names => (value.is_string() || value.is_array(), "a name or a list of names"),
         Takes::TextOrObject => (value.is_string() || value.is_object(), "a text or an object"),
+        Takes::OneOrList => {
+            (value.is_string() || value.is_object() || value.is_array(), "a text, an object or a list of them")
+        }
     };
     (!fits && !value.is_null()).then(|| Problem::new(member.name, format!("is {}", kind(value)), right))
 }

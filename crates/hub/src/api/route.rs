@@ -87,6 +87,8 @@ pub(crate) enum Takes {
     Names,
     /// A text or an object.
     TextOrObject,
+    /// The same, or a list of them.
+    OneOrList,
 }
 
 impl Parameter {
@@ -128,6 +130,10 @@ impl Parameter {
 
     pub(crate) const fn text_or_object(self) -> Self {
         Self { takes: Takes::TextOrObject, ..self }
+    }
+
+    pub(crate) const fn one_or_list(self) -> Self {
+        Self { takes: Takes::OneOrList, ..self }
     }
 
     /// Whether a request without it is refused.

@@ -18,6 +18,7 @@ use super::observers::{ENDED, EndedTask};
 use super::state::Failure;
 use super::{Projector, drift};
 use crate::alerts;
+use crate::ceremonies::Completed;
 use crate::experiments;
 use crate::health::{Outcome, Reported, Sums, Tally};
 use crate::inbox::AnsweredQuestion;
@@ -128,6 +129,9 @@ impl Projector {
         let ended = EndedTask { key, task, seq: events.last_seq(), end, may_be_remote };
         page.jobs.extend(ENDED.iter().filter_map(|observer| observer(&ended)));
         page.families.ended(key, task, events);
+        let Completed { line, jobs } = self.hub.ceremonies.completed(key, task, end);
+        page.journal.extend(line);
+        page.jobs.extend(jobs);
         if task.agent.is_own() {
             return Ok(());
         }

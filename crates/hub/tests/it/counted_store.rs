@@ -49,6 +49,8 @@ pub(crate) struct Counts {
     agent_rows_fail: AtomicBool,
     /// Jobs cannot be deleted by their names.
     jobs_stay: AtomicBool,
+    /// The ends of jobs cannot be stored.
+    ends_fail: AtomicBool,
     /// Rows of registrations that were refused therefore.
     failed_rows: AtomicUsize,
     /// Rows of agents that were written and not deleted by that.
@@ -94,6 +96,11 @@ impl Counts {
     /// Whether jobs cannot be deleted by their names.
     pub(crate) fn keep_jobs(&self, keep: bool) {
         self.jobs_stay.store(keep, Ordering::SeqCst);
+    }
+
+    /// Whether the ends of jobs cannot be stored.
+    pub(crate) fn keep_ends(&self, keep: bool) {
+        self.ends_fail.store(keep, Ordering::SeqCst);
     }
 
     pub(crate) fn failed_rows(&self) -> usize {
@@ -225,7 +232,6 @@ forwarded! { HubStore {
     fn remove_consumer(name: &str) -> StoreFuture<bool>;
     fn registrations(kind: &str, after: &str, max: usize) -> StoreFuture<Vec<RegistrationRow>>;
     fn claim_jobs(now: Timestamp, max: usize) -> StoreFuture<Vec<ClaimedJob>>;
-    fn finish_job(name: &str, attempts: u32, end: JobEnd) -> StoreFuture<bool>;
     fn health(step: HealthStep, since: Timestamp) -> StoreFuture<Vec<HealthSum>>;
     fn health_series(series: HealthSeries, since: Timestamp, max: usize) -> StoreFuture<Vec<(Timestamp, Bytes)>>;
     fn ended_with_live_children(keys: Vec<TaskKey>) -> StoreFuture<Vec<TaskKey>>;
@@ -242,6 +248,12 @@ forwarded! { HubStore {
             return Box::pin(std::future::ready(Err(StoreError::Failed("as the test has ordered".to_owned()))));
         }
         self.store.journal(lines)
+    }
+    fn finish_job(&self, name: &str, attempts: u32, end: JobEnd) -> StoreFuture<bool> {
+        if self.counts.ends_fail.load(Ordering::SeqCst) {
+            return Box::pin(std::future::ready(Err(StoreError::Failed("as the test has ordered".to_owned()))));
+        }
+        self.store.finish_job(name, attempts, end)
     }
     fn remove_jobs(&self, names: Vec<String>) -> StoreFuture<usize> {
         if self.counts.jobs_stay.load(Ordering::SeqCst) {

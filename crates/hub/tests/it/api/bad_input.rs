@@ -117,6 +117,9 @@ fn named(endpoint: &Endpoint<'_>, names: &Names<'_>) -> Vec<(Value, &'static str
             (json!({ "agent": "echo", "message": "hi", "taskId": task }), "taskId"),
         ],
         "/api/a2a/delegate" => vec![(json!({ "agent": agent, "skill": skill, "message": "hi" }), "agent")],
+        "/api/ceremonies/create" | "/api/ceremonies/{id}/update" => {
+            vec![(json!({ "id": "new", "schedule": "@daily", "targets": [agent] }), "targets")]
+        }
         "/api/tools/{tool}" => vec![(json!({ "message": "hi", "taskId": task }), "taskId")],
         "/api/experiments" => vec![
             (json!({ "skill": skill, "control": agent, "challenger": "echo", "n": 5 }), "control"),
