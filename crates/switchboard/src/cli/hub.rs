@@ -23,6 +23,7 @@ macro_rules! with_hub_exit_codes {
 }
 
 mod inbox;
+mod ceremonies;
 mod routes;
 
 const EXIT_CODES: &str = with_hub_exit_codes!();
@@ -155,6 +156,18 @@ pub(super) enum HubCommand {
         #[command(flatten)]
         flags: HubFlags,
     },
+    /// List what runs by a schedule; create, change, delete and run it
+    #[command(
+        override_usage = "switchboard ceremonies [OPTIONS] [COMMAND]",
+        after_help = ceremonies::CEREMONIES,
+        args_conflicts_with_subcommands = true
+    )]
+    Ceremonies {
+        #[command(subcommand)]
+        command: Option<ceremonies::CeremoniesCommand>,
+        #[command(flatten)]
+        flags: HubFlags,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -201,6 +214,8 @@ impl HubCommand {
             Self::Inbox { command: Some(command), .. } => command.run(printer),
             Self::Routes { command: None, flags } => routes::list_all(&flags, printer),
             Self::Routes { command: Some(command), .. } => command.run(printer),
+            Self::Ceremonies { command: None, flags } => ceremonies::list_all(&flags, printer),
+            Self::Ceremonies { command: Some(command), .. } => command.run(printer),
         }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod api_key_location;
 pub(crate) mod auth;
 mod caller_identity;
 pub(crate) mod card;
+pub(crate) mod ceremonies;
 pub(crate) mod chat;
 pub(crate) mod completion;
 pub(crate) mod conformance;

@@ -15,6 +15,7 @@ mod doc_links;
 mod doctor;
 mod http;
 mod hub_agents;
+mod hub_ceremonies;
 mod hub_dispatch;
 mod hub_feed;
 mod hub_health;
