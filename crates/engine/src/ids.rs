@@ -90,7 +90,7 @@ switchboard_a2a::shared_text!(
 impl AgentName {
     /// Agents of the server's own. They have no address and no card, their tasks are visible to their owners at the root,
     /// and a caller cannot name one: no configured name begins with `~`.
-    pub const OWN: [&'static str; 2] = ["~fanout", "~ask"];
+    pub const OWN: [&'static str; 3] = ["~ask", "~channel", "~fanout"];
 
     /// Whether the agent is the server's own.
     pub fn is_own(&self) -> bool {

@@ -12,8 +12,8 @@ use switchboard_server::Front;
 
 use crate::alerts::AlertStates;
 use crate::api::{ApiFront, MessageCounts};
-use crate::channels::{Channels, joined_bytes};
 use crate::ceremonies::{Ceremonies, FIRE_KIND, FireJobs, NOTIFY_KIND, NotifyJobs};
+use crate::channels::{Channels, joined_bytes};
 use crate::consumers::Consumers;
 use crate::experiments::Experiments;
 use crate::feed::TraceCache;
@@ -25,10 +25,10 @@ use crate::registry::{AgentSources, Registry};
 use crate::remote::serve;
 use crate::routes::{MATCH_KIND, MatchJobs, Routes};
 use crate::routing::{Drops, RoutingDirectory, RoutingRules, drops};
+use crate::tasks::ask::{ASK, Ask};
 use crate::tasks::channel::mailboxes::Mailboxes;
 use crate::tasks::channel::{Channel, ChannelOptions};
 use crate::tasks::channel_plan::CHANNEL;
-use crate::tasks::ask::{ASK, Ask};
 use crate::tasks::fanout::{Fanout, FanoutOptions};
 use crate::tasks::fanout_plan::FANOUT;
 
@@ -118,11 +118,10 @@ impl Lifecycle for Hub {
         Box::pin(async move {
             self.registry.start(engine);
             let consumers = Arc::<Consumers>::default();
-            let routes = Routes::open(&self.parts, self.registry.workspace()).await.map_err(StartError::Store)?;
             let workspace = self.registry.workspace();
             let channels = Channels::open(&self.parts, &workspace, Arc::clone(&self.mailboxes)).await;
-            let ceremonies =
-                Ceremonies::open(&self.parts, self.registry.workspace()).await.map_err(StartError::Store)?;
+            let ceremonies = Ceremonies::open(&self.parts, workspace.clone()).await.map_err(StartError::Store)?;
+            let routes = Routes::open(&self.parts, workspace).await.map_err(StartError::Store)?;
             let traces = TraceCache::new(Arc::clone(&self.parts.store));
             let experiments = Experiments::load(&*self.parts.store).await.map_err(StartError::Store)?;
             let state = Arc::new(HubState {
@@ -145,15 +144,13 @@ impl Lifecycle for Hub {
             metric_definitions::describe_metrics();
             let matches: Arc<dyn JobKind> = Arc::new(MatchJobs { hub: Arc::clone(&state) });
             let escalations: Arc<dyn JobKind> = Arc::new(EscalateJobs { hub: Arc::clone(&state) });
-            let kinds = vec![(MATCH_KIND, matches), (ESCALATE_KIND, escalations)];
+            let fires: Arc<dyn JobKind> = Arc::new(FireJobs { hub: Arc::clone(&state) });
+            let notices: Arc<dyn JobKind> = Arc::new(NotifyJobs { hub: Arc::clone(&state) });
+            let kinds =
+                vec![(MATCH_KIND, matches), (ESCALATE_KIND, escalations), (FIRE_KIND, fires), (NOTIFY_KIND, notices)];
             serve::start(&self.parts, &self.registry, engine, &consumers, kinds);
             routes.start(engine);
             channels.start(engine);
-            let fires: Arc<dyn JobKind> = Arc::new(FireJobs { hub: Arc::clone(&state) });
-            let notices: Arc<dyn JobKind> = Arc::new(NotifyJobs { hub: Arc::clone(&state) });
-            let kinds = vec![(MATCH_KIND, matches), (FIRE_KIND, fires), (NOTIFY_KIND, notices)];
-            serve::start(&self.parts, &self.registry, engine, &consumers, kinds);
-            routes.start(engine);
             ceremonies.start(engine);
             let projector = Projector::open(&state).await.map_err(StartError::Hub)?;
             engine.spawn(projector.run());

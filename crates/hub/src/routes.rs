@@ -35,7 +35,6 @@ pub(crate) use self::definition::Definition;
 pub(crate) use self::definition::Then;
 pub(crate) use self::deliver::{MATCH_KIND, MatchJobs};
 pub(crate) use self::error::RouteError;
-pub(crate) use self::files::parse as parse_yaml;
 pub(crate) use self::matching::Hits;
 pub(crate) use self::state::RouteState;
 pub(crate) use self::table::{Route, Source};

@@ -100,8 +100,13 @@ pub struct WrongMethod(pub &'static str);
 
 impl Access {
     /// For all callers, without a body.
-    pub const PUBLIC: Self =
-        Self { authorization: Authorization::Public, body: BodyRule::None, stream: false, websocket: false, task_tokens: false };
+    pub const PUBLIC: Self = Self {
+        authorization: Authorization::Public,
+        body: BodyRule::None,
+        stream: false,
+        websocket: false,
+        task_tokens: false,
+    };
 
     /// For callers with a role, without a body.
     pub const fn role(role: CallerRole) -> Self {

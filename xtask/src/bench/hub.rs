@@ -74,7 +74,7 @@ pub(crate) fn run(plan: &Plan, programs: &Programs) -> anyhow::Result<Hub> {
     let waiting_kib = memory_of_waiting(programs, &Server::start_hub(&remote, programs, options)?, waiting)?;
     println!("  {waiting} tasks that wait for an answer: {waiting_kib:.2} KiB each");
     let seconds = plan.seconds;
-    Ok(Hub { without, with, direct, through, followed, followed_mib, waiting, waiting_kib, seconds })
+    Ok(Hub { without, reader, with, direct, through, followed, followed_mib, waiting, waiting_kib, seconds })
 }
 
 /// The same agent on the same server: without the hub, with a reader of the feed alone, and with the hub. Only one of them

@@ -33,18 +33,25 @@ fn open(fixture: &Fixture) -> Harness {
     Harness::open(fixture, merging(fixture, program))
 }
 
-/// Moments of a merge, as they can be seen from outside.
-const MOMENTS: [(&str, fn(&Fixture) -> bool); 7] = [
+/// A moment of a merge: what it is called, and whether it is there, as can be seen from outside.
+type Moment = (&'static str, fn(&Fixture) -> bool);
+
+const MOMENTS: [Moment; 7] = [
     ("nothing is done", |_| true),
     ("its record is written", |fixture| record(fixture).is_some()),
     ("the index is locked", |fixture| fixture.work().join(".git/index.lock").symlink_metadata().is_ok()),
     ("a file is removed", |fixture| !fixture.work().join("file-000").exists()),
     ("a file is written", |fixture| fixture.work().join("dir/added").exists()),
-    ("the last file is written", |fixture| read(fixture, "file-599") == "new\n"),
+    ("the last file is written", |fixture| has(fixture, "file-599", "new\n")),
     ("the branch is moved", |fixture| {
         std::fs::read_to_string(fixture.work().join(".git/logs/HEAD")).unwrap().contains("approved work")
     }),
 ];
+
+/// Whether a file has this content. It may be missing for a moment while git replaces it.
+fn has(fixture: &Fixture, file: &str, content: &str) -> bool {
+    std::fs::read_to_string(fixture.work().join(file)).is_ok_and(|found| found == content)
+}
 
 fn record(fixture: &Fixture) -> Option<PathBuf> {
     let files = std::fs::read_dir(fixture.data().join("worktrees")).ok()?.flatten();
@@ -66,7 +73,7 @@ fn a_merge_is_made_once_whenever_the_server_is_killed() {
         // What a kill can leave of a file, and what a person writes before the server is back.
         let is_halfway =
             record(&fixture).is_some_and(|file| std::fs::read_to_string(file).unwrap().contains(r#""isBegun":true"#));
-        let is_old = |name: &str| read(&fixture, name) == "old\n";
+        let is_old = |name: &str| has(&fixture, name, "old\n");
         let (torn, edited) = ("file-300", "file-301");
         let is_edited = is_halfway && is_old(torn) && is_old(edited);
         if is_edited {

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::config::channels::Channels;
 use crate::config::ceremonies::Ceremonies;
+use crate::config::channels::Channels;
 use crate::config::decimal::Decimal;
 use crate::config::extensions::Extensions;
-use crate::config::jobs::Jobs;
 use crate::config::inbox::Inbox;
+use crate::config::jobs::Jobs;
 use crate::config::pricing::Pricing;
 use crate::config::routes::Routes;
 use crate::config::routing::{Roles, Routing};

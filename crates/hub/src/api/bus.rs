@@ -103,9 +103,10 @@ async fn of_tree(request: &mut ApiRequest<'_>, view: &View, root: &TaskRow, limi
 }
 
 /// Topics by their patterns, who writes them, and who reads them within the server.
-const TOPICS: [(&str, &str, &[&str]); 26] = [
+const TOPICS: [(&str, &str, &[&str]); 27] = [
     ("task.*.*", "kernel", &["projector"]),
     ("outcome.*.*", "kernel", &["projector"]),
+    ("inbox.notice.*", "gates", &[]),
     ("inbox.opened.*", "kernel", &["projector"]),
     ("inbox.decided.*", "kernel", &[]),
     ("inbox.expired.*", "kernel", &[]),

@@ -7,7 +7,7 @@ use switchboard_engine::sha256;
 use switchboard_host::config::regular_file;
 
 use super::binding::{self, Binding};
-use crate::routes::parse_yaml;
+use crate::definition_files::parse as parse_yaml;
 
 /// The largest file.
 const LARGEST: u64 = 1 << 20;

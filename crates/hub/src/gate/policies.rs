@@ -176,7 +176,11 @@ impl ReviewPolicies {
     /// As the roster shows them.
     pub(crate) fn view(&self) -> Value {
         let mut view = self.strictest.view();
-        view["skills"] = self.skills.iter().map(|(name, review)| (name.clone(), review.view())).collect();
+        let skills: serde_json::Map<_, _> =
+            self.skills.iter().map(|(name, review)| (name.clone(), review.view())).collect();
+        // Most agents have one policy for all, and some have a hundred skills.
+        let is_one = skills.values().all(|skill| *skill == view);
+        view["skills"] = if is_one { json!({}) } else { skills.into() };
         view
     }
 }

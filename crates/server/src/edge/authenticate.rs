@@ -28,11 +28,7 @@ pub(crate) enum AuthError {
 /// The caller of a request. A task token is good where it is meant to be only, and counts before anything else: on an open
 /// server the program that shows it would be the server's one caller.
 /// Where a WebSocket is opened the key may be among its protocols.
-pub(super) fn identify(
-    state: &State,
-    headers: &HeaderMap,
-    access: Access,
-) -> Result<Arc<CallerIdentity>, AuthError> {
+pub(super) fn identify(state: &State, headers: &HeaderMap, access: Access) -> Result<Arc<CallerIdentity>, AuthError> {
     let offered = if access.websocket { offered_key(headers) } else { None };
     let header = bearer(headers).or_else(|| api_key(headers));
     if is_ambiguous(headers) || offered.zip(header).is_some_and(|(offered, header)| offered != header) {

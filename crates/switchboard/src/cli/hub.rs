@@ -22,8 +22,8 @@ macro_rules! with_hub_exit_codes {
     };
 }
 
-mod inbox;
 mod ceremonies;
+mod inbox;
 mod routes;
 
 const EXIT_CODES: &str = with_hub_exit_codes!();

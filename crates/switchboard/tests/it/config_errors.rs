@@ -159,7 +159,7 @@ fn what_is_wrong_with_an_agent_elsewhere_is_named_and_its_secrets_are_not() {
         "agents.yaml:2: agents[0].url: \"agent.example\" has no scheme: write an address that begins with https:// or http://",
         "agents.yaml:3: agents[1].url: it holds a name or a password: use bearerEnv or apiKeyEnv for secrets",
         "agents.yaml:7: agents[2].timeoutMs: timeout says the same: remove one of the two",
-        "agents.yaml:8: agents[2].bearer: unknown key: the keys here are name, url, apiKeyEnv, bearerEnv, hmacEnv, hmacHeader, auth, oauth, tls, headers, timeout, timeoutMs, trustCardUrl, discordBotTokenEnvKey, v03, serve, description, skills, streaming, callbackBase, external, poll, connectWithin, lostAfter, deadline, resend, replies, maxParallel, cardChanges, subscribesTo",
+        "agents.yaml:8: agents[2].bearer: unknown key: the keys here are name, url, apiKeyEnv, bearerEnv, hmacEnv, hmacHeader, auth, oauth, tls, headers, timeout, timeoutMs, trustCardUrl, discordBotTokenEnvKey, v03, serve, description, policy, skills, streaming, callbackBase, external, poll, connectWithin, lostAfter, deadline, resend, replies, maxParallel, cardChanges, subscribesTo",
         "agents.yaml:9: agents[2].headers: \"X Team\" cannot be the name of a header: write letters, digits and -, such as X-Team",
         "agents.yaml:10: agents[3].name: \"c\" is already the name of the agent at agents.yaml:4: give one of the two another name",
     ]);

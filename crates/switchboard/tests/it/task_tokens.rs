@@ -237,7 +237,9 @@ fn a_token_opens_nothing_but_the_agents_it_may_call_while_its_run_goes_on() {
             let body = if method == "GET" || method == "DELETE" { "" } else { "{}" };
             let answer = http::request(&server.address, &method, &filled, &headers, body);
             let status = answer.status;
-            assert_eq!(status, 401, "{method} {path}: {}", answer.text());
+            // The agent that a channel has called reads its mailbox; this one was called by nobody.
+            let refused = if path.starts_with("/api/mailbox/") { 404 } else { 401 };
+            assert_eq!(status, refused, "{method} {path}: {}", answer.text());
             tried += 1;
         }
     }

@@ -65,6 +65,10 @@ pub(super) async fn hides_foreign_names(
     limited: &str,
     body: &str,
 ) {
+    if !endpoint.responses["101"].is_null() {
+        // No answer to a request: `subscribe.rs` has who sees what over a WebSocket.
+        return;
+    }
     // One that is there and may be seen stands for the variables of the path.
     let head = endpoint.head(&Names { agent: "echo", ..*there });
     let name = |parameter: &Value| parameter["name"].as_str().unwrap().to_owned();

@@ -33,9 +33,12 @@ async fn refreshed(gates: &Gates) -> Value {
     shown
 }
 
-/// The modes of the skills, as the agent is shown.
+/// The modes of the skills, as the agent is shown: one for all, or one for each.
 fn modes(shown: &Value, skills: &[&str]) -> Vec<String> {
-    skills.iter().map(|skill| shown["policy"]["skills"][skill]["mode"].as_str().unwrap_or("-").to_owned()).collect()
+    let policy = &shown["policy"];
+    let for_all = policy["mode"].as_str().filter(|_| policy["skills"] == json!({}));
+    let mode = |skill: &&str| policy["skills"][skill]["mode"].as_str().or(for_all);
+    skills.iter().map(|skill| mode(skill).unwrap_or("-").to_owned()).collect()
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use switchboard_a2a::{Message, SendResponse, Task, TaskState};
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::Printer;
 
+use super::follow::{DECIDED_BY_OPERATORS, waits_for_operator};
 use super::hub_client::HubClient;
 use super::message::MetadataFlag;
 use super::parts::PartFlags;
@@ -159,6 +160,7 @@ fn after(hub: &HubClient, response: &SendResponse, printer: Printer) {
             printer.warning("the agent asks and waits for an answer");
             printer.note(&format!("next: {}", hub.command("dispatch", &format!("--task-id {id} 'your answer'"))));
         }
+        TaskState::AuthRequired if waits_for_operator(task) => printer.warning(DECIDED_BY_OPERATORS),
         TaskState::AuthRequired => printer.warning("the agent waits until you have given it access; then it goes on"),
         _ => {}
     }

@@ -182,6 +182,7 @@ pub(super) fn print_next(call: &AgentCall<'_>, response: &SendResponse, printer:
         TaskState::Rejected => ("the agent has refused the task", None),
         TaskState::Canceled => ("the task was canceled", None),
         TaskState::InputRequired => (ASKS, Some(("send", format!("--task-id {id} 'your answer'")))),
+        TaskState::AuthRequired if waits_for_operator(task) => (DECIDED_BY_OPERATORS, Some(("task subscribe", id))),
         TaskState::AuthRequired => {
             ("the agent waits until you have given it access; then it goes on", Some(("task subscribe", id)))
         }
@@ -197,6 +198,16 @@ pub(super) fn print_next(call: &AgentCall<'_>, response: &SendResponse, printer:
         }
         _ => print_files(call, task, printer),
     }
+}
+
+/// What is said of a task that no answer of its caller lets go on.
+pub(super) const DECIDED_BY_OPERATORS: &str = "an operator decides whether it goes on: switchboard inbox";
+
+/// Whether an operator has to decide an open question, as its status says.
+pub(super) fn waits_for_operator(task: &Task) -> bool {
+    let question: Option<serde_json::Value> =
+        task.metadata.as_ref().and_then(|metadata| metadata.get("switchboard/question")?.read().ok());
+    question.is_some_and(|question| question["reviewer"] == "operator")
 }
 
 /// The command for each answer that the agent offers, if it does.
