@@ -264,3 +264,20 @@ async fn a_client_that_reads_nothing_is_cut_and_delays_nobody() {
     drop(slow);
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_sends_pings_and_reads_nothing_is_cut_before_their_answers_fill_the_memory() {
+    let data = folder();
+    let settings = |config: &mut Config| config.server.write_timeout = TimeSpan::from_seconds(1);
+    let running = Running::with(data.path(), SimulatedClock::at(START), settings, Settings::default()).await;
+    let vic = [&HANDSHAKE[..], &["Authorization: Bearer vic"]].concat();
+    let (status, _, mut stream) = begin(&running, ALL, &vic).await;
+    assert_eq!(status, 101);
+    // Masked with zeros.
+    let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[b'x'; 125]].concat();
+    let many = ping.repeat(512);
+    let cut = async { while stream.write_all(&many).await.is_ok() {} };
+    tokio::time::timeout(crate::HANG_GUARD, cut).await.unwrap();
+    assert_eq!(running.get("/api/tasks?pageSize=1", "vic").await.0, 200, "nobody else is");
+    running.stop().await;
+}

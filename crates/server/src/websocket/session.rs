@@ -97,7 +97,11 @@ impl<F: MessageFormat> Session<F> {
                     Some(ending) => return ending,
                     None => {
                         self.unanswered = 0;
-                        continue;
+                        // The answers to pings gather in memory otherwise, of a client that sends them and reads nothing.
+                        match self.flush(socket).await {
+                            Some(ending) => return ending,
+                            None => continue,
+                        }
                     }
                 },
                 events = self.format.next(drained) => events,
@@ -135,7 +139,16 @@ impl<F: MessageFormat> Session<F> {
 
     /// Sends a message, and waits until the client has taken it; says why it ends if it does.
     async fn send(&mut self, socket: &mut Socket, message: Message) -> Option<Ending> {
-        let sending = tokio::time::timeout(self.state.options.write_timeout, socket.send(message));
+        self.written(socket.send(message)).await
+    }
+
+    /// The same for what the protocol answers by itself.
+    async fn flush(&mut self, socket: &mut Socket) -> Option<Ending> {
+        self.written(socket.flush()).await
+    }
+
+    async fn written(&mut self, writing: impl Future<Output = Result<(), Error>>) -> Option<Ending> {
+        let sending = tokio::time::timeout(self.state.options.write_timeout, writing);
         tokio::select! {
             biased;
             () = self.identity.revoked.cancelled() => Some(KEY_ENDED),
