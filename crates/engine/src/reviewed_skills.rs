@@ -8,6 +8,7 @@ use switchboard_a2a::{Message, Metadata};
 use crate::error::Error;
 use crate::event::Received;
 use crate::live_task::{Core, LiveTask};
+use crate::review::Reviewer;
 use crate::routing_hints::RoutingHints;
 
 /// Which skills of an agent need an approval.
@@ -41,14 +42,16 @@ impl RoutingHints {
 
 impl LiveTask {
     /// Refuses a message to a task that names a skill which nobody has approved: its turn may take the message while it
-    /// runs. The skill that the open question is about, or that the turn was let go on with, may be named again.
+    /// runs. The skill that the turn was let go on with may be named again. So may the one that an open question is about, if
+    /// the message answers it; one that waits for an operator's decision would begin with an approval that is not about it.
     pub(crate) fn check_reviewed_skills(&self, core: &Core, received: &Received) -> Result<(), Error> {
         let Some(served) = self.hosted.as_ref().map(|hosted| hosted.served()) else { return Ok(()) };
         if served.reviewed_skills == ReviewedSkills::None {
             return Ok(());
         }
         let named = RoutingHints::named_skills(&received.message, received.metadata.as_ref());
-        let asked = core.fold.review().and_then(|review| review.skill);
+        let answered = core.fold.review().filter(|review| review.reviewer == Reviewer::Caller);
+        let asked = answered.and_then(|review| review.skill);
         let is_open = |skill: &String| {
             !served.reviewed_skills.contains(skill)
                 || core.fold.kernel.approved.contains(skill)

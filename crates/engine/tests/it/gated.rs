@@ -154,6 +154,9 @@ fn a_follow_up_names_no_skill_that_was_not_approved() {
                 }
             }
             if kernel.get(&id).await.unwrap().status.state == TaskState::AuthRequired {
+                // Read after the decision, it would begin with an approval that nobody has given for its words.
+                let refused = kernel.send_as(&Caller::local(), request(to(&id, named("x", "deploy")))).await.map(drop);
+                assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
                 decide(&kernel, &id, Verdict::Approve, "yes").await;
                 kernel.reach(&id, TaskState::Working).await;
             }
