@@ -88,8 +88,9 @@ impl fmt::Display for Timestamp {
         if let Some(text) = self.write(&mut Text::default()) {
             return formatter.write_str(text);
         }
-        // Out of jiff's range only if a peer sent a year beyond 9999: shown as the epoch rather than a panic.
-        let instant = jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        // Out of jiff's range only if a peer sent a year beyond 9999: shown as the nearest time rather than a panic.
+        let nearest = if self.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        let instant = jiff::Timestamp::from_millisecond(self.0).unwrap_or(nearest);
         write!(formatter, "{instant:.3}")
     }
 }

@@ -24,10 +24,13 @@ pub trait Clock: Send + Sync + 'static {
     }
 }
 
-/// A point in time that lies `duration` after another.
+/// The last time that can be written: in the last days of the year 9999.
+const LATEST: i64 = 253_402_207_200_000;
+
+/// A point in time that lies `duration` after another, or as late as can be written.
 pub fn later(from: Timestamp, duration: Duration) -> Timestamp {
     let milliseconds = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
-    Timestamp(from.0.saturating_add(milliseconds))
+    Timestamp(from.0.saturating_add(milliseconds).min(LATEST))
 }
 
 /// A point in time that lies `duration` before another.

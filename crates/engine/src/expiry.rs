@@ -125,8 +125,9 @@ impl EngineState {
             (ExpiryAction::Reject, _) => decided(Verdict::Reject),
             (ExpiryAction::Escalate, _) => Expired::Waits(Some(latest)),
             (ExpiryAction::Approve, Some(at)) => {
-                let needed = Duration::from_millis(u64::try_from(at.0 - core.row.status_at.0).unwrap_or(0));
-                let Some(key) = core.key else { return Expired::Waits(Some(latest)) };
+                // A time before the question gives reviewers none: the clock was set, or the time could not be written.
+                let needed = u64::try_from(at.0 - core.row.status_at.0).ok().map(Duration::from_millis);
+                let (Some(needed), Some(key)) = (needed, core.key) else { return Expired::Waits(Some(latest)) };
                 match needed.saturating_sub(self.sightings.seen_for(key, question, self.clock.monotonic())) {
                     Duration::ZERO => decided(Verdict::Approve),
                     missing => Expired::Waits(Some(later(now, missing).min(latest))),

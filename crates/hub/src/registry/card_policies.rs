@@ -34,6 +34,17 @@ struct StoredSkill {
     veto_ttl_ms: Option<u64>,
 }
 
+/// The longest veto that a card may ask for. No question waits longer by default (`tasks.parkedExpiry`).
+const LONGEST_VETO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Skills that are kept of the cards of an agent, whatever new ones each of them has. Others pass its strictest gate, as
+/// skills do that it does not have.
+const MOST_SKILLS: usize = 1_000;
+
+fn veto_ttl(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds).min(LONGEST_VETO)
+}
+
 /// What a card asks for each of its skills; nothing is asked for one that it has no words about.
 pub(super) fn declared(card: &AgentCard) -> CardSkills {
     let (policies, radii) = (declared_policies(card), declared_radii(card));
@@ -44,7 +55,7 @@ pub(super) fn declared(card: &AgentCard) -> CardSkills {
         CardSkill {
             mode: policy.map_or(Mode::Autonomous, |policy| policy.mode),
             radius: radii.get(name).copied(),
-            veto_ttl: policy.and_then(|policy| policy.veto_ttl_ms).map(Duration::from_millis),
+            veto_ttl: policy.and_then(|policy| policy.veto_ttl_ms).map(veto_ttl),
         }
     };
     listed.chain(named).map(|name| (name.to_owned(), of(name))).collect()
@@ -91,7 +102,8 @@ impl RemoteState {
         let is_as_strict =
             |name: &str| strictest < Mode::Veto || policy.says_mode_of(name) || with_new.mode_of(name) >= strictest;
         let new = shown.into_iter().filter(|(name, _)| !before.contains_key(name) && is_as_strict(name));
-        counted.extend(new);
+        let room = MOST_SKILLS.saturating_sub(counted.len());
+        counted.extend(new.take(room));
         let has_changed = counted != before;
         observed.counted = Some(counted);
         has_changed
@@ -166,7 +178,7 @@ pub(super) fn decode(body: &[u8]) -> Option<CardSkills> {
             Some(radius) => Some(Radius::from_name(&radius)?),
             None => None,
         };
-        let veto_ttl = stored.veto_ttl_ms.map(Duration::from_millis);
+        let veto_ttl = stored.veto_ttl_ms.map(veto_ttl);
         Some((name, CardSkill { mode: Mode::from_name(&stored.mode)?, radius, veto_ttl }))
     };
     stored.into_iter().map(read).collect()

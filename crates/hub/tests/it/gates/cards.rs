@@ -111,3 +111,19 @@ async fn a_card_that_is_held_raises_all_the_same_and_no_card_says_more_than_the_
     gates.held("data", "x").await;
     gates.stop().await;
 }
+
+#[tokio::test]
+async fn a_card_that_asks_for_an_endless_veto_has_its_skill_wait_and_not_begin_at_once() {
+    let remote = remote().await;
+    remote.show(asking(&["hello"], &json!({ "hello": { "mode": "veto", "vetoTtlMs": u64::MAX } }), &json!({})));
+    let agents = format!("agents: [{{ name: ops, url: \"{}\" }}]\n", remote.url());
+    let gates = Gates::with(&agents, Vec::new(), |_| {}).await;
+    assert_eq!(refreshed(&gates).await["policy"]["ttlMs"], 7 * 24 * 60 * 60 * 1000);
+    let id = gates.held("hello", "x").await;
+    gates.running.clock.advance(std::time::Duration::from_secs(60 * 60));
+    gates.held("hello", "y").await;
+    let (_, waiting) = gates.running.get(&format!("/a2a/tasks/{id}"), "bob").await;
+    assert_eq!(state(&waiting), "AUTH_REQUIRED", "{waiting}");
+    assert_eq!(remote.calls("SendMessage").len(), 0);
+    gates.stop().await;
+}
