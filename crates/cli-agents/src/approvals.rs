@@ -13,9 +13,6 @@ mod tool_call;
 use switchboard_a2a::{Message, Timestamp};
 
 use crate::adapters::{Approval, ChoiceKind, Decision};
-pub(super) use sanitize::sanitize;
-pub(super) use tool_call::framed;
-
 use answer::{AnswerData, CertainAnswer, Statement, Verdict, verdict};
 
 /// The note on an answer that is neither yes nor no.

@@ -6,7 +6,6 @@
 
 mod files;
 mod isolated;
-mod repository;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,7 +17,6 @@ use switchboard_admission::{ExclusiveQueue, QueuePosition};
 use super::process::{Child, ChildCommand, Children, Output, OutputLimits, User};
 
 pub(super) use isolated::IsolatedGitDir;
-pub(super) use repository::{NoRepository, Repository};
 
 /// How long one command may take: a checkout of a large repository fits in it.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
@@ -144,28 +142,6 @@ impl Git {
         }
     }
 
-    /// Of the names that a command prints with a NUL behind each those that are wanted. However many there are, only these
-    /// are kept.
-    pub(super) async fn names<A: AsRef<OsStr>>(
-        &self,
-        at: GitTarget<'_>,
-        args: &[A],
-        mut wanted: impl FnMut(&[u8]) -> Option<Vec<u8>>,
-    ) -> Result<Vec<Vec<u8>>, GitError> {
-        let (mut begun, mut names) = (Vec::new(), Vec::new());
-        let take = |bytes: &[u8]| {
-            for piece in bytes.split_inclusive(|byte| *byte == 0) {
-                begun.extend_from_slice(piece.strip_suffix(b"\0").unwrap_or(piece));
-                if piece.ends_with(b"\0") {
-                    names.extend(wanted(&begun));
-                    begun.clear();
-                }
-            }
-        };
-        self.read(at, args, take).await?;
-        Ok(names)
-    }
-
     fn environment(&self, variables: Vec<(&'static str, OsString)>) -> Vec<(OsString, OsString)> {
         let home = match &self.user {
             Some(user) => Some(user.home.clone().into_os_string()),
@@ -184,11 +160,6 @@ impl Git {
         self.word(at, &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])
             .await
             .ok()
-    }
-
-    /// Whether a commit is in the history of another one.
-    pub(super) async fn is_ancestor(&self, at: GitTarget<'_>, commit: &str, of: &str) -> bool {
-        self.run(at, &["merge-base", "--is-ancestor", commit, of]).await.is_ok()
     }
 
     /// The commit that the repository of a folder stands at; nothing if it has none yet.
@@ -214,8 +185,6 @@ async fn read_all(mut child: Child, take: &mut impl FnMut(&[u8])) -> Result<(), 
     }
     match child.next().await {
         Output::Ended(exit) if exit.code != Some(0) => Err(exit.describe()),
-        // What is decided by half of an answer could be wrong: a checkout without changes, or with nothing to write.
-        _ if child.has_lost_output() => Err("what it printed could not be read".to_owned()),
         _ => Ok(()),
     }
 }

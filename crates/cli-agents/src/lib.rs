@@ -13,7 +13,6 @@ mod deadlines;
 mod environment;
 pub mod exec_child;
 mod git;
-mod merge;
 mod message_text;
 mod metric_definitions;
 pub mod process;

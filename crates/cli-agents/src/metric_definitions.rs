@@ -8,8 +8,6 @@ pub(super) const TURNS: &str = "switchboard_cli_turns_total";
 pub(super) const TURN_DURATION: &str = "switchboard_cli_turn_duration_seconds";
 /// Questions of programs, by how they were answered.
 pub(super) const APPROVALS: &str = "switchboard_cli_approvals_total";
-/// Merges of worktrees, by what became of them.
-pub(super) const MERGES: &str = "switchboard_cli_merges_total";
 
 /// Tells the exporter what each metric means.
 pub fn describe_metrics() {
@@ -17,8 +15,4 @@ pub fn describe_metrics() {
     metrics::describe_counter!(TURNS, "Turns of command-line programs, by how they ended");
     metrics::describe_histogram!(TURN_DURATION, "Seconds from the start of a command-line program to its end");
     metrics::describe_counter!(APPROVALS, "Questions of command-line programs, by how they were answered");
-    metrics::describe_counter!(
-        MERGES,
-        "Merges of what command-line agents have done: `merged`, `kept` on its branch, or `asked_again` because something was in the way"
-    );
 }

@@ -13,7 +13,6 @@ use switchboard_a2a::{ContextId, Task, TaskId, Timestamp};
 use switchboard_admission::{ExclusiveQueue, QueuePosition};
 use switchboard_engine::CallerId;
 
-use super::merge::PendingMerge;
 use crate::adapters::Usage;
 
 /// A turn that works in a conversation or waits for it.
@@ -86,8 +85,6 @@ pub(super) struct TurnCheckpoint {
     pub(super) began: Option<Timestamp>,
     /// How often in a row the turn was lost soon after that.
     pub(super) losses: u32,
-    /// A merge that waits for its reviewer.
-    pub(super) merge: Option<PendingMerge>,
 }
 
 /// Tokens and money of a session, as the program counts them over several turns.

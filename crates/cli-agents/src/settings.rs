@@ -45,8 +45,6 @@ pub struct Settings {
     pub output: OutputLimits,
     /// How many events a program may emit in one turn.
     pub events: u64,
-    /// How many bytes of its diff the question whether to merge shows.
-    pub merge_diff: usize,
     /// Whether a summary of the repository goes before the prompt.
     pub context: bool,
 }
@@ -108,7 +106,6 @@ impl Settings {
             interrupt_timeout: INTERRUPT_TIMEOUT,
             output: OutputLimits { line: 16 << 20, stderr: 64 << 10, output: 256 << 20 },
             events: 100_000,
-            merge_diff: 64 << 10,
             context: false,
         }
     }

@@ -394,7 +394,7 @@ impl TaskReporter {
 }
 
 /// An artifact of one data part, which says what it is: readers that look for the result of a skill must not take it for one.
-pub(super) fn data_artifact(id: &str, data: &impl Serialize) -> Option<Artifact> {
+fn data_artifact(id: &str, data: &impl Serialize) -> Option<Artifact> {
     let mut metadata = Metadata::default();
     metadata.insert("mimeType", Json::from_serialize(&format!("application/vnd.switchboard.{id}-v1+json")).ok()?);
     let part = Part { metadata: Some(metadata), ..Part::data(Json::from_serialize(data).ok()?) };

@@ -11,7 +11,6 @@ use switchboard_engine::{AgentError, Cause, Seq, Stopped, TaskHandle, Turn};
 
 use super::CliAgent;
 use super::approvals;
-use super::merge::Merge;
 use super::message_text::message_text;
 use super::process::TreeExit;
 use super::process_bound_position::ProcessBoundPosition;
@@ -45,18 +44,11 @@ const GO_ON: &str = "You were interrupted while you worked on the message below.
                      do it twice, and go on from there.";
 
 pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
-    let mut saved: TurnCheckpoint = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
-    if let Some(pending) = saved.merge.take() {
-        let merge = Merge { agent, task: &task, turn: &turn, saved, pending };
-        match merge.go_on().await? {
-            Some(on) => saved = on,
-            None => return Ok(()),
-        }
-    }
     // Before anything is waited for: turns begin in the order in which their messages came.
     let (caller, context) = (turn.caller.clone(), task.context_id().clone());
     let conversation = agent.sessions.enqueue(ConversationTurn { caller, context, task: task.id().clone() });
     let conversation = ProcessBoundPosition::new(conversation);
+    let mut saved: TurnCheckpoint = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
     let repositories = &agent.shared.repositories;
     // Only for the first turn of its conversation: others could deadlock between both queues.
@@ -143,7 +135,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
             let wanted = WorktreeRequest {
                 folder: &chosen.folder,
                 context: &format!("{}\n{}", turn.caller, task.context_id()),
-                branch: (policy != WorktreePolicy::Remove).then(|| format!("{BRANCH_PREFIX}{}", task.id())),
+                branch: (policy == WorktreePolicy::Keep).then(|| format!("{BRANCH_PREFIX}{}", task.id())),
                 earlier: &earlier,
                 base: saved.base.as_deref(),
                 tip: saved.tip.as_deref(),

@@ -184,7 +184,7 @@ impl Workspace {
             if task.rejects_deadlock(&lock.tasks_ahead(), "this repository").await? {
                 return Ok(None);
             }
-            task.release_permit_while(wait_for_lock(&lock, task)).await??;
+            task.release_permit_while(wait(&lock, task)).await??;
             // What it waited for must not stand there as if it still did.
             task.status("The repository is free.").await?;
         }
@@ -228,7 +228,7 @@ impl Workspace {
 
 /// Waits for the repository lock. Reports the blocker, and again when it is another task, or when it opens or closes a
 /// question.
-pub(super) async fn wait_for_lock(lock: &RepositoryLock, task: &TaskHandle) -> Result<(), Stopped> {
+async fn wait(lock: &RepositoryLock, task: &TaskHandle) -> Result<(), Stopped> {
     let mut told: Option<BlockingTask> = None;
     let mut questions = 0;
     loop {

@@ -6,8 +6,7 @@
 //! and removed in the background; if the server is killed, the worktree stays for recovery, or for the sweep if the
 //! task has ended.
 //!
-//! A branch is merged by [`super::merge`] alone, and only once an operator has approved it: whether the work is good is for
-//! its reader to say.
+//! A branch is never merged: whether the work is good is for its reader to say.
 
 mod agent_worktrees;
 mod checkout;
@@ -20,14 +19,13 @@ use std::sync::Arc;
 
 use switchboard_engine::TaskHandle;
 
-use super::git::{Git, GitError, GitTarget, NoRepository, Repository};
+use super::git::{Git, GitError, GitTarget};
 use super::process_bound_position::ProcessBoundPosition;
 use checkout::Checkout;
 use record::WorktreeRecord;
 
 pub(super) use agent_worktrees::{AgentWorktrees, short_name};
-pub(super) use patch::{Collecting, Patch};
-pub(super) use record::Records;
+pub(super) use patch::Patch;
 
 /// Whether tasks work in worktrees, and whether their work is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,8 +37,6 @@ pub enum WorktreePolicy {
     Keep,
     /// A worktree for each task; nothing of it is kept.
     Remove,
-    /// The same as [`WorktreePolicy::Keep`]; then an operator is asked whether to merge the branch.
-    Merge,
 }
 
 /// The prefix of our branches.
@@ -91,8 +87,7 @@ impl Worktree {
         wanted: WorktreeRequest<'_>,
         task: &TaskHandle,
     ) -> Result<Self, String> {
-        let Repository { top, own, object_format, head, .. } =
-            Repository::of(git, wanted.folder).await.map_err(NoRepository::text)?;
+        let Repository { top, own, object_format, head } = Repository::of(git, wanted.folder).await?;
         let name = worktrees.name(wanted.context);
         let position = ProcessBoundPosition::new(worktrees.queue.enqueue(name.clone()));
         position.wait().await;
@@ -114,7 +109,7 @@ impl Worktree {
                     make_room(&left).await?;
                 }
                 let at = GitTarget::Repository(&own);
-                let (settings, start) = tokio::join!(git.harmless_settings(&own), start(git, at, &wanted, &head));
+                let (settings, start) = tokio::join!(git.harmless_settings(&own), start(git, at, &wanted));
                 let start = start.unwrap_or(head);
                 let base = match wanted.base {
                     Some(base) => git.commit(at, base).await,
@@ -180,8 +175,35 @@ impl Worktree {
     }
 }
 
+struct Repository {
+    top: PathBuf,
+    /// Its own folder, which all its worktrees share.
+    own: PathBuf,
+    object_format: String,
+    /// The commit it stands at.
+    head: String,
+}
+
+impl Repository {
+    /// The repository that a folder is in.
+    async fn of(git: &Git, folder: &Path) -> Result<Self, &'static str> {
+        let none = "this agent works in worktrees, and its folder is in no git repository";
+        let facts = ["--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-object-format"];
+        let all = [&["rev-parse"], &facts[..], &["HEAD^{commit}"]].concat();
+        let Ok(printed) = git.run(GitTarget::Folder(folder), &all).await else {
+            let is_one = git.run(GitTarget::Folder(folder), &["rev-parse", "--show-toplevel"]).await.is_ok();
+            let empty = "this agent works in worktrees, and its repository has no commit";
+            return Err(if is_one { empty } else { none });
+        };
+        let mut lines = printed.lines().map(str::to_owned);
+        let mut next = || lines.next().ok_or(none);
+        let (top, own) = (PathBuf::from(next()?), PathBuf::from(next()?));
+        Ok(Self { top, own, object_format: next()?, head: next()? })
+    }
+}
+
 /// The commit to begin with, if not where the repository stands.
-async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>, head: &str) -> Option<String> {
+async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>) -> Option<String> {
     if let Some(tip) = wanted.tip
         && let Some(commit) = git.commit(at, tip).await
     {
@@ -195,10 +217,7 @@ async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>, head:
     args.extend(names.iter().map(String::as_str));
     let printed = git.run(at, &args).await.ok()?;
     let there: HashMap<&str, &str> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
-    let commit = names.iter().find_map(|name| there.get(name.as_str()))?;
-    // What is merged is in the repository, perhaps with more.
-    let is_merged = git.is_ancestor(at, commit, head).await;
-    (!is_merged).then(|| (*commit).to_owned())
+    names.iter().find_map(|name| there.get(name.as_str())).map(|commit| (*commit).to_owned())
 }
 
 /// Commits and removes what another task of the conversation has left at this path.

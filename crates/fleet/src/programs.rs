@@ -194,7 +194,6 @@ pub fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, Age
             Worktree::Off => WorktreePolicy::Off,
             Worktree::Keep => WorktreePolicy::Keep,
             Worktree::Remove => WorktreePolicy::Remove,
-            Worktree::Merge => WorktreePolicy::Merge,
         },
         repo_lock: agent.repo_lock,
         env: agent.env.as_ref().map(|env| env.iter().map(|name| name.as_str().to_owned()).collect()),
@@ -212,7 +211,6 @@ pub fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, Age
             output: agent.limits.output.bytes(),
         },
         events: agent.limits.events.get() as u64,
-        merge_diff: agent.limits.merge_diff.length(),
         context: agent.context,
     })
 }

@@ -27,7 +27,7 @@ const NOTATION: [&str; 4] = [
 ];
 
 /// Sanitizes a text: escapes everything invisible in it.
-pub(crate) fn sanitize(text: &str) -> String {
+pub(super) fn sanitize(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     // How many combining marks may follow.

@@ -147,7 +147,7 @@ fn excerpt_ends(text: &str, most: usize, ends: usize) -> Excerpt {
 }
 
 /// A text of which no line but the first can be taken for one of the question.
-pub(crate) fn framed(visible: &str) -> String {
+pub(super) fn framed(visible: &str) -> String {
     visible.replace('\n', "\n  | ")
 }
 

@@ -60,22 +60,6 @@ impl Git {
         std::fs::create_dir_all(folder).and_then(|()| std::fs::copy(from, to)).is_ok()
     }
 
-    /// Makes a symbolic link where nothing is yet; says whether it did.
-    pub(crate) async fn create_link(&self, target: &str, link: &Path) -> bool {
-        if self.is_other_account() {
-            return self.tool("ln", &["-sT".into(), "--".into(), target.into(), link.into()]).await.is_ok();
-        }
-        std::os::unix::fs::symlink(target, link).is_ok()
-    }
-
-    /// Puts a file in the place of another one, at once.
-    pub(crate) async fn replace_file(&self, from: &Path, to: &Path) -> Result<(), String> {
-        if self.is_other_account() {
-            return self.tool("mv", &["-fT".into(), "--".into(), from.into(), to.into()]).await;
-        }
-        std::fs::rename(from, to).map_err(|error| error.to_string())
-    }
-
     /// Whether that account is not the server's own.
     pub(super) fn is_other_account(&self) -> bool {
         self.user.as_ref().is_some_and(|user| !user.is_current())

@@ -45,7 +45,6 @@ pub struct Child {
     /// How much may still be read after that.
     leftover: usize,
     exit: Option<Exit>,
-    has_lost_output: bool,
 }
 
 impl Child {
@@ -73,15 +72,7 @@ impl Child {
             status: None,
             leftover: LEFTOVER,
             exit: None,
-            has_lost_output: false,
         })
-    }
-
-    /// Whether its output could not be read to the end, as when the runtime shuts down: what it has printed is not all of it,
-    /// however well it ends.
-    #[must_use]
-    pub fn has_lost_output(&self) -> bool {
-        self.has_lost_output
     }
 
     /// Its process id.
@@ -189,10 +180,7 @@ impl Child {
             biased;
             status = ended(&mut self.run.done) => self.status = Some(status),
             () = self.budget.over(), if !self.is_flooded => {}
-            Some(read) = read => {
-                self.has_lost_output |= read.is_err();
-                return self.take(read.unwrap_or_default());
-            }
+            Some(read) = read => return self.take(read.unwrap_or_default()),
             Some(()) = OptionFuture::from(self.quiet_at.map(sleep_until)) => {
                 self.quiet_at = None;
                 return self.lines.unfinished().map(Output::Pause);

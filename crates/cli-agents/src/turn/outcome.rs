@@ -7,12 +7,10 @@ use switchboard_engine::{AgentError, Stopped};
 use super::PreparedTurn;
 use crate::adapters::{Ending, Failure, FailureKind, plain};
 use crate::deadlines::{ExceededLimit, format_limit};
-use crate::git::Repository;
-use crate::merge::{self, Merge, PendingMerge};
 use crate::run::RunOutcome;
 use crate::sessions::TurnCheckpoint;
 use crate::task_reporter::TaskReporter;
-use crate::worktree::{Worktree, WorktreePolicy};
+use crate::worktree::Worktree;
 
 impl PreparedTurn<'_> {
     pub(super) async fn settle(
@@ -54,10 +52,11 @@ impl PreparedTurn<'_> {
                 let base = worktree.map(|worktree| worktree.base().to_owned());
                 let tip = worktree.and_then(Worktree::tip).map(str::to_owned);
                 let always = self.saved.always.clone();
-                let saved = TurnCheckpoint { base, tip, always, ..TurnCheckpoint::default() };
-                let is_silent = answer.trim().is_empty();
-                let answer = if is_silent { "The program ended the turn without a word.".to_owned() } else { answer };
-                self.end(answer, saved).await?;
+                task.save(&TurnCheckpoint { base, tip, always, ..TurnCheckpoint::default() }).await?;
+                match answer.trim().is_empty() {
+                    true => task.complete_with("The program ended the turn without a word.").await?,
+                    false => task.complete_with(answer).await?,
+                }
             }
             RunOutcome::Ended(Ending::Failed(failure)) => self.fail(&failure).await?,
             RunOutcome::TimeLimit(ExceededLimit::Timeout) => {
@@ -88,37 +87,6 @@ impl PreparedTurn<'_> {
             worktree.close().await;
         }
         Ok(())
-    }
-
-    /// Ends the task, or asks whether to merge what it has done.
-    async fn end(&self, answer: String, saved: TurnCheckpoint) -> Result<(), AgentError> {
-        let (agent, task, turn) = (self.agent, &self.task, &self.turn);
-        let answer = match self.merge_of(answer).await {
-            Ok(pending) => return Merge { agent, task, turn, saved, pending }.ask(None).await,
-            Err(answer) => answer,
-        };
-        task.save(&saved).await?;
-        Ok(task.complete_with(answer).await?)
-    }
-
-    /// What is to be merged; else the answer, which says so if there is nowhere to merge it into.
-    async fn merge_of(&self, answer: String) -> Result<PendingMerge, String> {
-        let worktree = self.workspace.worktree.as_ref();
-        let worktree = worktree.filter(|_| self.agent.settings.worktree == WorktreePolicy::Merge);
-        let done = worktree.and_then(|worktree| Some((worktree.branch()?, worktree.tip()?, worktree.base())));
-        let Some((branch, tip, _)) = done.filter(|(_, tip, base)| tip != base) else { return Err(answer) };
-        let (git, folder) = (self.agent.git(), self.workspace.chosen.folder.clone());
-        let target = match Repository::of(&git, &folder).await {
-            Ok(repository) => merge::checked_out(&git, &repository).await,
-            Err(_) => None,
-        };
-        let Some(target) = target else {
-            return Err(format!(
-                "{answer}\n\nNot merged: the repository is on no branch. The work is on the branch {branch}."
-            ));
-        };
-        let (branch, tip) = (branch.to_owned(), tip.to_owned());
-        Ok(PendingMerge { seq: self.turn.seq.0, folder, branch, tip, target, answer })
     }
 
     async fn fail(&self, failure: &Failure) -> Result<(), Stopped> {

@@ -7,29 +7,21 @@ use switchboard_admission::ExclusiveQueue;
 use switchboard_engine::{Engine, sha256};
 
 use super::checkout::Checkout;
-use super::record::{Records, WorktreeRecord};
+use super::record::WorktreeRecords;
 use crate::git::Git;
-use crate::merge::{self, MergeRecord};
 
 /// An agent's worktrees.
 pub(crate) struct AgentWorktrees {
     pub(crate) home: PathBuf,
     /// Not in the folder of the worktrees, if these are another account's.
-    pub(super) records: Records<WorktreeRecord>,
-    /// Merges of their branches that are being made.
-    pub(crate) merges: Records<MergeRecord>,
+    pub(super) records: WorktreeRecords,
     /// One task at a time in each: a worktree is removed before the conversation's next task makes its own there.
     pub(super) queue: Arc<ExclusiveQueue<String>>,
 }
 
 impl AgentWorktrees {
     pub(crate) fn new(home: PathBuf, records: PathBuf) -> Arc<Self> {
-        Arc::new(Self {
-            home,
-            records: Records::of_worktrees(records.clone()),
-            merges: Records::new(records, ("merge", "merging")),
-            queue: ExclusiveQueue::per_key(),
-        })
+        Arc::new(Self { home, records: WorktreeRecords { folder: records }, queue: ExclusiveQueue::per_key() })
     }
 
     /// The name of a conversation's worktree, unique among agents and servers, since git keeps its data about all
@@ -40,9 +32,9 @@ impl AgentWorktrees {
         short_name(&[home, b"\n", context.as_bytes()].concat())
     }
 
-    /// Commits and removes the worktrees of ended tasks, and undoes merges that they have left halfway. Returns how many belong to tasks that may still be recovered.
+    /// Commits and removes the worktrees of ended tasks. Returns how many belong to tasks that may still be recovered.
     pub(crate) async fn sweep(&self, git: &Git, engine: &Engine) -> usize {
-        let mut waiting = merge::sweep(git, &self.home, &self.merges, engine).await;
+        let mut waiting = 0;
         for name in self.records.names() {
             let position = self.queue.enqueue(name.clone());
             if !position.is_admitted() {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::Changes;
 use super::patch::Collecting;
-use super::record::{Records, WorktreeRecord};
+use super::record::{WorktreeRecord, WorktreeRecords};
 use crate::adapters::cut;
 use crate::git::{Git, GitError, GitTarget, IsolatedGitDir};
 
@@ -24,7 +24,7 @@ const NAMES: usize = 256;
 pub(super) struct Checkout {
     pub(super) git: Git,
     pub(super) home: PathBuf,
-    pub(super) records: Records<WorktreeRecord>,
+    pub(super) records: WorktreeRecords,
     /// Of its folder, its record, and git's own notes about it.
     pub(super) name: String,
     pub(super) record: WorktreeRecord,
@@ -159,7 +159,7 @@ impl Checkout {
     /// know of yet it only takes down.
     async fn forget_repositories_within(&self, at: GitTarget<'_>) -> Result<(), GitError> {
         let path = self.path();
-        let listed = self.git.names(at, &["ls-files", "--stage", "-z"], |entry| {
+        let listed = self.names(at, &["ls-files", "--stage", "-z"], |entry| {
             let name = entry.strip_prefix(REPOSITORY_WITHIN)?.splitn(2, |byte| *byte == b'\t').nth(1)?;
             path.join(OsStr::from_bytes(name)).join(".git").symlink_metadata().is_ok().then(|| name.to_vec())
         });
@@ -173,7 +173,7 @@ impl Checkout {
 
     /// Repositories within this one that have no commit yet, as pathspecs that exclude them.
     async fn empty_repositories_within(&self, at: GitTarget<'_>) -> Result<Vec<OsString>, GitError> {
-        let listed = self.git.names(at, &["ls-files", "--others", "--exclude-standard", "-z"], |name| {
+        let listed = self.names(at, &["ls-files", "--others", "--exclude-standard", "-z"], |name| {
             name.strip_suffix(b"/").map(<[u8]>::to_vec)
         });
         let mut empty = Vec::new();
@@ -183,6 +183,27 @@ impl Checkout {
             }
         }
         Ok(empty)
+    }
+
+    /// Of the names that a command prints those that are wanted. However many there are, only these are kept.
+    async fn names(
+        &self,
+        at: GitTarget<'_>,
+        args: &[&str],
+        wanted: impl Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        let (mut begun, mut names) = (Vec::new(), Vec::new());
+        let take = |bytes: &[u8]| {
+            for piece in bytes.split_inclusive(|byte| *byte == 0) {
+                begun.extend_from_slice(piece.strip_suffix(b"\0").unwrap_or(piece));
+                if piece.ends_with(b"\0") {
+                    names.extend(wanted(&begun));
+                    begun.clear();
+                }
+            }
+        };
+        self.git.read(at, args, take).await?;
+        Ok(names)
     }
 
     /// What was changed between the task's beginning and a commit.
@@ -196,7 +217,7 @@ impl Checkout {
         let named = [&differences[..], &["--name-only", "-z"], &range].concat();
         let (printed, names) = tokio::join!(
             self.git.read(at, &whole, |bytes| patch.take(bytes)),
-            self.git.names(at, &named, |name| Some(name.to_vec()))
+            self.names(at, &named, |name| Some(name.to_vec()))
         );
         printed?;
         let names = names?;

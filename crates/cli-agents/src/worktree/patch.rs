@@ -16,7 +16,7 @@ pub(crate) struct Patch {
 }
 
 /// Takes in a patch as git prints it.
-pub(crate) struct Collecting {
+pub(super) struct Collecting {
     patch: Patch,
     limit: usize,
     /// Where the file begins that is being taken in.
@@ -29,11 +29,11 @@ pub(crate) struct Collecting {
 }
 
 impl Collecting {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize) -> Self {
         Self { patch: Patch::default(), limit, file: 0, line: Vec::new(), is_left_out: false, is_within_line: false }
     }
 
-    pub(crate) fn take(&mut self, bytes: &[u8]) {
+    pub(super) fn take(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             // Only the first line of a file is looked at; it is kept together until it is known to be one.
             let may_begin = !self.is_within_line || !self.line.is_empty();
@@ -55,7 +55,7 @@ impl Collecting {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Patch {
+    pub(super) fn finish(mut self) -> Patch {
         let line = std::mem::take(&mut self.line);
         self.add(&line);
         self.patch

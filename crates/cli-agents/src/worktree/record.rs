@@ -2,12 +2,13 @@
 //! so that after a kill at any moment the next server knows whose the worktree is and what is to become of it.
 
 use std::io::{self, Write};
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::TaskId;
+
+const RECORD: &str = "json";
+const PART: &str = "part";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,67 +33,46 @@ pub(super) struct WorktreeRecord {
     pub(super) is_ready: bool,
 }
 
-/// Records of one kind of an agent's, by the names of what they are about.
-pub(crate) struct Records<R> {
-    pub(crate) folder: PathBuf,
-    /// What the names of their files end with: that of a record, and that of one which is being written.
-    endings: (&'static str, &'static str),
-    kind: PhantomData<fn() -> R>,
+/// The records of an agent's worktrees, by the names of their folders.
+#[derive(Clone)]
+pub(super) struct WorktreeRecords {
+    pub(super) folder: PathBuf,
 }
 
-impl<R> Clone for Records<R> {
-    fn clone(&self) -> Self {
-        Self { folder: self.folder.clone(), endings: self.endings, kind: PhantomData }
-    }
-}
-
-impl Records<WorktreeRecord> {
-    pub(super) fn of_worktrees(folder: PathBuf) -> Self {
-        Self::new(folder, ("json", "part"))
-    }
-}
-
-impl<R: Serialize + DeserializeOwned> Records<R> {
-    pub(crate) fn new(folder: PathBuf, endings: (&'static str, &'static str)) -> Self {
-        Self { folder, endings, kind: PhantomData }
-    }
-
-    /// The names of what has a record.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let (record, part) = self.endings;
+impl WorktreeRecords {
+    /// The names of worktrees that have a record.
+    pub(super) fn names(&self) -> Vec<String> {
         let files = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let records = files.filter(|file| file.extension().is_some_and(|kind| kind == record || kind == part));
+        let records = files.filter(|file| file.extension().is_some_and(|kind| kind == RECORD || kind == PART));
         let mut names: Vec<String> = records.filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect();
         names.sort();
         names.dedup();
         names
     }
 
-    /// A record; none if there is none, or it was never begun.
-    pub(crate) fn read(&self, name: &str) -> io::Result<Option<R>> {
-        let (record, part) = self.endings;
-        match std::fs::read(self.file(name, record)) {
+    /// The record of a worktree; none if there is none, or it was never begun.
+    pub(super) fn read(&self, name: &str) -> io::Result<Option<WorktreeRecord>> {
+        match std::fs::read(self.file(name, RECORD)) {
             Ok(json) => Ok(Some(serde_json::from_slice(&json)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                remove(&self.file(name, part))?;
+                remove(&self.file(name, PART))?;
                 Ok(None)
             }
             Err(error) => Err(error),
         }
     }
 
-    pub(crate) fn write(&self, name: &str, value: &R) -> io::Result<()> {
-        let (record, part) = self.endings;
+    pub(super) fn write(&self, name: &str, record: &WorktreeRecord) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
-        let part = self.file(name, part);
+        let part = self.file(name, PART);
         let mut file = std::fs::File::create(&part)?;
-        file.write_all(&serde_json::to_vec(value)?)?;
+        file.write_all(&serde_json::to_vec(record)?)?;
         file.sync_all()?;
-        std::fs::rename(part, self.file(name, record))
+        std::fs::rename(part, self.file(name, RECORD))
     }
 
-    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
-        remove(&self.file(name, self.endings.0))
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        remove(&self.file(name, RECORD))
     }
 
     fn file(&self, name: &str, kind: &str) -> PathBuf {

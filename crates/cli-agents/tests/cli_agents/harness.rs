@@ -13,8 +13,8 @@ use switchboard_cli_agents::{CliAgent, Settings, SharedResources};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::Store;
 use switchboard_engine::{
-    Address, Caller, Cursor, Engine, Error, FixedDirectory, Hosted, IncomingMessage, ReviewAnswer, SendResult, Seq,
-    Served, StreamEnd, Submitted, Switches, Verdict, ids, reason,
+    Address, Caller, Cursor, Engine, Error, FixedDirectory, Hosted, IncomingMessage, SendResult, Seq, Served,
+    StreamEnd, Submitted, Switches, ids, reason,
 };
 use switchboard_store::{Durability, Options, SqliteStore};
 use tokio::runtime::Runtime;
@@ -271,33 +271,6 @@ impl Harness {
             }));
         }
         frames
-    }
-
-    /// The number of a task's question for an operator, the `nth` of them from one, and its words.
-    pub(crate) async fn operator_question(&self, id: &TaskId, nth: usize) -> (Seq, String) {
-        let after = Some(Cursor { epoch: ids::Epoch(1), seq: Seq(1) });
-        let caller = Caller::local();
-        let subscribed = self.engine.subscribe(&Address::Root, &caller, id, after, |_| StreamEnd::Terminal);
-        let (mut stream, mut asked) = (subscribed.await.unwrap().stream, 0);
-        while let Some(batch) = stream.next().await.unwrap() {
-            for event in batch {
-                let frame: Value = serde_json::from_slice(&event.frame(Dialect::V1, false).unwrap()).unwrap();
-                let told = in_short(&frame);
-                if let Some(words) = told.strip_prefix("AUTH_REQUIRED: ") {
-                    asked += 1;
-                    if asked == nth {
-                        return (event.seq, words.to_owned());
-                    }
-                }
-            }
-        }
-        panic!("the task has ended: {:?}", self.told(id).await.last());
-    }
-
-    /// Answers such a question.
-    pub(crate) async fn decide(&self, id: &TaskId, question: Seq, verdict: Verdict, words: &str) {
-        let answer = ReviewAnswer { verdict, message: Message::text(Role::User, words) };
-        self.engine.answer(&Caller::local(), id, question, answer).await.unwrap();
     }
 
     /// What a task was told, in short: `artifact-id: text`, `artifact-id+: text` where it is added to one, and

@@ -16,8 +16,6 @@ mod held_store;
 mod hostile_worktrees;
 mod limits;
 mod mapping;
-mod merge_kills;
-mod merges;
 mod prompts;
 mod questions;
 mod queues;

@@ -18,8 +18,8 @@ use crate::handle::TaskHandle;
 use crate::ids::{AgentName, CallerId};
 use crate::manifest::Execution;
 use crate::routing_decision::RoutingDecision;
+use crate::store::TaskIdentity;
 use crate::store::lineage::TreeLimits;
-use crate::store::{TaskIdentity, TaskRow};
 
 impl Engine {
     /// This server in delegation chains: the id of its store, made once, which says nothing of its address.
@@ -55,7 +55,9 @@ impl TaskHandle {
     /// Ends this task with REJECTED if it would wait for a task that waits for it: one of those `ahead` of it has called
     /// it, or has called what has. `place` is what it would wait for. Says whether it has.
     pub async fn rejects_deadlock(&self, ahead: &[TaskId], place: &str) -> Result<bool, CallError> {
-        let Some(holder) = self.ancestor_among(ahead).await? else { return Ok(false) };
+        let Some(above) = self.live.task.lineage.ancestors else { return Ok(false) };
+        let rows = self.engine.store.ancestors(above.parent, usize::MAX).await.map_err(Error::from)?;
+        let Some(holder) = rows.iter().find(|row| ahead.contains(&row.task.id)) else { return Ok(false) };
         let mut hops = self.hops(self.received_chain()?.as_ref()).await?;
         // The task itself is what the refusal is about.
         hops.pop();
@@ -71,17 +73,6 @@ impl TaskHandle {
         let mark = self.push_status(TaskState::Rejected, Some(message), Some(metadata))?;
         self.committed(mark).await?;
         Ok(true)
-    }
-
-    /// Whether one of these tasks waits for this one: it has called it, or has called what has.
-    pub async fn is_waited_for_by(&self, tasks: &[TaskId]) -> Result<bool, CallError> {
-        Ok(self.ancestor_among(tasks).await?.is_some())
-    }
-
-    async fn ancestor_among(&self, tasks: &[TaskId]) -> Result<Option<TaskRow>, CallError> {
-        let Some(above) = self.live.task.lineage.ancestors else { return Ok(None) };
-        let rows = self.engine.store.ancestors(above.parent, usize::MAX).await.map_err(Error::from)?;
-        Ok(rows.into_iter().find(|row| tasks.contains(&row.task.id)))
     }
 
     /// The agents that its agent may call.
@@ -174,7 +165,7 @@ impl TaskHandle {
     async fn hops(&self, received: Option<&DelegationChain>) -> Result<Vec<Hop>, Error> {
         let mut hops = received.map(|chain| chain.hops.clone()).unwrap_or_default();
         if let Some(above) = self.live.task.lineage.ancestors {
-            let rows = self.engine.store.ancestors(above.parent, usize::MAX).await.map_err(Error::from)?;
+            let rows = self.engine.store.ancestors(above.parent, usize::MAX).await?;
             hops.extend(rows.iter().rev().map(|row| self.engine.hop(&row.task)));
         }
         hops.push(self.engine.hop(&self.live.task));

@@ -96,8 +96,8 @@ pub struct CliAgent {
     pub repos: Vec<PathBuf>,
     /// Whether each task works in a git worktree of its own.
     ///
-    /// `off`, `keep` to keep what it has changed as a branch, `remove` to keep nothing, or `merge` to ask an operator at the
-    /// end whether to merge the branch. The diff is an artifact of the task either way.
+    /// `off`, `keep` to keep what it has changed as a branch, or `remove` to keep nothing. The diff is an artifact of the
+    /// task either way.
     #[schemars(default)]
     pub worktree: Worktree,
     /// Whether only one task at a time works in a repository.
@@ -178,8 +178,6 @@ pub enum Worktree {
     Keep,
     /// It has one, and nothing of it is kept.
     Remove,
-    /// It has one, and its branch is merged once an operator has approved that.
-    Merge,
 }
 
 fn workspace_folder() -> PathBuf {
@@ -341,4 +339,4 @@ fn refuse_stranger(section: &mut Section<'_, '_>, key: &str, value: Option<&str>
     section.refuse(key, format!("\"{value}\" is not among {list_key}"), right);
 }
 
-word_setting!(Worktree: "off" => Off, "keep" => Keep, "remove" => Remove or "merge" => Merge);
+word_setting!(Worktree: "off" => Off, "keep" => Keep or "remove" => Remove);

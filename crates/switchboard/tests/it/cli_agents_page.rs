@@ -123,7 +123,7 @@ fn limits_are_those_in_force() {
     let workspace = Workspace::new().file("agents.yaml", "agents:\n  - { name: coder, cli: claude-code }\n");
     let agent = workspace.good().json()["agents"][0].clone();
     let rows = rows(section("Limits"));
-    assert_eq!(rows.len(), 9);
+    assert_eq!(rows.len(), 8);
     for row in rows {
         let (key, default) = (quoted(&row[0])[0], quoted(&row[1])[0]);
         let value = agent.pointer(&format!("/{}", key.replace('.', "/"))).unwrap_or_else(|| panic!("no {key}"));

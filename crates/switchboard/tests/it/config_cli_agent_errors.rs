@@ -168,7 +168,7 @@ fn values_that_cannot_be_are_named_with_what_would_be_right() {
         &format!("agents.yaml:4: agents[0].args: {shell}: write a list in brackets, each argument by itself, such as [--flag, value]"),
         "agents.yaml:5: agents[0].cwd: \"~/repo\" begins with a ~, which only a shell understands: write ${HOME}/repo",
         "agents.yaml:6: agents[0].repos: \"~/all\" begins with a ~, which only a shell understands: write ${HOME}/all",
-        "agents.yaml:7: agents[0].worktree: \"yes\" is not one of its values: the choices are off, keep, remove, merge",
+        "agents.yaml:7: agents[0].worktree: \"yes\" is not one of its values: the choices are off, keep, remove",
         "agents.yaml:8: agents[0].repoLock: \"sometimes\" is neither true nor false: write true or false",
         "agents.yaml:9: agents[0].env: \"KEY=…\" has a value: write only the name and set the variable for the server",
         "agents.yaml:10: agents[0].timeout: \"0s\" leaves no time at all: write none for no limit",

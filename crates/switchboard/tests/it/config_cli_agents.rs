@@ -49,7 +49,7 @@ fn what_is_not_said_has_its_default_and_every_agents_keys_are_taken() {
         "repos": [], "worktree": "off", "repoLock": true, "env": null, "user": null,
         "permissions": { "default": "ask", "allow": [], "deny": [], "expiry": "1h" },
         "timeout": "30m", "idle": "5m", "maxParallel": 2,
-        "limits": { "line": "16MiB", "stderr": "64KiB", "events": 100_000, "output": "256MiB", "mergeDiff": "64KiB" },
+        "limits": { "line": "16MiB", "stderr": "64KiB", "events": 100_000, "output": "256MiB" },
         "model": null, "models": [], "effort": null, "efforts": [], "profiles": null, "context": false,
         "name": "coder", "description": "Writes code", "dedupeMessageId": true,
         "v03": { "blocking": "return", "closeOnInterrupt": true, "restFiles": "auto" },

@@ -25,10 +25,6 @@ pub struct OutputLimits {
     ///
     /// Then the program is ended and the task fails.
     pub output: Size,
-    /// How much of its diff the question whether to merge shows.
-    ///
-    /// Of a longer one whole files are left out, and the question says so. It counts for `worktree: merge`.
-    pub merge_diff: Size,
 }
 
 section_keys!(OutputLimits with check, {
@@ -36,7 +32,6 @@ section_keys!(OutputLimits with check, {
     stderr: Size::from_kibibytes(64),
     events: Count::new(100_000),
     output: Size::from_mebibytes(256),
-    merge_diff: Size::from_kibibytes(64),
 });
 
 impl OutputLimits {
