@@ -240,7 +240,8 @@ fn word_of<T: Copy + PartialEq>(words: &[(&str, T)], value: T) -> Option<Value> 
 /// Whether a text may be an id.
 pub(crate) fn is_id(text: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    (1..=ID_BYTES).contains(&text.len()) && text.bytes().all(is_word)
+    // One of dots alone is no segment of a path.
+    (1..=ID_BYTES).contains(&text.len()) && text.bytes().all(is_word) && !text.bytes().all(|byte| byte == b'.')
 }
 
 fn read_id(reader: &mut DefinitionReader, members: &Map<String, Value>, usual: Option<&str>) -> String {
@@ -266,7 +267,11 @@ fn read_when(reader: &mut DefinitionReader, members: &Map<String, Value>, zone: 
             Ok(schedule) => Some((When::Cron(expression.into()), schedule)),
             Err(error) => {
                 let (key, wrong) = problem_of(&error, "schedule");
-                reader.add(key, wrong, "five fields, or six with seconds in front, such as 30 9 * * MON-FRI");
+                let right = match error {
+                    ScheduleError::UnknownZone(_) => "a zone such as Europe/Berlin",
+                    _ => "five fields, or six with seconds in front, such as 30 9 * * MON-FRI",
+                };
+                reader.add(key, wrong, right);
                 None
             }
         },
@@ -274,7 +279,11 @@ fn read_when(reader: &mut DefinitionReader, members: &Map<String, Value>, zone: 
             Ok(schedule) => Some((When::At(at.into()), schedule)),
             Err(error) => {
                 let (key, wrong) = problem_of(&error, "at");
-                reader.add(key, wrong, "a time such as 2027-01-31T09:00:00Z, or 2027-01-31T09:00 in its zone");
+                let right = match error {
+                    ScheduleError::UnknownZone(_) => "a zone such as Europe/Berlin",
+                    _ => "a time such as 2027-01-31T09:00:00Z, or 2027-01-31T09:00 in its zone",
+                };
+                reader.add(key, wrong, right);
                 None
             }
         },

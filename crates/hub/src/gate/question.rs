@@ -50,7 +50,7 @@ pub(super) fn message(
     };
     let after = match review.then {
         ExpiryAction::Approve => "it begins",
-        ExpiryAction::Escalate => "the question stays open",
+        ExpiryAction::Escalate => "the question is escalated, and stays open,",
         ExpiryAction::Reject | ExpiryAction::Fail => "the task is rejected",
     };
     let expires_at = review.expires_at.map(|at| at.to_string()).unwrap_or_default();

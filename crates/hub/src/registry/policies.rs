@@ -34,6 +34,17 @@ impl RosterEntry {
     }
 }
 
+impl RosterEntry {
+    /// What its policy says of skills that it does not have: those that were meant begin without a person.
+    pub(super) fn policy_problems(&self) -> Vec<String> {
+        let (Entry::Hosted(agent), Some(hosted)) = (&self.definition, &self.hosted) else { return Vec::new() };
+        let served = hosted.served();
+        let has = |name: &String| served.manifest.skills.iter().any(|skill| skill.id == *name);
+        let unknown = agent.policy.skills.keys().filter(|name| !has(name));
+        unknown.map(|name| format!("policy.skills.{name}: it has no such skill, so nothing is gated by this")).collect()
+    }
+}
+
 /// What a policy says of the skills of an agent.
 fn of_manifest(policy: &Policy, manifest: &Manifest, inbox: &Inbox) -> ReviewPolicies {
     let skills = manifest.skills.iter().map(|skill| skill.id.as_str());

@@ -117,6 +117,7 @@ impl RosterEntry {
         if let Some(known) = self.remote.as_ref().and_then(|remote| remote.observed.lock().card.clone()) {
             problems.extend(problems_of(&known.card));
         }
+        problems.extend(self.policy_problems());
         if let Some(Err(error)) = self.remote.as_ref().map(|remote| remote.client.peer().credentials.check()) {
             problems.push(format!("it cannot be called, and its tasks wait: {error}"));
         }

@@ -83,7 +83,7 @@ fn ceremonies_are_registered_shown_changed_and_deleted() {
         "{rows:?}"
     );
     let updated = run(&["update", "daily", "enabled=false", "schedule=0 8 * * MON-FRI"]);
-    assert_eq!(updated.stdout, "ceremony daily has version 2 now, and is due disabled\n", "{}", updated.stderr);
+    assert_eq!(updated.stdout, "ceremony daily has version 2 now, and is disabled\n", "{}", updated.stderr);
     let updated = run(&["update", "daily", "description=for the team", "-o", "json"]).json();
     assert_eq!((&updated["enabled"], &updated["schedule"]), (&json!(false), &json!("0 8 * * MON-FRI")));
     let shown = run(&["show", "daily"]).stdout;

@@ -106,13 +106,18 @@ async fn a_radius_sets_the_least_mode_and_the_settings_say_which() {
   - name: ops
     builtin: probe
     policy:
-      skills: { hello: { radius: fleet }, data: { radius: self }, file: { radius: public, mode: autonomous } }
+      skills: { hello: { radius: fleet }, data: { radius: self }, file: { radius: public, mode: autonomous }, tol: { mode: gated } }
 ";
     let gates =
         Gates::with(agents, Vec::new(), |config| config.hub.inbox.minimum.own = config.hub.inbox.minimum.repo).await;
     let (_, ops) = gates.running.get("/api/agents/ops", "ann").await;
     let mode = |name: &str| ops["policy"]["skills"][name]["mode"].clone();
     assert_eq!(["hello", "data", "file", "tool"].map(mode), ["gated", "veto", "autonomous", "autonomous"]);
+    assert_eq!(
+        ops["problems"],
+        json!(["policy.skills.tol: it has no such skill, so nothing is gated by this"]),
+        "a word that is misspelt does not pass in silence"
+    );
     gates.held("hello", "").await;
     gates.held("data", "").await;
     assert_eq!(state(&gates.send("ops", "file", "").await), "COMPLETED");

@@ -70,6 +70,14 @@ fn next(ceremony: &Value) -> String {
     }
 }
 
+/// The same within a sentence.
+fn due(ceremony: &Value) -> String {
+    match ceremony["enabled"] == false {
+        true => "disabled".to_owned(),
+        false => format!("due {}", next(ceremony)),
+    }
+}
+
 /// What became of the time before.
 fn last(ceremony: &Value) -> String {
     let last = &ceremony["last"];

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::Value;
 use switchboard_host::printer::Printer;
 
-use super::{failed, next};
+use super::{due, failed};
 use crate::cli::HubFlags;
 use crate::commands::calling::agents::read_file;
 use crate::commands::calling::hub_client::HubClient;
@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &HubFlags, options: &CreateOptions, printer: Printer) -
         };
         match printer.is_json() {
             true => printer.json(&created),
-            false => printer.line(format!("ceremony {} is due {}", figures::text(&created["id"]), next(&created))),
+            false => printer.line(format!("ceremony {} is {}", figures::text(&created["id"]), due(&created))),
         }
         Ok(())
     })

@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Map, Value};
 use switchboard_host::printer::Printer;
 
-use super::{failed, next};
+use super::{due, failed};
 use crate::cli::HubFlags;
 use crate::commands::calling::hub_client::HubClient;
 use crate::commands::calling::{Failure, figures, run as run_async, sanitize};
@@ -39,10 +39,10 @@ pub(crate) fn run(flags: &HubFlags, options: &UpdateOptions, printer: Printer) -
         match printer.is_json() {
             true => printer.json(&updated),
             false => printer.line(format!(
-                "ceremony {} has version {} now, and is due {}",
+                "ceremony {} has version {} now, and is {}",
                 figures::text(&updated["id"]),
                 updated["version"],
-                next(&updated)
+                due(&updated)
             )),
         }
         Ok(())

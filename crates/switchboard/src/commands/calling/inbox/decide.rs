@@ -107,7 +107,9 @@ fn run(flags: &HubFlags, id: &str, decision: Value, printer: Printer) -> Result<
             Ok(decided) if printer.is_json() => printer.json(&decided),
             Ok(decided) => {
                 let task = sanitize::line(decided["taskId"].as_str().unwrap_or_default());
-                printer.line(format!("decided; task {task} goes on"));
+                // A rejected command lets its task go on, and a rejected gate ends it.
+                let then = if decision["decision"] == "reject" { "was told" } else { "goes on" };
+                printer.line(format!("decided; task {task} {then}"));
             }
             Err(error) => return Err(failed(&hub, id, error)),
         }
