@@ -191,11 +191,10 @@ impl LiveTask {
         engine: &EngineState,
         mut decide: impl FnMut(&mut Core) -> Result<PendingAppend, E>,
     ) -> Result<Seq, E> {
-        let mut writing = self.writing.lock().await;
+        let _writing = self.writing.lock().await;
         let mut attempts = 0;
         loop {
             let pending = decide(&mut self.core.lock())?;
-            let claims = pending.kind == AppendKind::Claim;
             match self.write(engine, pending).await {
                 Ok(appended) => {
                     self.wake();
@@ -205,16 +204,7 @@ impl LiveTask {
                     self.catch_up(engine).await?;
                     attempts += 1;
                     if attempts > 1 {
-                        // The competitor is another node, which goes by real time. The owner, if it is on this one, does not
-                        // wait meanwhile. A claim has no owner to let pass, and is undone before another writer decides.
-                        let wait = tokio::time::sleep(backoff(attempts));
-                        if claims {
-                            wait.await;
-                        } else {
-                            drop(writing);
-                            wait.await;
-                            writing = self.writing.lock().await;
-                        }
+                        tokio::time::sleep(backoff(attempts)).await;
                     }
                 }
                 Err((error, _)) => return Err(E::from(error)),
